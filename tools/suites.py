@@ -75,23 +75,35 @@ class Suite:
 
 
 SUITES = (
-    Suite("check", "types, import contracts, stale docs, faults in the pages' logic", 59),
-    Suite("simulate", "a sequence of operations after which service and model differ", 39),
-    Suite("test", "a wrong rule, a missing refusal, a leak; on both databases", 267),
-    Suite("fuzz", "a response that the OpenAPI description does not allow", 55, cores=1),
-    Suite("test-clients", "a client of viem, ethers or siwe that no longer works", 110, cores=1),
-    Suite("test-browser", "a page that breaks in a browser, its scripts, its policy", 363),
-    Suite("test-chain", "what a real node or wallet contract does differently", 98),
-    Suite("test-crash", "a write that a kill or a full disk loses or halves", 221, 1, shares=2),
-    Suite("test-faults", "a wrong outcome of restarts, outages, clocks, damage", 174, 1, shares=3),
-    Suite("test-s3", "what a real object store does differently", 83),
-    Suite("test-kubo", "what a real IPFS node does differently", 33),
-    Suite("test-hostile", "an attack that takes the service from others", 152, shares=4),
-    Suite("test-wheel", "a file or dependency that the package lacks", 84, cores=1),
-    Suite("test-proxies", "a limit or header that nginx, Caddy or HAProxy breaks", 59, 1, shares=3),
+    Suite(
+        "check", "type errors, broken import contracts, outdated docs, bugs in the pages' logic", 59
+    ),
+    Suite(
+        "simulate", "a sequence of operations after which the service differs from its model", 39
+    ),
+    Suite("test", "wrong rules, missing refusals and leaks, on both databases", 267),
+    Suite("fuzz", "responses that the OpenAPI description does not allow", 55, cores=1),
+    Suite("test-clients", "viem, ethers or siwe clients that stop working", 110, cores=1),
+    Suite("test-browser", "pages, scripts or security policies that break in a browser", 363),
+    Suite(
+        "test-chain", "differences between the test doubles and real nodes or wallet contracts", 98
+    ),
+    Suite("test-crash", "writes lost or torn by a kill or a full disk", 221, 1, shares=2),
+    Suite(
+        "test-faults",
+        "wrong behaviour after restarts, outages, clock changes or damage",
+        174,
+        1,
+        shares=3,
+    ),
+    Suite("test-s3", "differences between the test double and a real object store", 83),
+    Suite("test-kubo", "differences between the test double and a real IPFS node", 33),
+    Suite("test-hostile", "attacks that affect other clients", 152, shares=4),
+    Suite("test-wheel", "files or dependencies missing from the package", 84, cores=1),
+    Suite("test-proxies", "limits or headers that nginx, Caddy or HAProxy breaks", 59, 1, shares=3),
     Suite(
         "test-deploy",
-        "an image, unit, compose file, manifest or alert that does not work",
+        "an image, unit, Compose file, manifest or alert that does not work",
         149,
         cores=1,
         shares=2,
@@ -111,7 +123,7 @@ SUITES = (
     ),
     Suite(
         "test-generators",
-        "a description that generators and linters do not understand",
+        "an OpenAPI description that generators or linters reject",
         38,
         cores=1,
         reach=("tests/generators/**",),
@@ -119,7 +131,7 @@ SUITES = (
     ),
     Suite(
         "test-pinata",
-        "a difference between Pinata and our double of it",
+        "differences between Pinata and its test double",
         6,
         cores=1,
         reach=(
@@ -273,8 +285,10 @@ def main() -> None:
     outcomes = asyncio.run(run_suites(plan, run_suite))
     write_passed(outcomes)
     ran = {each.suite for each in outcomes}
-    outcomes += [Outcome(each, "not reached by what changed since it passed") for each in unreached]
-    outcomes += [Outcome(each, "not begun") for each in chosen if each not in ran]
+    outcomes += [
+        Outcome(each, "skipped: nothing it covers changed since it passed") for each in unreached
+    ]
+    outcomes += [Outcome(each, "not started") for each in chosen if each not in ran]
     print(summarise(outcomes, time.monotonic() - began))
     sys.exit(any(each.status for each in outcomes))
 

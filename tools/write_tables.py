@@ -165,7 +165,7 @@ def _render_suites() -> str:
 
 def _render_share(suite: Suite) -> str:
     share = "all" if suite.shares == 1 else f"1/{suite.shares}"
-    return f"{share}, if reached" if suite.reach else share
+    return f"{share}, if affected" if suite.reach else share
 
 
 if __name__ == "__main__":

@@ -16,70 +16,77 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Proc
 from imprint import __version__
 
 RESPONSES = Counter(
-    "imprint_responses", "Responses by path, status and refusal code.", ["path", "status", "code"]
+    "imprint_responses", "Responses by path, status and error code.", ["path", "status", "code"]
 )
 RESPONSE_SECONDS = Histogram(
     "imprint_response_seconds",
-    "How long responses took, by path and status.",
+    "Response time by path and status.",
     ["path", "status"],
     buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 5),
 )
 DEPENDENCY_SECONDS = Histogram(
     "imprint_dependency_seconds",
-    "How long calls of the database, of a node and of the content store took, by operation and"
-    " result: ok, failed or cancelled.",
+    "Duration of calls to the database, a node or the content store, by operation and result: "
+    "ok, failed or cancelled.",
     ["dependency", "operation", "result"],
     buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10, 30),
 )
 CONNECTIONS = Gauge("imprint_connections", "Open connections.")
 CONNECTIONS_CLOSED = Counter(
-    "imprint_connections_closed", "Connections closed by a limit, by limit.", ["limit"]
+    "imprint_connections_closed", "Connections closed because of a limit, by limit.", ["limit"]
 )
 OVERLOADS = Counter(
-    "imprint_overloads", "Requests refused as overloaded, by the limit reached.", ["limit"]
+    "imprint_overloads",
+    "Requests refused because of overload, by the limit that was reached.",
+    ["limit"],
 )
-DELIVERIES = Counter("imprint_deliveries", "Verified deliveries.", ["provider", "duplicate"])
+DELIVERIES = Counter(
+    "imprint_deliveries", "Deliveries with a valid signature.", ["provider", "duplicate"]
+)
 EVENTS = Counter("imprint_events", "Events by source and status.", ["source", "status"])
 EVENTS_UNDONE = Counter("imprint_events_undone", "Events that are no longer on the chain.")
 FOLLOWED_BLOCK = Gauge("imprint_followed_block", "The block up to which the chain has been read.")
 HEAD_BLOCK = Gauge("imprint_head_block", "The newest block of the node.")
 CURSOR_LAG = Gauge(
-    "imprint_cursor_lag_blocks", "Blocks between the last one read and the node's newest."
+    "imprint_cursor_lag_blocks", "Number of blocks by which the follower is behind the node."
 )
-DEEP_REORG = Gauge("imprint_deep_reorg", "1 while a final block has been replaced.")
+DEEP_REORG = Gauge("imprint_deep_reorg", "1 while a block that was final has been replaced.")
 HEAD_BELOW_FINAL = Gauge(
     "imprint_head_below_final", "1 while the node's newest block is below a final block."
 )
 FOLLOWER_RUNNING = Gauge(
     "imprint_follower_running",
-    "0 while no process has followed the chain for too long; also 1 if it is switched off.",
+    "0 if no process has followed the chain for too long, otherwise 1; also 1 if it is switched "
+    "off.",
 )
 COLLECTOR_RUNNING = Gauge(
     "imprint_collector_running",
-    "0 while no process has collected garbage for too long; also 1 if it is switched off.",
+    "0 if no process has collected garbage for too long, otherwise 1; also 1 if it is switched "
+    "off.",
 )
 INDEXER_RUNNING = Gauge(
     "imprint_indexer_running",
-    "0 while no process has filled the index of posts for too long; also 1 if it is off.",
+    "0 if no process has updated the index of posts for too long, otherwise 1; also 1 if it is "
+    "switched off.",
 )
 INDEXED_BLOCK = Gauge("imprint_indexed_block", "The block up to which posts are indexed.")
 INDEX_LAG = Gauge(
-    "imprint_index_lag_blocks", "Blocks between the last one indexed and the node's newest."
+    "imprint_index_lag_blocks", "Number of blocks by which the index is behind the node."
 )
-INDEX_EVENTS = Counter("imprint_index_events", "Events that the index of posts applied.")
+INDEX_EVENTS = Counter("imprint_index_events", "Events applied to the index of posts.")
 INDEX_UNDONE = Counter(
-    "imprint_index_undone", "Logs that the index of posts undid because they left the chain."
+    "imprint_index_undone", "Logs undone in the index of posts because they left the chain."
 )
 INDEX_UNDECODABLE = Counter(
     "imprint_index_undecodable", "Logs of the marketplace that the index cannot decode."
 )
 INDEX_UNDESCRIBED = Counter(
     "imprint_index_undescribed",
-    "Posts indexed without a description, because no node returned it.",
+    "Posts indexed without a description because no node returned it.",
 )
 INDEX_RESTARTS = Counter(
     "imprint_index_restarts",
-    "Times that the index was emptied, by reason.",
+    "Number of times the index was emptied, by reason.",
     ["reason"],
 )
 LEASE_AGE = Gauge(
@@ -87,18 +94,18 @@ LEASE_AGE = Gauge(
 )
 NODE_CONTRADICTIONS = Counter(
     "imprint_node_contradictions",
-    "Times that nodes contradicted themselves or each other about logs.",
+    "Number of times nodes contradicted themselves or each other about logs.",
 )
 DISPUTED_BLOCKS = Gauge(
     "imprint_disputed_blocks",
-    "Blocks whose logs nodes leave out, or contradict themselves or each other about.",
+    "Blocks with logs that nodes omit or contradict themselves or each other about.",
 )
 UNREADABLE_RECEIPTS = Counter(
-    "imprint_unreadable_receipts", "Receipts that no node returned; their events are unknown."
+    "imprint_unreadable_receipts", "Receipts that no node returned; their events are not known."
 )
 ENTITLEMENTS = Counter(
     "imprint_entitlements",
-    "Access decisions: from the cache, and read from the chain.",
+    "Access decisions by source: from the cache or read from the chain.",
     ["from"],
 )
 WALLET_CHECKS = Counter(
@@ -112,27 +119,27 @@ READY = Gauge(
 )
 DEPENDENCY_UP = Gauge(
     "imprint_dependency_up",
-    "1 if this check of the readiness probe is fine, otherwise 0.",
+    "1 if this check of the readiness probe passes, otherwise 0.",
     ["dependency"],
 )
 DRAFTS = Gauge("imprint_drafts", "Stored drafts.")
 POSTS = Gauge("imprint_posts", "Stored posts.")
 STORED_BYTES = Gauge(
-    "imprint_stored_bytes", "Bytes of the documents of drafts and posts, with their thumbnails."
+    "imprint_stored_bytes", "Bytes of the documents and thumbnails of drafts and posts."
 )
 DETACHED_BYTES = Gauge(
     "imprint_detached_bytes",
-    "Bytes of replaced and deleted documents that are not yet destroyed.",
+    "Bytes of replaced and deleted documents that have not been destroyed yet.",
 )
 FREE_DISK_BYTES = Gauge(
-    "imprint_free_disk_bytes", "Free bytes of the fullest disk that the service writes to."
+    "imprint_free_disk_bytes", "Free bytes on the fullest disk that the service writes to."
 )
 DOCUMENTS_DESTROYED = Counter(
-    "imprint_documents_destroyed", "Documents that the garbage collector destroyed."
+    "imprint_documents_destroyed", "Documents destroyed by the garbage collector."
 )
 STRAYS_HELD = Gauge(
     "imprint_strays_held",
-    "Documents unknown to the catalog, held because there are too many of them.",
+    "Documents that are not in the catalog and are held back because there are too many of them.",
 )
 DAMAGED_RECORDS = Gauge(
     "imprint_damaged_records", "Damaged records, and damaged structures of the database."
@@ -145,7 +152,7 @@ HUB_NOTICES = Counter(
 )
 ROUNDS_PUT_OFF = Counter(
     "imprint_chores_put_off",
-    "Rounds of background tasks that failed, or were put off because of a dependency.",
+    "Background task runs that failed, or were postponed because of a dependency.",
     ["chore"],
 )
 
@@ -154,7 +161,7 @@ SUPERVISOR = CollectorRegistry()
 
 BUILD_INFO = Gauge(
     "imprint_build_info",
-    "Always 1; the labels have the versions of Imprint and Python.",
+    "Always 1; the labels contain the versions of Imprint and Python.",
     ["version", "python"],
     registry=SUPERVISOR,
 )

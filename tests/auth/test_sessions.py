@@ -105,7 +105,7 @@ def test_after_a_rotation_the_previous_key_can_read_but_not_sign_sessions(
 
 @pytest.mark.parametrize("keys", [(b"", None), (KEY, b"")])
 def test_an_empty_key_is_refused(keys: tuple[bytes, bytes | None]) -> None:
-    with pytest.raises(ValueError, match="not empty"):
+    with pytest.raises(ValueError, match="must not be empty"):
         SessionKeys(*keys)
 
 

@@ -269,7 +269,7 @@ def test_disabled_forms_are_refused(action: str, sign_envelope: Sign, refused: R
 
 def test_refusing_a_disabled_form_names_the_accepted_ones() -> None:
     verifier = WriteVerifier(OURS, SERVICE, BOUND_FORMS)
-    with pytest.raises(Refusal, match=r"in the form inkdao-1 here, but in: imprint-2\."):
+    with pytest.raises(Refusal, match=r"in the form inkdao-1\. Accepted forms: imprint-2\."):
         verify(typed_data("inkdao-1", "create"), "create", verifier=verifier)
 
 

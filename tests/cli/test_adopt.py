@@ -57,7 +57,7 @@ def test_adopting_twice_has_the_same_effect_as_once(here, strange):
     assert run(strange, "adopt", "--yes").exit_code == 0
     marker = marker_of(here)
     again = run(strange, "adopt")
-    assert (again.exit_code, "has the marker of this catalog" in again.output) == (0, True)
+    assert (again.exit_code, "already belongs to this catalog" in again.output) == (0, True)
     assert marker_of(here) == marker
 
 

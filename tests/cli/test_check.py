@@ -104,8 +104,8 @@ async def test_the_default_signing_name_is_a_warning(world: World):
     found = await find(world, "signing")
     assert found["status"] == "warning"
     assert "IMPRINT_SIGNING_NAME is 'Imprint', the default" in found["detail"]
-    assert "accepts signatures for this one in the forms imprint-1" in found["detail"]
-    assert "Those in the form imprint-2 name the service" in found["detail"]
+    assert "accepts signatures made for this one in the forms imprint-1" in found["detail"]
+    assert "Signatures in the form imprint-2 name the service" in found["detail"]
 
 
 async def test_the_default_signing_name_is_ok_if_bound_signatures_are_required(world: World):
@@ -145,7 +145,10 @@ async def test_a_start_block_in_the_future_fails_the_command(world: World):
 async def test_insufficient_disk_space_fails_the_command(world: World):
     found = await find(world, "disk", MIN_FREE_DISK_BYTES=str(2**50))
     assert found["status"] == "failed"
-    assert "drafts are stored while 1048576.0 GiB are: no draft is stored now" in found["detail"]
+    assert (
+        "drafts are accepted while at least 1048576.0 GiB are: drafts are refused now"
+        in found["detail"]
+    )
 
 
 async def test_a_nearly_full_disk_is_a_warning(world: World):

@@ -218,7 +218,7 @@ def test_a_read_only_command_keeps_the_log_of_a_killed_service(tmp_path: Path, s
     assert result.exit_code in (0, 1), result.output
     if name == "check --deep":
         # The log alone has it.
-        assert "1 records and their documents are as they were stored" in result.output
+        assert "1 records and their documents are intact" in result.output
     assert place.digest() == before
 
 
@@ -268,7 +268,7 @@ def test_an_older_schema_is_kept_and_a_message_says_what_to_run(place: Place, sa
     assert result.exit_code == 3, result.output
     if name != "upgrade --check":
         latest = known_migrations()[-1].number
-        assert f"The database has schema 1, and this version of Imprint needs {latest}. Run" in (
+        assert f"The database has schema 1, but this version of Imprint needs {latest}. Run" in (
             result.output
         )
         assert "`imprint upgrade`" in result.output
@@ -278,7 +278,7 @@ def test_check_warns_about_an_older_schema(place: Place):
     put_older_catalog(place)
     result = run(place.environ, "check")
     assert "! database" in result.output
-    assert "A start upgrades it." in " ".join(result.output.split())
+    assert "The service upgrades it when it starts." in " ".join(result.output.split())
 
 
 @pytest.mark.parametrize("name", [*LOOKING, *WRITING, *MIGRATING])

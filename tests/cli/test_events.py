@@ -17,7 +17,7 @@ async def events_of(world: World) -> str:
 async def test_only_counts_are_printed_if_there_are_no_events(world: World):
     printed = await events_of(world)
     assert "Events" in printed
-    assert "Without a file here" not in printed
+    assert "Documents that are not stored here" not in printed
 
 
 async def test_an_event_by_another_author_is_listed(world: World):

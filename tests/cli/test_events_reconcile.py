@@ -15,7 +15,7 @@ async def test_posts_not_reported_by_a_webhook_are_found_on_the_chain(world: Wor
     environ = environment_beside(world)
     result = await asyncio.to_thread(run, environ, "reconcile", "--from-block", "0")
     assert result.exit_code == 0, result.output
-    assert f"agrees with the chain from block 0 to {block.number}." in result.output
+    assert f"matches the chain from block 0 to {block.number}." in result.output
     (file,) = await asyncio.to_thread(files_in, world.settings.storage.data_dir)
     assert file.state is State.ONCHAIN
 

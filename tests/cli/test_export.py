@@ -16,13 +16,13 @@ def test_an_export_can_be_written_verified_and_imported_elsewhere(here, tmp_path
     assert stat.S_IMODE(out.stat().st_mode) == 0o600
     assert not list(tmp_path.glob("*.partial"))
     verified = run({}, "verify", out, "--key", key)
-    assert (verified.exit_code, "All is well: 3 files" in verified.output) == (0, True)
+    assert (verified.exit_code, "The export is complete: 3 files" in verified.output) == (0, True)
     there = tmp_path / "there"
     imported = run(environment_of(there), "import", out, "--key", key)
     assert (imported.exit_code, "3 files were imported" in imported.output) == (0, True)
     assert files_in(there) == files_in(here)
     again = run(environment_of(there), "import", out)
-    assert "3 were here before" in again.output
+    assert "3 were already here" in again.output
 
 
 def test_the_signing_key_is_created_once_and_readable_only_by_its_owner(here, tmp_path):
@@ -77,7 +77,7 @@ def test_malformed_and_wrong_keys_are_refused(here, tmp_path):
     run(environment_of(here), "export", "--out", out)
     assert run({}, "verify", out, "--key", "12").exit_code == 2
     wrong = run({}, "verify", out, "--key", "12" * 32)
-    assert (wrong.exit_code, "another key" in wrong.output) == (1, True)
+    assert (wrong.exit_code, "different key" in wrong.output) == (1, True)
 
 
 def test_the_result_of_verifying_an_export_is_printed_as_json(here, tmp_path):
@@ -89,4 +89,4 @@ def test_the_result_of_verifying_an_export_is_printed_as_json(here, tmp_path):
     refused = run({}, "verify", out, "--json", "--key", "12" * 32)
     assert refused.exit_code == 1
     assert json.loads(refused.stdout)["whole"] is False
-    assert "another key" in json.loads(refused.stdout)["reason"]
+    assert "different key" in json.loads(refused.stdout)["reason"]

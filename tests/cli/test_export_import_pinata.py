@@ -42,7 +42,7 @@ def test_importing_an_account_twice_creates_no_duplicates(
     assert f"{stray}  Its keyvalues name no owner" in first.output
     again = run(environ, "import-pinata")
     assert "0 posts and 0 drafts were imported." in again.output
-    assert f"{kept}  It is here already." in again.output
+    assert f"{kept}  It is already here." in again.output
     assert [file.cid for file in files_in(tmp_path / "here")] == [kept]
 
 

@@ -105,7 +105,7 @@ def test_a_backup_of_another_installation_is_refused(here, tmp_path, damage):
         catalog.write_bytes(_with_damaged_index(catalog, tree))
     before = catalog.read_bytes()
     result = run(environ, "repair", "--backup", tmp_path / "saved.tar")
-    assert (result.exit_code, "was made of the installation" in result.output) == (2, True)
+    assert (result.exit_code, "is of the installation" in result.output) == (2, True)
     assert catalog.read_bytes() == before
 
 
@@ -147,7 +147,7 @@ def test_an_installation_in_use_is_refused(here):
 def test_an_unreadable_catalog_is_not_discarded_without_a_backup(here):
     (here / "imprint.db").write_bytes(b"something else" * 1000)
     result = run(environment_of(here), "repair", "--accept-loss")
-    assert (result.exit_code, "Nothing was changed: name a backup" in result.output) == (1, True)
+    assert (result.exit_code, "Nothing was changed. Name a backup" in result.output) == (1, True)
     assert (here / "imprint.db").read_bytes() == b"something else" * 1000
 
 
@@ -277,7 +277,7 @@ def test_a_repair_keeps_ended_sessions_but_drops_writing_sessions(here):
     (here / "imprint.db").write_bytes(_with_damaged_index(here / "imprint.db"))
     result = run(environment_of(here), "repair")
     assert result.exit_code == 0, result.output
-    assert "Writing sessions have ended" in " ".join(result.output.split())
+    assert "All writing sessions were ended" in " ".join(result.output.split())
     assert _read_sessions(here) == ([ENDED], [])
 
 
@@ -318,7 +318,7 @@ def test_a_later_generation_is_not_overwritten_from_a_backup(here, tmp_path):
     pages[lost] = bytes(4096)
     (here / "imprint.db").write_bytes(b"".join(pages))
     result = run(environ, "repair", "--backup", tmp_path / "saved.tar")
-    assert (result.exit_code, "Sessions that were ended" in result.output) == (1, True)
+    assert (result.exit_code, "Ended sessions" in result.output) == (1, True)
     ended, _ = _read_sessions(here)
     assert (ENDED[0], 70, 80) in ended
 

@@ -147,9 +147,9 @@ def test_upgrade_check_describes_the_upgrade_and_changes_nothing(first: Installa
     assert "has schema 1, " in said
     assert f"The upgrade to {LATEST} takes about 1 seconds" in said
     assert f"{LATEST:04} {known_migrations()[-1].name}" in said
-    assert "The files of small documents get a column." in said
+    assert "The files of small documents get a new column." in said
     way_back = f"the backup {first.folder / 'imprint.db.schema-1'}"
-    assert (way_back if first.is_file else "that --backup must name") in said
+    assert (way_back if first.is_file else "that --backup names") in said
     assert first.rows("SELECT * FROM files ORDER BY id") == before
     assert first.schema() == 1
     assert first.upgrade().exit_code == 0

@@ -63,8 +63,8 @@ def test_a_purchase_has_a_value_and_a_price_change_does_not():
         ({"title": ""}, "needs a title"),
         ({"title": "ü" * 51}, "100 bytes"),
         ({"description": "x" * 501}, "500 bytes"),
-        ({"price": 10**18 + 1}, "at most 1 coin"),
-        ({"price": -1}, "at least 0"),
+        ({"price": 10**18 + 1}, "between 0 and 1 coin"),
+        ({"price": -1}, "between 0 and 1 coin"),
         ({"hashtags": ["x"] * 11}, "10 hashtags"),
     ],
 )

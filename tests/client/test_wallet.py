@@ -105,14 +105,14 @@ def test_a_transaction_is_signed_as_by_eth_account(numbers, value, data):
 
 
 async def test_sending_a_transaction_without_a_node_is_refused():
-    with pytest.raises(NodeError, match="give it one"):
+    with pytest.raises(NodeError, match="Give it one"):
         await WALLET.send_transaction(Call(WALLET.address, b""))
 
 
 @pytest.mark.parametrize("make", [lambda node: KeyWallet(KEY, node), ON_NODE])
 async def test_a_transaction_for_a_chain_other_than_the_nodes_is_not_sent(make):
     node = NodeOnFive()
-    with pytest.raises(NodeError, match=r"chain with id 6, and the node is on 5"):
+    with pytest.raises(NodeError, match=r"for chain 6, but the node is on chain 5"):
         await make(node).send_transaction(Call(WALLET.address, b"", chain_id=6))
     assert node.asked == ["eth_chainId"]
     assert await make(node).send_transaction(Call(WALLET.address, b"", chain_id=5)) == "0x5"

@@ -182,12 +182,12 @@ async def test_a_reload_with_invalid_settings_changes_nothing_and_is_logged(
                 MAX_CONNECTIONS="-1",
             )
             elsewhere = {"CONTENT_STORE": KUBO, "ENCRYPTION_KEY": token_hex(32)}
-            await fail(2, "IMPRINT_CONTENT_STORE has changed: restart", **elsewhere)
+            await fail(2, "IMPRINT_CONTENT_STORE has changed. Restart", **elsewhere)
             with listen("127.0.0.2", replica.port):
                 await fail(3, "Cannot listen on 127.0.0.2", HOST="127.0.0.2")
             # A new worker that cannot start, although its settings are right.
             execute(scene.folder, "INSERT INTO schema_migrations VALUES (9999, 'of tomorrow')")
-            await fail(4, "this version of Imprint knows only")
+            await fail(4, "this version of Imprint supports only")
             execute(scene.folder, "DELETE FROM schema_migrations WHERE number = 9999")
             await until(lambda: workers_of(replica) == old)
             await load.go_on()

@@ -39,10 +39,10 @@ RECORDS = """
 SELECT f.*, g.hashtags, g.thumbnail_cid FROM files f JOIN file_groups g ON g.id = f.group_id"""
 EXACT = ("id", "group_id", "owner", "name", "size", "state", "post_id", "hashtags", "thumbnail_cid")
 POSSIBLY_LOST = (
-    "Nonces that were spent",
-    "Sessions that were ended",
+    "Spent nonces",
+    "Ended sessions",
     "Private feeds that could not be read",
-    "What was written after the backup",
+    "Anything written after the backup",
     "Files that no backup has, if there are more",
 )
 """Report entries for rows that have no name, even if the backup has all of them."""

@@ -37,8 +37,8 @@ async def test_a_master_key_that_does_not_decrypt_the_stored_documents_is_refuse
         await first.start()
         file = await scene.world.create(author, "Words.")
         assert first.process.stop() == 0
-        await expect_refused(scene.replica(**WRONG), "IMPRINT_ENCRYPTION_KEY does not open")
-        await expect_refused(scene.replica(WORKERS="2"), "IMPRINT_ENCRYPTION_KEY is not given")
+        await expect_refused(scene.replica(**WRONG), "IMPRINT_ENCRYPTION_KEY does not decrypt")
+        await expect_refused(scene.replica(WORKERS="2"), "IMPRINT_ENCRYPTION_KEY is not set")
 
         # The new key first next to the old one, then alone.
         both = scene.replica(**ROTATED)
@@ -64,7 +64,7 @@ async def test_documents_whose_key_is_lost_can_be_abandoned(tmp_path: Path) -> N
         refused = await asyncio.to_thread(run_command, other.given, "rotate-key")
         assert refused.returncode == 1
         assert "--accept-loss" in refused.stderr
-        await expect_refused(other, "does not open what is stored")
+        await expect_refused(other, "does not decrypt the stored documents")
         given_up = await asyncio.to_thread(run_command, other.given, "rotate-key", "--accept-loss")
         assert given_up.returncode == 0, given_up.stderr
         assert "1 documents are given up" in given_up.stdout
@@ -107,7 +107,7 @@ async def test_the_startup_line_names_the_stores_and_later_lines_report_problems
         said = [line["message"] for line in lines if "check" in line]
         (signing,) = [each for each in said if "IMPRINT_SIGNING_NAME" in each]
         assert "in the forms imprint-1 and inkdao-1" in signing
-        assert len([each for each in said if "no draft is stored now" in each]) == 1
+        assert len([each for each in said if "drafts are refused now" in each]) == 1
         assert password not in replica.log
         ready = await scene.world.client.get("/readyz")
         assert (ready.status_code, ready.json()["status"]) == (200, "degraded")

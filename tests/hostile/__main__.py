@@ -30,10 +30,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.hostile", description=__doc__)
     parser.add_argument("name", choices=[each.name for each in ATTACKS])
     parser.add_argument("--address", default="http://127.0.0.1:8000")
-    parser.add_argument("--source", default="127.0.0.1", help="the address to send from")
+    parser.add_argument("--source", default="127.0.0.1", help="the local address to send from")
     parser.add_argument("--seconds", type=float)
-    parser.add_argument("--wait", action="store_true", help="begin when a line is read")
-    parser.add_argument("--json", action="store_true", help="report for a program")
+    parser.add_argument(
+        "--wait", action="store_true", help="start after reading a line from standard input"
+    )
+    parser.add_argument("--json", action="store_true", help="print a machine-readable report")
     given = parser.parse_args()
     chosen = next(each for each in ATTACKS if each.name == given.name)
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)

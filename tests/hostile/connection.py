@@ -80,7 +80,7 @@ class Connection:
             headers = {name.lower(): value.strip() for name, _, value in pairs}
             body = await self._body(headers)
         except (asyncio.IncompleteReadError, asyncio.LimitOverrunError) as error:
-            raise ConnectionResetError("the response is not complete") from error
+            raise ConnectionResetError("the response is incomplete") from error
         self.received += len(head) + len(body)
         return Response(status, headers, body)
 

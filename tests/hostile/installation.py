@@ -206,7 +206,7 @@ def publish_texts(url: str, node: Node, marketplace: str, attack: Attack) -> Non
 def _wait_until_on_chain(client: httpx2.Client, post: int) -> None:
     deadline = time.monotonic() + ON_CHAIN_SECONDS
     while client.get(f"/freeFileByPostId?postId={post}").status_code == 404:
-        assert time.monotonic() < deadline, "the follower did not see the post"
+        assert time.monotonic() < deadline, "the follower did not find the post"
         time.sleep(0.1)
 
 

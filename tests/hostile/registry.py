@@ -119,8 +119,8 @@ class Observation:
         p99 = self.quantile(0.99)
         before, after = self.descriptors
         rules = [
-            (self.took_place, "This was no attack."),
-            (self.survived, f"The service ended: {self.log}"),
+            (self.took_place, "The attack did not take place."),
+            (self.survived, f"The service exited: {self.log}"),
             (self.growth <= MAX_GROWTH_MEGABYTES, f"Memory grew by {self.growth:.0f} MB."),
             (len(self.reads) >= FEWEST_READS, f"Only {len(self.reads)} reads were measured."),
             (
@@ -128,10 +128,15 @@ class Observation:
                 f"The reader's p99 was {p99:.2f} s; the service waited {self.starved:.0%} of the"
                 " time for a processor.",
             ),
-            (not self.refusals, f"{len(self.refusals)} refused, such as {self.refusals[:3]}."),
+            (
+                not self.refusals,
+                f"{len(self.refusals)} honest requests were refused, for example "
+                f"{self.refusals[:3]}.",
+            ),
             (
                 self.recovery is not None,
-                f"Not as before in {MAX_RECOVERY_SECONDS} s; {after} files open, {before} before.",
+                f"The service did not recover within {MAX_RECOVERY_SECONDS} s; {after} files are "
+                f"open, {before} before.",
             ),
         ]
         broken = [sentence for holds, sentence in rules if not holds]

@@ -156,7 +156,7 @@ def _reading_honestly(service: Service, facts: Facts) -> Iterator[Lines]:
         deadline = time.monotonic() + 60
         while not path.stat().st_size:
             assert process.poll() is None, (service.folder / "honest.log").read_text()
-            assert time.monotonic() < deadline, "the honest client does not begin"
+            assert time.monotonic() < deadline, "the honest client did not start"
             time.sleep(POLL_SECONDS)
         yield Lines(path)
     finally:

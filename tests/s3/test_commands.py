@@ -71,12 +71,12 @@ async def test_documents_move_to_a_bucket_and_back(tmp_path: Path, server: Minio
         said = await command(
             {**scene.given, **keys}, "migrate-content", "--to", there["CONTENT_STORE"]
         )
-        assert "13 documents were copied; all 13 are there." in said
+        assert "13 documents were copied; the other store now has all 13." in said
         assert replica.process.stop() == 0
         again = await command(
             {**scene.given, **keys}, "migrate-content", "--to", there["CONTENT_STORE"]
         )
-        assert "0 documents were copied; all 13 are there." in again
+        assert "0 documents were copied; the other store now has all 13." in again
         moved = scene.replica(**there)
         await moved.start()
         world.client.base_url = moved.url
@@ -85,7 +85,7 @@ async def test_documents_move_to_a_bucket_and_back(tmp_path: Path, server: Minio
         new = tmp_path / "new"
         in_bucket = {**scene.given, **there}
         said = await command(in_bucket, "migrate-content", "--to", f"embedded:{new}")
-        assert "14 documents were copied; all 14 are there." in said
+        assert "14 documents were copied; the other store now has all 14." in said
         assert moved.process.stop() == 0
         (tmp_path / "data" / "imprint.db").rename(new / "imprint.db")
         back = scene.replica(DATA_DIR=str(new))

@@ -14,5 +14,5 @@ def test_a_quorum_cannot_exceed_the_number_of_nodes():
     two = "https://one.example,https://two.example"
     assert read(CHAIN_RPC_URL=two, CHAIN_QUORUM="2").chain.quorum == 2
     assert problems_of(CHAIN_RPC_URL=two, CHAIN_QUORUM="3") == [
-        "IMPRINT_CHAIN_QUORUM is more than the nodes of IMPRINT_CHAIN_RPC_URL."
+        "IMPRINT_CHAIN_QUORUM is higher than the number of nodes in IMPRINT_CHAIN_RPC_URL."
     ]

@@ -79,13 +79,13 @@ def test_a_malformed_key_is_refused_without_quoting_it(text: str):
 @pytest.mark.parametrize("text", ["0" * 64, "ab" * 32])
 def test_a_repetitive_key_is_refused(text: str):
     assert problems_of(ENCRYPTION_KEY=text) == [
-        "IMPRINT_ENCRYPTION_KEY repeats itself; make one with: openssl rand -hex 32."
+        "IMPRINT_ENCRYPTION_KEY is a repeated pattern; make one with: openssl rand -hex 32."
     ]
 
 
 def test_a_previous_key_needs_a_current_one():
     problems = problems_of(ENCRYPTION_KEY_PREVIOUS=OLD)
-    assert problems == ["IMPRINT_ENCRYPTION_KEY_PREVIOUS is given without IMPRINT_ENCRYPTION_KEY."]
+    assert problems == ["IMPRINT_ENCRYPTION_KEY_PREVIOUS is set without IMPRINT_ENCRYPTION_KEY."]
 
 
 def test_keys_are_secrets():

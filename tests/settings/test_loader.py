@@ -147,7 +147,7 @@ def test_a_secret_may_be_read_from_a_file(tmp_path: Path):
 
 
 def test_a_setting_cannot_be_given_both_directly_and_as_a_file():
-    assert "are both given" in problems_of(JWT_SECRET_FILE="/anywhere")[0]
+    assert "are both set" in problems_of(JWT_SECRET_FILE="/anywhere")[0]
 
 
 def test_an_empty_value_counts_as_not_given():

@@ -69,16 +69,16 @@ def test_a_valid_text_is_parsed_to_its_value(
 @pytest.mark.parametrize(
     ("parse", "text", "sentence"),
     [
-        (parsers.parse_text, "", "must be a text without control characters, and not empty"),
-        (parsers.parse_text, "a\0b", "must be a text without control characters, and not empty"),
-        (parsers.parse_path, "a\nb", "must be a text without control characters, and not empty"),
+        (parsers.parse_text, "", "must be text without control characters, and not empty"),
+        (parsers.parse_text, "a\0b", "must be text without control characters, and not empty"),
+        (parsers.parse_path, "a\nb", "must be text without control characters, and not empty"),
         (parsers.parse_switch, "enabled", "must be 'on' or 'off'"),
         (parsers.parse_rate, "30", "must be a count and a number of seconds, like 30/300"),
         (parsers.parse_rate, "30/0", "must be a count and a number of seconds, like 30/300"),
         (parsers.parse_contract, "0x" + "0" * 40, "must not be the zero address"),
         (parsers.parse_host, "-a.example", "must be a host name or an IP address"),
-        (parsers.parse_proxy, "10.0.0.1/8", "names 10.0.0.1/8, which is an address inside of"),
-        (parsers.parse_proxy, "fd00::1/8", "names fd00::1/8, which is an address inside of a"),
+        (parsers.parse_proxy, "10.0.0.1/8", "names 10.0.0.1/8, which is an address inside"),
+        (parsers.parse_proxy, "fd00::1/8", "names fd00::1/8, which is an address inside a"),
         (parsers.parse_proxy, "10.0.0.0/33", "must name IP addresses and networks"),
         (parsers.parse_proxy, "proxy.example", "must name IP addresses and networks"),
         (parsers.parse_url, "ftp://a", "must be a URL that begins with http:// or https://"),
@@ -205,5 +205,5 @@ def test_a_cpu_that_the_machine_does_not_have_is_refused():
 
 @pytest.mark.parametrize("text", ["", ",", "0,", "one", "1-0", "-1", "0--1", "0-1-2", "123456"])
 def test_an_invalid_list_of_cpus_is_refused(text: str):
-    with pytest.raises(InvalidSetting, match="must be auto, or numbers of CPUs"):
+    with pytest.raises(InvalidSetting, match="must be auto, or CPU numbers"):
         parsers.parse_cpus(text)

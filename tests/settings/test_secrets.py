@@ -32,8 +32,8 @@ def test_a_random_text_is_not_weak(text: str):
 @pytest.mark.parametrize("text", ["a" * 32, "0123456789abcdef" * 2])
 def test_a_repetitive_secret_causes_a_warning(text: str):
     settings = read_settings(REQUIRED | {"IMPRINT_JWT_SECRET": text})
-    assert [warning.split(" and ")[0] for warning in settings.warnings] == [
-        "IMPRINT_JWT_SECRET repeats itself"
+    assert [warning.split(" that ")[0] for warning in settings.warnings] == [
+        "IMPRINT_JWT_SECRET is a repeated pattern"
     ]
     assert text not in str(settings.warnings)
 
@@ -65,7 +65,7 @@ def test_using_one_secret_for_two_providers_causes_a_warning():
     given = dict.fromkeys(("IMPRINT_WEBHOOK_A_SECRET", "IMPRINT_WEBHOOK_B_SECRET"), JWT[::-1])
     assert read_settings(REQUIRED | given).warnings == (
         "IMPRINT_WEBHOOK_B_SECRET is the same as IMPRINT_WEBHOOK_A_SECRET;"
-        " every secret should be its own.",
+        " every secret should be different.",
     )
 
 

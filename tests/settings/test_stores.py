@@ -111,7 +111,10 @@ def test_plain_http_to_another_machine_is_refused(endpoint: str, exposed: bool):
 def test_an_access_key_needs_both_halves(lone: str):
     (problem,) = problems_of(**{lone: HALVES[lone]})
     (other,) = HALVES.keys() - {lone}
-    assert problem == f"IMPRINT_{other} is missing: an access key has two halves."
+    assert (
+        problem
+        == f"IMPRINT_{other} is missing: set both the access key and its secret, or neither."
+    )
     assert HALVES[lone] not in problem
 
 

@@ -146,7 +146,7 @@ def try_mutation(copy: Copy, mutation: Mutation) -> Finding:
     """Put one fault into the copy, run its tests, and restore the file. Raises `ValueError`."""
     original = (copy.folder / mutation.path).read_text("utf-8")
     if original.count(mutation.before) != 1:
-        raise ValueError(f"{mutation.path} does not have this once: {mutation.before}")
+        raise ValueError(f"{mutation.path} does not contain this exactly once: {mutation.before}")
     began = time.monotonic()
     copy.write(mutation.path, original.replace(mutation.before, mutation.after))
     try:
@@ -183,7 +183,7 @@ def run_baseline(copy: Copy, chosen: Sequence[Mutation]) -> bool:
         done = copy.run(command)
         passed = passed and done.returncode == 0
         print(done.stdout[-3000:])
-    print("Without a fault, everything passes." if passed else "Something fails without a fault.")
+    print("All tests pass without a fault." if passed else "Some tests fail even without a fault.")
     return passed
 
 
@@ -204,14 +204,14 @@ def expect_own_code(copy: Copy) -> None:
     """Raise `RuntimeError` unless Python imports the service from the copy."""
     done = copy.run([sys.executable, "-c", "import imprint; print(imprint.__file__)"])
     if not Path(done.stdout.strip()).is_relative_to(copy.folder):
-        raise RuntimeError(f"The code that runs is not that of the copy: {done.stdout}")
+        raise RuntimeError(f"The tests do not import the copied code: {done.stdout}")
 
 
 def main() -> int:
     """Try the faults that the arguments select; the exit status is 1 if one was not found."""
     parser = ArgumentParser(prog="python -m tools.mutations", description=__doc__)
-    parser.add_argument("parts", nargs="*", help="parts of the promises to try")
-    parser.add_argument("--list", action="store_true", help="show the faults and their tests")
+    parser.add_argument("parts", nargs="*", help="only promises that contain this text")
+    parser.add_argument("--list", action="store_true", help="list the faults and their tests")
     parser.add_argument("--baseline", action="store_true", help="run the tests without a fault")
     given = parser.parse_args()
     parts = [part.lower() for part in given.parts]

@@ -4,7 +4,7 @@ from tools.mutations.mutation import Mutation
 
 ACCESS = (
     Mutation(
-        "A nonce is accepted once",
+        "A nonce is accepted only once",
         "src/imprint/adapters/stores/drafts/drafts.py",
         "    if spent is not None:\n",
         '    if spent is not None and spent["action"] != "create":\n',
@@ -14,7 +14,7 @@ ACCESS = (
         ),
     ),
     Mutation(
-        "Nobody but its owner updates a draft",
+        "Only its owner can update a draft",
         "src/imprint/services/drafts/drafts.py",
         "    if file.owner != write.signer:\n",
         "    if file.owner != write.signer and write.action is Action.DELETE:\n",
@@ -32,7 +32,7 @@ ACCESS = (
         ),
     ),
     Mutation(
-        "A signature is for the content that it was made for",
+        "A signature is valid only for the content it was made for",
         "src/imprint/auth/typed_data.py",
         "    if write.body_hash is not None and keccak256(body) != write.body_hash:\n",
         "    if write.body_hash is not None and not body:\n",
@@ -42,7 +42,7 @@ ACCESS = (
         ),
     ),
     Mutation(
-        "A key whose writing session is revoked writes nothing",
+        "The key of a revoked writing session cannot write",
         "src/imprint/adapters/stores/drafts/drafts.py",
         "    if await tx.fetchone(HAS_WRITING_SESSION, session=session_id) is None:\n",
         "    if not session_id:\n",
@@ -55,7 +55,7 @@ ACCESS = (
         ),
     ),
     Mutation(
-        "A writing session has only the actions that the wallet signed",
+        "A writing session allows only the actions that the wallet signed",
         "src/imprint/auth/writing_sessions.py",
         "        if write.action not in session.actions:\n",
         "        if not session.actions:\n",
@@ -63,7 +63,7 @@ ACCESS = (
         ("tests/web/api/test_writes.py::test_an_action_outside_the_scope_of_a_session_is_refused",),
     ),
     Mutation(
-        "A login message is used once",
+        "A login message can be used only once",
         "src/imprint/services/accounts/login.py",
         "        if generation is None:\n            raise NonceUsed(LOGIN, None)\n",
         "        generation = generation or 0\n",
@@ -71,7 +71,7 @@ ACCESS = (
         ("tests/web/api/test_login.py::test_a_login_message_is_accepted_only_once",),
     ),
     Mutation(
-        "A login message is for one of the domains of this service",
+        "A login message must name one of this service's login domains",
         "src/imprint/auth/logins.py",
         "        if not self._accepts(domain):\n",
         "        if not domain:\n",
@@ -79,7 +79,7 @@ ACCESS = (
         ("tests/web/api/test_login.py::test_a_login_message_for_another_service_is_refused",),
     ),
     Mutation(
-        "A session ends with its logout",
+        "Logging out ends the session",
         "src/imprint/adapters/stores/ended_sessions.py",
         'IS_ENDED = f"(EXISTS ({_ENDED} = :session) OR EXISTS ({_ENDED} = :reader))"',
         'IS_ENDED = f"(:session IS NULL OR EXISTS ({_ENDED} = :reader))"',
@@ -87,7 +87,7 @@ ACCESS = (
         ("tests/web/api/test_logout.py::test_a_logout_ends_only_its_own_session",),
     ),
     Mutation(
-        "A session is signed with a key of this service",
+        "A session must be signed with this service's key",
         "src/imprint/auth/sessions.py",
         "        if key is None or not hmac.compare_digest(_sign(key, signed), signature):\n",
         "        if key is None:\n",
@@ -95,7 +95,7 @@ ACCESS = (
         ("tests/web/api/test_login.py::test_a_forged_session_is_refused",),
     ),
     Mutation(
-        "A contract wallet accepts only by its verdict",
+        "Only a contract wallet's explicit verdict accepts a signature",
         "src/imprint/adapters/chain/contract_wallets.py",
         "    verdict = _VERDICTS.get(returned[0])\n",
         '    verdict = _VERDICTS.get(returned[0], returned[0] != b"")\n',
@@ -117,7 +117,7 @@ ACCESS = (
         ),
     ),
     Mutation(
-        "The operator's page opens by its secret only",
+        "Only the operator's secret opens the operator's page",
         "src/imprint/auth/sessions.py",
         "        return is_ours and now.timestamp() < int(expires)\n",
         "        return is_ours or now.timestamp() < int(expires)\n",
@@ -129,7 +129,7 @@ ACCESS = (
 
 READING = (
     Mutation(
-        "A post with a price is read by its author and by holders",
+        "Only its author and token holders can read a paid post",
         "src/imprint/domain/access.py",
         "    return Access.HOLDER if facts.balance > 0 else Access.DENIED\n",
         "    return Access.HOLDER if facts.balance >= 0 else Access.DENIED\n",
@@ -137,7 +137,7 @@ READING = (
         ("tests/web/api/test_reads.py::test_a_reader_without_a_token_is_refused",),
     ),
     Mutation(
-        "Access is reused for some seconds and no longer",
+        "A cached access decision expires after a few seconds",
         "src/imprint/services/access/entitlement.py",
         "        if grant is not None and self.monotonic() < grant.until and _describes(",
         "        if grant is not None and _describes(",
@@ -147,7 +147,7 @@ READING = (
         ),
     ),
     Mutation(
-        "A transfer that is seen ends the access of who gave the token away",
+        "A transfer ends the previous holder's access",
         "src/imprint/services/access/entitlement.py",
         "WATCHED = (TRANSFER, POST_SUBSCRIBED, POST_PRICE_UPDATED)\n",
         "WATCHED = (POST_SUBSCRIBED, POST_PRICE_UPDATED)\n",
@@ -155,7 +155,7 @@ READING = (
         ("tests/services/access/test_entitlement.py",),
     ),
     Mutation(
-        "A draft is read by its owner only",
+        "Only its owner can read a draft",
         "src/imprint/services/access/reads.py",
         "        if file.owner != session.address:\n",
         "        if not session.address:\n",
@@ -163,7 +163,7 @@ READING = (
         ("tests/web/api/test_reads.py::test_reading_another_owners_draft_is_refused",),
     ),
     Mutation(
-        "The gateway serves no private document",
+        "The gateway never serves a private document",
         "src/imprint/services/access/reads.py",
         "        return await self.files.public_size(cid)\n",
         "        return await self.files.public_size(cid) or 0\n",
@@ -171,7 +171,7 @@ READING = (
         ("tests/web/api/test_gateway.py::test_private_documents_are_not_served_in_any_format",),
     ),
     Mutation(
-        "A feed has the text of a post only while it is free on the chain",
+        "A feed includes a post's text only while the post is free on the chain",
         "src/imprint/services/posts/feeds.py",
         "    return await reads.shown_post(post)\n",
         "    return await reads.post_for(post.author, post.post_id)\n",
@@ -182,7 +182,7 @@ READING = (
         ),
     ),
     Mutation(
-        "A page and Markdown have the text of a post only while it is free on the chain",
+        "Pages and Markdown include a post's text only while it is free on the chain",
         "src/imprint/services/site.py",
         "            file = await self.reads.shown_post(post)\n",
         "            file = await self.reads.post_for(post.author, post_id)\n",
@@ -193,7 +193,7 @@ READING = (
         ),
     ),
     Mutation(
-        "A post that the chain refused is not shown while the chain is silent",
+        "A post that is no longer free stays hidden while the chain is unreachable",
         "src/imprint/services/access/entitlement.py",
         "        if facts.entry.price:\n"
         "            self._doubtful.put(post_id, None)\n"
@@ -207,7 +207,7 @@ READING = (
         ),
     ),
     Mutation(
-        "The index is trusted for an hour after the chain was last heard",
+        "The index is trusted for an hour after the chain last responded",
         "src/imprint/services/access/entitlement.py",
         "        return self._is_recent(self._heard_at, TRUSTED_TIME) and post_id not in "
         "self._doubtful\n",
@@ -219,7 +219,7 @@ READING = (
         ),
     ),
     Mutation(
-        "No search finds the text of a post that has a price",
+        "Search never finds the text of a paid post",
         "src/imprint/adapters/stores/posts/index_writer.py",
         "    if paid:\n        await drop_texts(tx, paid)\n",
         "",
@@ -229,7 +229,7 @@ READING = (
         ),
     ),
     Mutation(
-        "A search in a library shows nothing that the reader may not read any more",
+        "A library search shows nothing the reader may no longer read",
         "src/imprint/services/posts/search.py",
         "            if refusal.code in (Code.NOT_ENTITLED, Code.NOT_FOUND):\n"
         "                return False\n",
@@ -239,7 +239,7 @@ READING = (
         ("tests/web/api/test_search.py",),
     ),
     Mutation(
-        "A private feed has what its owner holds now",
+        "A private feed contains only what its owner holds now",
         "src/imprint/services/posts/feeds.py",
         "    return await reads.post_for(reader, post.post_id)\n",
         "    return await reads.post_for(post.author, post.post_id)\n",
@@ -250,7 +250,7 @@ READING = (
         ),
     ),
     Mutation(
-        "A page token belongs to the list that it was made for",
+        "A page token is valid only for the list it was issued for",
         "src/imprint/services/posts/posts.py",
         "            if getattr(start.which, name) != value:\n",
         "            if not hasattr(start.which, name):\n",
@@ -262,7 +262,7 @@ READING = (
 
 BROWSERS = (
     Mutation(
-        "A page runs no script that stands in it",
+        "Pages do not run inline scripts",
         "src/imprint/web/site/policy.py",
         "            \"script-src 'self'\",\n",
         "            \"script-src 'self' 'unsafe-inline'\",\n",
@@ -270,7 +270,7 @@ BROWSERS = (
         ("tests/web/site/test_pages_of_site.py",),
     ),
     Mutation(
-        "What is shown of a text is sanitised",
+        "Rendered texts are sanitised",
         "src/imprint/web/site/texts/post_html.py",
         "    return TextMarkup(Markup(sanitised(markup)), secret)",
         "    return TextMarkup(Markup(markup), secret)",
@@ -278,7 +278,7 @@ BROWSERS = (
         ("tests/web/site/texts/test_post_html.py",),
     ),
     Mutation(
-        "The work that a text takes is bounded",
+        "The work of converting a text is bounded",
         "src/imprint/domain/posts/text_work.py",
         "        self._left -= steps\n",
         "",
@@ -286,7 +286,7 @@ BROWSERS = (
         ("tests/web/site/texts/test_post_html.py",),
     ),
     Mutation(
-        "A text has no element that loads another page",
+        "A rendered text has no element that embeds another page",
         "src/imprint/web/site/texts/post_html.py",
         '"hr", "i", "img", "li",',
         '"hr", "i", "iframe", "img", "li",',
@@ -294,7 +294,7 @@ BROWSERS = (
         ("tests/web/site/texts/test_post_html.py",),
     ),
     Mutation(
-        "A link in a text that looks like one of this site stays here",
+        "A link that looks internal does not lead to another site",
         "src/imprint/web/site/texts/text_links.py",
         '_WITHIN = re.compile(r"(?:#|/(?![/\\\\]))',
         '_WITHIN = re.compile(r"(?:#|/)',
@@ -302,7 +302,7 @@ BROWSERS = (
         ("tests/web/site/texts/test_post_html.py::test_a_link_with_an_unsafe_scheme_has_no_href",),
     ),
     Mutation(
-        "Pages of other sites get no permission",
+        "Pages of other origins get no CORS permission",
         "src/imprint/web/http/middleware.py",
         "            allow_origins=origins,\n",
         '            allow_origin_regex=".*",\n            allow_credentials=True,\n',
@@ -318,7 +318,7 @@ BROWSERS = (
         ("tests/web/api/test_feeds.py::test_feeds_stay_well_formed_for_any_title_and_description",),
     ),
     Mutation(
-        "A form of another site does not sign the operator in",
+        "A form on another site cannot sign the operator in",
         "src/imprint/web/site/operator.py",
         '            return site == "same-origin"\n',
         '            return site != "none"\n',
@@ -340,7 +340,7 @@ SECRECY = (
         ),
     ),
     Mutation(
-        "Metrics have no path that a caller invents",
+        "Metrics have no labels with paths that a client invents",
         "src/imprint/web/http/middleware.py",
         '    return "/ipfs/{cid}" if path.startswith("/ipfs/") else OTHER_PATHS\n',
         '    return "/ipfs/{cid}" if path.startswith("/ipfs/") else path\n',
@@ -350,7 +350,7 @@ SECRECY = (
         ),
     ),
     Mutation(
-        "A secret of the settings is never printed",
+        "A secret setting is never printed",
         "src/imprint/settings/secrets.py",
         '    def __str__(self) -> str:\n        return "…"\n',
         "    def __str__(self) -> str:\n        return self._text\n",
@@ -358,7 +358,7 @@ SECRECY = (
         ("tests/settings/test_secrets.py::test_a_secret_is_never_printed",),
     ),
     Mutation(
-        "A query, which may contain a page token, is not logged",
+        "Query strings, which may contain page tokens, are not logged",
         "src/imprint/web/http/middleware.py",
         '                "path": _logged_path(path),\n',
         '                "path": f"{_logged_path(path)}?{scope[\'query_string\'].decode()}",\n',
@@ -366,7 +366,7 @@ SECRECY = (
         ("tests/web/api/test_logs.py::test_query_strings_are_not_logged",),
     ),
     Mutation(
-        "The key of a document is wrapped with a nonce of its own",
+        "Each document key is wrapped with its own nonce",
         "src/imprint/adapters/encryption.py",
         "        nonce = secrets.token_bytes(NONCE_BYTES)\n        bound =",
         "        nonce = bytes(NONCE_BYTES)\n        bound =",
@@ -374,7 +374,7 @@ SECRECY = (
         ("tests/adapters/test_encryption.py",),
     ),
     Mutation(
-        "A document that an earlier release encrypted can be read",
+        "Documents encrypted by an earlier release stay readable",
         "src/imprint/adapters/encryption.py",
         '_KEY_LABEL = b"imprint document key 1\\0"\n',
         '_KEY_LABEL = b"imprint document key 2\\0"\n',

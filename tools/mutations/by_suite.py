@@ -4,7 +4,7 @@ from tools.mutations.mutation import Mutation
 
 SCRIPTS = (
     Mutation(
-        "Services use no database themselves",
+        "Services do not access a database directly",
         "src/imprint/services/access/reads.py",
         "import sys\n",
         "import sqlite3\nimport sys\n",
@@ -12,7 +12,7 @@ SCRIPTS = (
         command=("lint-imports", "--no-cache"),
     ),
     Mutation(
-        "A response that comes late shows nobody the drafts of another account",
+        "A late response never shows one account's drafts to another",
         "site/studio/store/draft-list.ts",
         "    if (this.begun !== begun) return;\n",
         "",
@@ -20,7 +20,7 @@ SCRIPTS = (
         command=("npm", "--prefix", "site", "test"),
     ),
     Mutation(
-        "What was found out for one account draws nothing for the next one",
+        "Results for one account are not shown after switching to another",
         "site/reader/gate/reducer.ts",
         "      if (event.turn === state.turn) return advance(state, event);\n",
         "      if (event.turn <= state.turn) return advance(state, event);\n",
@@ -28,7 +28,7 @@ SCRIPTS = (
         command=("npm", "--prefix", "site", "test"),
     ),
     Mutation(
-        "What may have been saved is not signed a second time",
+        "A draft that may have been saved is not signed again",
         "clients/typescript/src/writer.ts",
         "unknown ||= error.status !== 429;",
         "unknown ||= error.status === 429;",
@@ -36,7 +36,7 @@ SCRIPTS = (
         command=("npm", "--prefix", "clients/typescript", "test"),
     ),
     Mutation(
-        "Pages may call their own service",
+        "Pages may call the service they come from",
         "src/imprint/web/site/policy.py",
         "            f\"connect-src 'self'{origin}\",\n",
         '            f"connect-src{origin}",\n',
@@ -48,7 +48,7 @@ SCRIPTS = (
 
 RANDOM = (
     Mutation(
-        "A response has the form that the description gives it",
+        "Responses match the OpenAPI description",
         "src/imprint/interface/drafts.py",
         '    size: Annotated[Count, doc("Bytes of the stored document.")]\n',
         '    size: Annotated[str, doc("Bytes of the stored document.")]\n',
@@ -64,7 +64,7 @@ RANDOM = (
         ("tests/simulation/test_seeds.py",),
     ),
     Mutation(
-        "A client generated from the description sends its session",
+        "A client generated from the OpenAPI description sends its session",
         "src/imprint/web/docs/content.py",
         '    parameters=(Parameter("cid", "AnyCid", "The draft\'s cid.", CID), IF_NONE_MATCH),\n'
         "    needs_session=True,\n",
@@ -80,7 +80,7 @@ RANDOM = (
 
 DISASTERS = (
     Mutation(
-        "A write is on the disk before its response",
+        "A write is on disk before it is acknowledged",
         "src/imprint/adapters/database/sqlite/database.py",
         "{'FULL' if durable else 'NORMAL'}",
         "{'NORMAL' if durable else 'OFF'}",
@@ -88,7 +88,7 @@ DISASTERS = (
         ("tests/crash/test_durability.py",),
     ),
     Mutation(
-        "A large document is on the disk before it gets its name",
+        "A large document is on disk before it is renamed into place",
         "src/imprint/adapters/content/document_files.py",
         "            os.fsync(descriptor)\n",
         "",
@@ -96,7 +96,7 @@ DISASTERS = (
         ("tests/crash/test_durability.py",),
     ),
     Mutation(
-        "A write that is cut off leaves no document behind",
+        "An interrupted write leaves no document behind",
         "src/imprint/services/drafts/drafts.py",
         "        reserved = await begin(intent)\n",
         "        await self.content.put(intent.cid, made.document, intent.network)\n"
@@ -105,7 +105,7 @@ DISASTERS = (
         ("tests/crash/test_failpoints.py::test_a_write_interrupted_by_a_crash_is_all_or_nothing",),
     ),
     Mutation(
-        "No write is acknowledged in a database that was deleted",
+        "No write to a deleted database is acknowledged",
         "src/imprint/adapters/database/sqlite/database.py",
         "            self._files.check()\n        self.commits += 1\n",
         "            pass\n        self.commits += 1\n",
@@ -113,7 +113,7 @@ DISASTERS = (
         ("tests/faults/test_deleted_files.py::test_the_next_kill_loses_no_acknowledged_writes",),
     ),
     Mutation(
-        "Workers end with their supervisor",
+        "Workers exit when their supervisor exits",
         "src/imprint/server/link.py",
         "        self.listen()\n        os.kill(os.getpid(), signal.SIGTERM)\n",
         "        self.listen()\n        stop_seconds += 3600\n",
@@ -121,7 +121,7 @@ DISASTERS = (
         ("tests/faults/test_restarts.py::test_workers_exit_when_their_supervisor_is_killed",),
     ),
     Mutation(
-        "The addresses of one IPv6 network are one client",
+        "All addresses in one IPv6 /64 count as one client",
         "src/imprint/domain/rate_limits.py",
         "CLIENT_PREFIX = 64\n",
         "CLIENT_PREFIX = 128\n",
@@ -131,7 +131,7 @@ DISASTERS = (
         ),
     ),
     Mutation(
-        "A text is converted outside of the event loop",
+        "Texts are converted off the event loop",
         "src/imprint/services/content/text_conversions.py",
         "                made = await asyncio.to_thread(convert, await load(), running.work)\n",
         "                made = convert(await load(), running.work)\n",
@@ -143,7 +143,7 @@ DISASTERS = (
 
 NEIGHBOURS = (
     Mutation(
-        "The contract that is deployed is the one whose source is shown",
+        "The deployed contract matches the published source",
         "contracts/PostMarket.sol",
         "        if (msg.value < price) revert PaymentTooLow(msg.value, price);\n",
         "",
@@ -151,7 +151,7 @@ NEIGHBOURS = (
         command=("npm", "--prefix", "contracts", "run", "check"),
     ),
     Mutation(
-        "A node that is behind does not let a former holder read",
+        "A lagging node does not give a former holder access",
         "src/imprint/adapters/chain/json_rpc.py",
         "            if (blocks > MAX_LAG_BLOCKS or late) and now - seen_at < HEAD_VALIDITY:\n",
         "            if blocks > 1000 * MAX_LAG_BLOCKS and now - seen_at < HEAD_VALIDITY:\n",
@@ -162,7 +162,7 @@ NEIGHBOURS = (
         ),
     ),
     Mutation(
-        "A thumbnail that another installation has on the same node is kept",
+        "A thumbnail shared with another installation on the same node is kept",
         "src/imprint/adapters/content/kubo.py",
         "                installations.add(installation)\n",
         "                installations.add(self._identity.id)\n",
@@ -170,7 +170,7 @@ NEIGHBOURS = (
         ("tests/adapters/content/test_kubo_installations.py",),
     ),
     Mutation(
-        "A bucket whose private documents anybody can read is refused",
+        "A bucket whose private documents are publicly readable is refused",
         "src/imprint/adapters/content/bucket.py",
         "        if found is not None:\n            raise StoreMisconfigured(\n",
         "        if found is not None and not found.data:\n            raise StoreMisconfigured(\n",
@@ -181,7 +181,7 @@ NEIGHBOURS = (
         ),
     ),
     Mutation(
-        "The double of Pinata finds files as Pinata's own client asks for them",
+        "The Pinata test double supports the queries of Pinata's own client",
         "tests/adapters/content/pinata_fake.py",
         '            and each["keyvalues"] | wanted == each["keyvalues"]\n',
         "",
@@ -189,7 +189,7 @@ NEIGHBOURS = (
         ("tests/pinata_sdk/test_sdk.py",),
     ),
     Mutation(
-        "The wheel has every file that the service reads",
+        "The wheel contains every file that the service reads",
         "pyproject.toml",
         'packages = ["src/imprint"]\n',
         'packages = ["src/imprint"]\nexclude = ["*.sql"]\n',
@@ -197,7 +197,7 @@ NEIGHBOURS = (
         ("tests/wheel/test_distributions.py::test_the_wheel_contains_only_the_package",),
     ),
     Mutation(
-        "A client behind nginx does not choose its own address",
+        "A client behind nginx cannot spoof its address",
         "deploy/nginx/imprint.conf",
         "        proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;\n",
         "        proxy_set_header X-Forwarded-For $http_x_forwarded_for;\n",
@@ -208,7 +208,7 @@ NEIGHBOURS = (
         ),
     ),
     Mutation(
-        "The deployment of compose trusts its proxy and nobody else",
+        "The Compose deployment trusts only its own proxy",
         "deploy/compose.yaml",
         "      IMPRINT_TRUSTED_PROXIES: 10.213.7.0/24\n",
         "      IMPRINT_TRUSTED_PROXIES: 10.0.0.0/8\n",

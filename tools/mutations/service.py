@@ -4,7 +4,7 @@ from tools.mutations.mutation import Mutation
 
 LIMITS = (
     Mutation(
-        "A signer stores no more than their quota",
+        "A signer cannot exceed their quota",
         "src/imprint/adapters/stores/drafts/drafts.py",
         "    max_bytes, max_drafts = quota.bytes or NO_LIMIT, quota.drafts or NO_LIMIT\n",
         "    max_bytes, max_drafts = NO_LIMIT, NO_LIMIT\n",
@@ -12,7 +12,7 @@ LIMITS = (
         ("tests/web/api/test_quotas.py",),
     ),
     Mutation(
-        "A client that asks too often is refused",
+        "A client that sends too many requests is refused",
         "src/imprint/web/http/middleware.py",
         "                limiter.admit(body.client, limits.monotonic())\n",
         "                limiter.admit(new_id(), limits.monotonic())\n",
@@ -20,7 +20,7 @@ LIMITS = (
         ("tests/web/http/test_middleware.py::test_a_rate_limited_client_is_told_when_to_retry",),
     ),
     Mutation(
-        "X-Forwarded-For is believed only of trusted proxies",
+        "X-Forwarded-For is accepted only from trusted proxies",
         "src/imprint/web/http/proxies.py",
         "            if client not in self:\n                break\n",
         "",
@@ -56,7 +56,7 @@ LIMITS = (
         ),
     ),
     Mutation(
-        "A private feed that nobody fetches is dropped",
+        "A private feed that nobody fetches is deleted",
         "src/imprint/services/drafts/garbage_collector.py",
         "            await self.garbage.prune_feeds(now - FEED_MEMORY)\n",
         "",
@@ -64,7 +64,7 @@ LIMITS = (
         ("tests/web/api/test_private_feeds.py::test_a_feed_is_kept_as_long_as_it_is_fetched",),
     ),
     Mutation(
-        "A head of a request has a limit",
+        "The size of a request head is limited",
         "src/imprint/server/connection.py",
         "        if self._head_size > MAX_HEAD_BYTES:\n",
         "        if self._head_size > 100 * MAX_HEAD_BYTES:\n",
@@ -100,7 +100,7 @@ CHAIN = (
         ),
     ),
     Mutation(
-        "A block is final when so many blocks follow it as are configured",
+        "A block becomes final only at the configured depth",
         "src/imprint/services/publication/chain_sync.py",
         "        target = head.number - self.reorg_depth\n",
         "        target = head.number - 1\n",
@@ -111,7 +111,7 @@ CHAIN = (
         ),
     ),
     Mutation(
-        "Nothing is undone because a node leaves out a log",
+        "A log omitted by a node undoes nothing",
         "src/imprint/services/posts/indexer.py",
         "            if not await self.stream.is_canonical(block, one_pass.head):\n",
         "            if await self.stream.is_canonical(block, one_pass.head):\n",
@@ -145,7 +145,7 @@ CHAIN = (
         ),
     ),
     Mutation(
-        "An author's income is what buyers paid, whatever the price is now",
+        "An author's income is what buyers paid, not the current price",
         "src/imprint/domain/posts/market_ledger.py",
         "volume=author.volume + paid",
         "volume=author.volume + post.price",
@@ -153,7 +153,7 @@ CHAIN = (
         ("tests/domain/posts/test_market_ledger.py",),
     ),
     Mutation(
-        "A text is not served as the post of somebody else who names its cid",
+        "A text is not served as a post by another account that names its cid",
         "src/imprint/services/access/entitlement.py",
         "    return entry.exists and entry.author == file.owner and entry.cid == file.cid\n",
         "    return entry.exists and entry.cid == file.cid\n",
@@ -168,7 +168,7 @@ CHAIN = (
 
 STORAGE = (
     Mutation(
-        "A document is served only if its bytes have its cid",
+        "A document is served only if its bytes match its cid",
         "src/imprint/adapters/content/embedded.py",
         "            return None if found is None else verify_document(cid, found, network)\n",
         "            return found\n",
@@ -178,7 +178,7 @@ STORAGE = (
         ),
     ),
     Mutation(
-        "A failing object store is an outage, and no missing document",
+        "An object store failure is an outage, not a missing document",
         "src/imprint/adapters/content/bucket_client.py",
         "            return await self._repeat(send, deadline)\n        except _Missing:\n",
         "            return await self._repeat(send, deadline)\n        except StoreFailure:\n",
@@ -186,7 +186,7 @@ STORAGE = (
         ("tests/adapters/content/test_bucket_client.py",),
     ),
     Mutation(
-        "A document that a live file names is not destroyed",
+        "A document that a live file references is not destroyed",
         "src/imprint/adapters/stores/drafts/garbage.py",
         "    if await _is_used(tx, cid, network) or await _is_coming(",
         "    if await _is_coming(",
@@ -194,7 +194,7 @@ STORAGE = (
         ("tests/adapters/stores/drafts/test_garbage.py",),
     ),
     Mutation(
-        "A backup has thumbnails beside texts",
+        "A backup includes thumbnails as well as texts",
         "src/imprint/services/installation/backup.py",
         '    for network in Network:\n        after = ""\n',
         '    for network in (Network.PRIVATE,):\n        after = ""\n',
@@ -205,7 +205,7 @@ STORAGE = (
         ),
     ),
     Mutation(
-        "A backup replaces nothing that exists",
+        "A backup never overwrites an existing file",
         "src/imprint/adapters/archives/backup_files.py",
         "    if os.path.lexists(path):\n",
         "    if path.is_symlink():\n",
@@ -213,7 +213,7 @@ STORAGE = (
         ("tests/services/installation/test_backup.py::test_a_backup_overwrites_nothing",),
     ),
     Mutation(
-        "A repair keeps no record whose checksum is wrong",
+        "A repair drops records whose checksum is wrong",
         "src/imprint/adapters/database/sqlite/rebuild.py",
         "            return not is_damaged(table, values)\n",
         "            return True\n",
@@ -231,7 +231,7 @@ STORAGE = (
         ("tests/cli/test_repair.py::test_an_unreadable_catalog_is_not_discarded_without_a_backup",),
     ),
     Mutation(
-        "A release does not open records of a newer one",
+        "A release does not open the records of a newer release",
         "src/imprint/adapters/database/schema.py",
         "    if found > known:\n",
         "    if found < 0:\n",
@@ -239,7 +239,7 @@ STORAGE = (
         ("tests/adapters/database/test_schema.py",),
     ),
     Mutation(
-        "A command that does not serve migrates nothing",
+        "Only serving and upgrading migrate the schema",
         "src/imprint/adapters/database/schema.py",
         "    if 0 < found < known and access is not Access.MIGRATE:\n",
         "    if found < 0:\n",
@@ -247,7 +247,7 @@ STORAGE = (
         ("tests/cli/test_cli_access.py",),
     ),
     Mutation(
-        "No empty catalog is made beside documents",
+        "No empty catalog is created next to existing documents",
         "src/imprint/bootstrap/adapters.py",
         "    if owner is None:\n        return\n",
         "    if owner is not None:\n        return\n",
@@ -255,7 +255,7 @@ STORAGE = (
         ("tests/cli/test_cli_access.py::test_no_command_creates_a_catalog_for_existing_documents",),
     ),
     Mutation(
-        "A command that only looks leaves the files beside a database",
+        "Read-only commands leave a database's WAL files alone",
         "src/imprint/adapters/database/sqlite/connections.py",
         "mode=ro&readonly_shm=1",
         "mode=ro",
@@ -263,7 +263,7 @@ STORAGE = (
         ("tests/cli/test_cli_access.py",),
     ),
     Mutation(
-        "A migration that fails leaves nothing",
+        "A failed migration leaves nothing behind",
         "src/imprint/adapters/database/schema.py",
         "            if migration.number > found:\n                _apply(connection, migration)\n",
         "            if migration.number > found:\n                _apply(connection, migration)\n"
@@ -285,7 +285,7 @@ OPERATION = (
         ("tests/services/installation/test_readiness.py",),
     ),
     Mutation(
-        "A service that stops serves the connections that it has accepted",
+        "A stopping service finishes serving accepted connections",
         "src/imprint/server/http.py",
         "        await drain_connections(self._connections, self._keep_alive)\n",
         "",
@@ -304,7 +304,7 @@ OPERATION = (
         ),
     ),
     Mutation(
-        "One process at a time holds a lease",
+        "Only one process at a time holds a lease",
         "src/imprint/adapters/stores/installation/installation.py",
         "            return row is not None\n",
         "            return True\n",
@@ -312,7 +312,7 @@ OPERATION = (
         ("tests/services/tasks/test_leases.py",),
     ),
     Mutation(
-        "The description names every code of an operation",
+        "The OpenAPI description lists every error code of an operation",
         "src/imprint/web/docs/accounts.py",
         "Code.INVALID_LOGIN_MESSAGE, Code.NONCE_USED, ",
         "Code.INVALID_LOGIN_MESSAGE, ",

@@ -91,7 +91,7 @@ class AesCipher:
             raise Unavailable.storage()
         if master is None:
             facts = {"file": name, "key_id": key_id.hex()}
-            _log.critical("The master key of a document is not among the settings.", extra=facts)
+            _log.critical("The master key of a document is not set.", extra=facts)
             raise Unavailable.storage()
         try:
             bound = _KEY_LABEL + header + name.encode()
@@ -132,6 +132,6 @@ class PlainCipher:
 
     def _require_cipher(self) -> DocumentCipher:
         if self._cipher is None:
-            _log.critical("A document is encrypted, and IMPRINT_ENCRYPTION_KEY is not given.")
+            _log.critical("A document is encrypted, but IMPRINT_ENCRYPTION_KEY is not set.")
             raise Unavailable.storage()
         return self._cipher

@@ -56,8 +56,8 @@ class _Failure(NamedTuple):
 _FAILURES_BY_STATE = {
     "28P01": _Failure("the server refuses the user or the password", f"Correct them in {_URL}."),
     "28000": _Failure(
-        "the server does not admit this user",
-        f"Look at the user in {_URL}, and at pg_hba.conf on the server.",
+        "the server does not allow this user to connect",
+        f"Check the user in {_URL} and pg_hba.conf on the server.",
     ),
     "3D000": _Failure(
         "the server has no database of this name", f"Create it, or correct its name in {_URL}."
@@ -67,7 +67,7 @@ _FAILURES_BY_STATE = {
         "Whoever creates or migrates the tables must own them: see docs/postgresql.md.",
     ),
     "53300": _Failure(
-        "the server has no connection left",
+        "the server has no connections left",
         "Raise its max_connections, or lower IMPRINT_DATABASE_CONNECTIONS.",
     ),
     "57P03": _Failure("the server is starting or stopping"),
@@ -80,12 +80,12 @@ _STANDBY = _Failure(
 )
 
 _NO_TLS = _Failure(
-    "the server does not speak TLS",
+    "the server does not support TLS",
     f"Switch it on there, or correct sslmode in {_URL}.",
 )
 
 _FAILURES_BY_TYPE: tuple[tuple[type[BaseException], _Failure], ...] = (
-    (ssl.SSLError, _Failure("TLS fails", f"Look at sslmode and the certificates in {_URL}.")),
+    (ssl.SSLError, _Failure("TLS fails", f"Check sslmode and the certificates in {_URL}.")),
     (
         socket.gaierror,
         _Failure("its host name is unknown", f"Correct the host in {_URL}."),

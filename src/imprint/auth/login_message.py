@@ -139,7 +139,7 @@ def parse_instant(text: str) -> Instant:
     """
     match = _INSTANT.fullmatch(text)
     if match is None:
-        raise NotAnInstant("A time is written like 2030-01-31T12:00:00Z.")
+        raise NotAnInstant("A time must look like 2030-01-31T12:00:00Z.")
     fraction, sign, hours, minutes = match.group(7, 8, 9, 10)
     microsecond = int((fraction or "")[:6].ljust(6, "0"))
     year, month, day, hour, minute, second = map(int, match.group(1, 2, 3, 4, 5, 6))
@@ -154,7 +154,7 @@ def parse_instant(text: str) -> Instant:
 def _read_zone(sign: str | None, hours: int, minutes: int) -> timezone:
     # `timezone` checks that the offset is below a day, but not that minutes are below 60.
     if minutes > 59:
-        raise NotAnInstant("There is no such zone.")
+        raise NotAnInstant("There is no such time zone offset.")
     offset = timedelta(hours=hours, minutes=minutes)
     return timezone(-offset if sign == "-" else offset)
 
@@ -224,14 +224,14 @@ class _Lines:
 def parse_login_message(text: str) -> LoginMessage:
     """Parse a login message. Refuses `invalid_login_message` for any violation of the grammar."""
     if len(text) > MAX_MESSAGE_BYTES or not text.isascii():
-        _refuse(f"A login message is plain ASCII of at most {MAX_MESSAGE_BYTES} bytes.")
+        _refuse(f"A login message must be plain ASCII of at most {MAX_MESSAGE_BYTES} bytes.")
     lines = _Lines(text)
     try:
         message = _read_message(lines)
     except (NotAUri, NotAnInstant, NotAnAddress) as error:
         raise Refusal(Code.INVALID_LOGIN_MESSAGE, str(error)) from error
     if not lines.finished or write_login_message(message) != text:
-        _refuse("The login message has a line that does not belong there.")
+        _refuse("The login message has an unexpected line.")
     return message
 
 
@@ -268,14 +268,14 @@ def _read_message(lines: _Lines) -> LoginMessage:
     statement = _read_statement(lines)
     uri = lines.take_if("URI: ")
     if lines.take("Version: ") != "1":
-        _refuse("The version of a login message is 1.")
+        _refuse("The version of a login message must be 1.")
     return LoginMessage(
         scheme,
         domain,
         address,
         statement,
         uri=None if uri is None else parse_uri(uri),
-        chain_id=int(_match(_CHAIN_ID, lines.take("Chain ID: "), "The chain id is a number.")),
+        chain_id=int(_match(_CHAIN_ID, lines.take("Chain ID: "), "The chain id must be a number.")),
         nonce=_match(
             _NONCE, lines.take("Nonce: "), "The nonce must be at least 8 letters and digits."
         ),
@@ -291,7 +291,7 @@ def _read_opening(line: str) -> tuple[str | None, str]:
     origin = line.removesuffix(_OPENING)
     scheme, separator, domain = origin.rpartition("://")
     if origin == line or (separator and not is_scheme(scheme)) or not parse_authority(domain).host:
-        _refuse("The first line does not say which domain wants a login.")
+        _refuse("The first line does not name the domain that requests the login.")
     return (scheme if separator else None), domain
 
 
@@ -301,7 +301,7 @@ def _read_statement(lines: _Lines) -> str | None:
     if not statement and not lines.next_is_blank:
         return None
     lines.take_blank()
-    return _match(_STATEMENT, statement, "The statement has a character that is not allowed.")
+    return _match(_STATEMENT, statement, "The statement contains a character that is not allowed.")
 
 
 def _read_instant(text: str | None) -> Instant | None:
@@ -310,7 +310,7 @@ def _read_instant(text: str | None) -> Instant | None:
 
 def _read_request_id(text: str | None) -> str | None:
     if text is not None and not is_path_segment(text):
-        _refuse("The request id has a character that is not allowed.")
+        _refuse("The request id contains a character that is not allowed.")
     return text
 
 

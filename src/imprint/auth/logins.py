@@ -99,7 +99,7 @@ class LoginVerifier:
         address = parse_signer(claim.address)
         self._check_target(message)
         if parse_address(message.address) != address:
-            detail = "The address in the login message is not that of this login."
+            detail = "The address in the login message differs from the address of this login."
             raise Refusal(Code.SIGNATURE_INVALID, detail)
         self._check_time(message, now)
         digest = personal_digest(claim.message.encode())
@@ -110,13 +110,13 @@ class LoginVerifier:
         domain = message.domain.lower()
         if not self._accepts(domain):
             _refuse(
-                f"The login message is meant for another domain. Accepted are: {self._accepted}."
-                " The operator sets them with IMPRINT_LOGIN_DOMAINS."
+                f"The login message is for another domain. Accepted domains: {self._accepted}. "
+                "The operator sets them with IMPRINT_LOGIN_DOMAINS."
             )
         if (message.scheme or "https").lower() not in _SCHEMES:
-            _refuse("The scheme of the login message is neither http nor https.")
+            _refuse("The scheme of the login message must be http or https.")
         if message.chain_id != self._chain_id:
-            _refuse("The login message is meant for another chain.")
+            _refuse("The login message is for another chain.")
         uri = message.uri
         if uri is None:
             return
@@ -141,7 +141,7 @@ class LoginVerifier:
 def _checked_domain(text: str) -> str:
     authority = parse_authority(text)
     if not authority.host or authority.userinfo is not None:
-        raise ValueError("A login domain is a host, with its port if it has one.")
+        raise ValueError("A login domain must be a host with an optional port.")
     return text.lower()
 
 

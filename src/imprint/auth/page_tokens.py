@@ -143,4 +143,7 @@ def _unpack(packed: _PublicPosition | _DraftsPosition) -> PagePosition:
 
 def invalid_page_token() -> Refusal:
     """The refusal of a token that was altered, has expired, or belongs to another list."""
-    return Refusal(Code.INVALID_PAGE_TOKEN, "This page token is not valid, or has expired.")
+    return Refusal(
+        Code.INVALID_PAGE_TOKEN,
+        "This page token is invalid or has expired. Start again from the first page.",
+    )

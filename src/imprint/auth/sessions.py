@@ -94,7 +94,7 @@ class SessionKeys:
 
     def __post_init__(self) -> None:
         if not all(self.all):
-            raise ValueError("A session key is not empty.")
+            raise ValueError("A session key must not be empty.")
 
     @property
     def all(self) -> tuple[bytes, ...]:
@@ -153,14 +153,14 @@ class Sessions:
         `session_expired`.
         """
         if authorization is None:
-            raise Refusal(Code.SESSION_MISSING, "This needs a session: please log in.")
+            raise Refusal(Code.SESSION_MISSING, "This requires a session. Please log in.")
         session = self._known.get(authorization)
         if session is None:
             session = self._verify(authorization, now)
             self._known.put(authorization, session)
         if session.expires_at <= now:
             self._known.pop(authorization)
-            raise Refusal(Code.SESSION_EXPIRED, "This session has expired: please log in again.")
+            raise Refusal(Code.SESSION_EXPIRED, "This session has expired. Please log in again.")
         return session
 
     def _verify(self, authorization: str, now: datetime) -> Session:
@@ -215,7 +215,7 @@ def _unnamed() -> Refusal:
 
 
 def _invalid() -> Refusal:
-    return Refusal(Code.SESSION_INVALID, "This session is not valid: please log in again.")
+    return Refusal(Code.SESSION_INVALID, "This session is not valid. Please log in again.")
 
 
 LIFETIME = timedelta(hours=12)

@@ -128,4 +128,6 @@ def personal_digest(message: bytes) -> bytes:
 
 def invalid_signature() -> Refusal:
     """The refusal of a signature."""
-    return Refusal(Code.SIGNATURE_INVALID, "The signature is not a valid one of this address.")
+    return Refusal(
+        Code.SIGNATURE_INVALID, "The signature is not a valid signature by this address."
+    )

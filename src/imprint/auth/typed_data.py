@@ -94,7 +94,7 @@ class StructType:
         """Return a message with exactly these members. Refuses `invalid_typed_data`."""
         if not isinstance(message, dict) or message.keys() != self.names:
             named = ", ".join(name for name, _ in self.members)
-            refuse_typed_data(f"The message has exactly {named}.")
+            refuse_typed_data(f"The message must have exactly these members: {named}.")
         return message
 
 
@@ -215,14 +215,19 @@ class SigningDomain:
     def check(self, declared: object) -> None:
         """Refuse `invalid_typed_data` unless a client declares this domain."""
         if not isinstance(declared, dict) or declared.keys() != {"name", "version", "chainId"}:
-            refuse_typed_data("The signing domain has exactly name, version and chainId.")
+            refuse_typed_data(
+                "The signing domain must have exactly the members name, version and chainId."
+            )
         if declared["name"] != self.name or declared["version"] != self.version:
             refuse_typed_data(
-                "The signing domain's name or version is not that of this service, which"
-                " /.well-known/imprint.json names."
+                "The signing domain's name or version is not this service's. See `signing` in "
+                "/.well-known/imprint.json."
             )
         if _read_chain_id(declared["chainId"]) != self.chain_id:
-            refuse_typed_data("The signing domain's chainId is not that of this service.")
+            refuse_typed_data(
+                "The signing domain's chainId is not this service's. See `signing` in "
+                "/.well-known/imprint.json."
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,7 +297,8 @@ class WriteVerifier:
             accepted = ", ".join(form for form in SigningForm if form in forms)
             raise Refusal(
                 Code.FORM_NOT_ACCEPTED,
-                f"Writes are not accepted in the form {kind.form} here, but in: {accepted}.",
+                f"This service does not accept writes in the form {kind.form}. Accepted forms: "
+                f"{accepted}.",
             )
         signer = parse_signer(claim.address)
         check_fresh(int(values["timestamp"]), now)
@@ -316,7 +322,7 @@ class WriteVerifier:
         if "cid" in values and not _is_cid(values["cid"], cid):
             raise body_mismatch("The signature is for another cid.")
         if values.get("hashtags", claim.hashtags) != claim.hashtags:
-            raise body_mismatch("The signature is for other hashtags.")
+            raise body_mismatch("The signature is for different hashtags.")
 
 
 def check_service(signed: str, service: str) -> None:
@@ -331,7 +337,7 @@ def check_body(write: Write, body: bytes) -> None:
     Takes a few milliseconds per megabyte.
     """
     if write.body_hash is not None and keccak256(body) != write.body_hash:
-        raise body_mismatch("The signature is for another content or thumbnail.")
+        raise body_mismatch("The signature is for a different content or thumbnail.")
 
 
 def check_fresh(timestamp: int, now: datetime) -> None:
@@ -350,18 +356,19 @@ def find_type(envelope: object, kinds: Sequence[Struct]) -> tuple[Struct, dict[s
     if not isinstance(envelope, dict):
         refuse_typed_data("The typed data must be an object.")
     if envelope.keys() - {"primaryType"} != {"domain", "types", "message"}:
-        refuse_typed_data("The typed data has domain, types, message, and perhaps primaryType.")
+        refuse_typed_data(
+            "The typed data must have domain, types and message, and may have primaryType."
+        )
     for kind in kinds:
         if _declares(envelope["types"], kind):
             break
     else:
         known = " or ".join(kind.declaration for kind in kinds)
         refuse_typed_data(
-            f"The types must have {known}, and beside it at most EIP712Domain (name, version,"
-            " chainId)."
+            f"The types must have {known}, and may also have EIP712Domain (name, version, chainId)."
         )
     if envelope.get("primaryType", kind.name) != kind.name:
-        refuse_typed_data(f"The primary type for this request is {kind.name}.")
+        refuse_typed_data(f"The primary type of this request must be {kind.name}.")
     return kind, envelope
 
 
@@ -375,9 +382,9 @@ def _declares(types: object, kind: StructType) -> bool:
 def read_nonce(nonce: object) -> str:
     """Return the nonce of a message. Refuses `invalid_typed_data`."""
     if not isinstance(nonce, str) or not 1 <= len(nonce) <= MAX_NONCE_LENGTH:
-        refuse_typed_data(f"The nonce is a text of 1 to {MAX_NONCE_LENGTH} characters.")
+        refuse_typed_data(f"The nonce must be a string of 1 to {MAX_NONCE_LENGTH} characters.")
     if "\0" in nonce or not _is_unicode(nonce):
-        refuse_typed_data("The nonce has a character that is not allowed.")
+        refuse_typed_data("The nonce contains a character that is not allowed.")
     return nonce
 
 
@@ -387,7 +394,7 @@ def read_seconds(name: str, value: object) -> int:
         return int(value)
     # `type`, not `isinstance`: True is an int, and a float may be rounded.
     if type(value) is not int or not 0 <= value < _LATEST:
-        refuse_typed_data(f"The member {name} is the Unix time in whole seconds.")
+        refuse_typed_data(f"The member {name} must be the Unix time in whole seconds.")
     return value
 
 
@@ -402,7 +409,7 @@ def read_address(name: str, value: object) -> Address:
 def read_text(name: str, value: object) -> str:
     """Return a string from a message. Refuses `invalid_typed_data`."""
     if not isinstance(value, str) or not _is_unicode(value):
-        refuse_typed_data(f"The member {name} is a text of Unicode characters.")
+        refuse_typed_data(f"The member {name} must be a string of valid Unicode.")
     return value
 
 
@@ -417,7 +424,7 @@ def _is_unicode(text: str) -> bool:
 
 def _read_hash(name: str, value: object) -> bytes:
     if not isinstance(value, str) or not _HASH.fullmatch(value):
-        refuse_typed_data(f"The member {name} is 0x and 64 hex digits.")
+        refuse_typed_data(f"The member {name} must be 0x followed by 64 hex digits.")
     return bytes.fromhex(value[2:])
 
 
@@ -436,11 +443,13 @@ def _read_message(given: object, kind: WriteType, action: Action) -> dict[str, A
         read_nonce(values["nonce"])
         return values
     if message["action"] != action.value:
-        refuse_typed_data(f"The action for this request is {action.value}.")
+        refuse_typed_data(f"The action of this request must be {action.value}.")
     read_nonce(message["nonce"])
     timestamp = message["timestamp"]
     if not isinstance(timestamp, str) or not _TIMESTAMP.fullmatch(timestamp):
-        refuse_typed_data("The timestamp is the Unix time in whole seconds, as a text of digits.")
+        refuse_typed_data(
+            "The timestamp must be the Unix time in whole seconds, as a string of digits."
+        )
     return message
 
 

@@ -117,10 +117,10 @@ class OpeningVerifier:
         values = self._read_envelope(claim.envelope)
         seconds = now.timestamp()
         if values["expires"] <= values["notBefore"]:
-            refuse_typed_data("A writing session expires after its notBefore.")
+            refuse_typed_data("A writing session must expire after its notBefore.")
         if values["expires"] > seconds + WRITING_SESSION_SECONDS:
             refuse_typed_data(
-                f"A writing session expires at most {WRITING_SESSION_SECONDS} seconds after now."
+                f"A writing session must expire within {WRITING_SESSION_SECONDS} seconds from now."
             )
         wallet = parse_signer(claim.address)
         self._check_binding(values, wallet)
@@ -202,18 +202,18 @@ class WritingSessionKey:
 def _read_public_key(value: object) -> bytes:
     """A point's 65 bytes; the point at infinity has no such encoding."""
     if not isinstance(value, str) or not _POINT.fullmatch(value):
-        refuse_typed_data("The member publicKey is 0x04 and 128 hex digits.")
+        refuse_typed_data("The member publicKey must be 0x04 followed by 128 hex digits.")
     point = bytes.fromhex(value[2:])
     try:
         ec.EllipticCurvePublicKey.from_encoded_point(_CURVE, point)
     except ValueError:
-        refuse_typed_data("The member publicKey is not a point of P-256.")
+        refuse_typed_data("The member publicKey is not a point on P-256.")
     return point
 
 
 def _read_actions(value: object) -> tuple[Action, ...]:
     """The actions in signed order."""
-    known = f"The member actions has one or more of {', '.join(WRITING_ACTIONS)}, each once."
+    known = f"The member actions must list one or more of {', '.join(WRITING_ACTIONS)}, each once."
     if not isinstance(value, list) or not 1 <= len(value) <= len(WRITING_ACTIONS):
         refuse_typed_data(known)
     # Only texts are looked up: other values may not be hashable.
@@ -226,7 +226,8 @@ def _read_actions(value: object) -> tuple[Action, ...]:
 def beyond_scope(action: Action) -> Refusal:
     """The refusal of an action outside a writing session's scope."""
     return Refusal(
-        Code.WRITING_SESSION_SCOPE, f"The key of this writing session may not sign a {action}."
+        Code.WRITING_SESSION_SCOPE,
+        f"The key of this writing session may not sign the action {action}.",
     )
 
 

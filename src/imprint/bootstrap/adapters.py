@@ -418,7 +418,7 @@ def refuse_documents(settings: Settings) -> None:
         except StoreMisconfigured as error:
             raise CannotStart(error.sentence) from error
         except Unavailable as problem:
-            text = "Whether there are documents without a catalog is not known yet."
+            text = "It is not known yet whether there are documents without a catalog."
             raise NotReachable(text, problem) from problem
     if owner is None:
         return
@@ -428,9 +428,10 @@ def refuse_documents(settings: Settings) -> None:
         name = database.path.name
         what_to_do = f"put {name} back, or run `imprint repair --backup` with your last backup"
     raise CannotStart(
-        f"There is no catalog at {describe_database(database)}, but the content store has documents"
-        f" of {owner}. Nothing was created. Is IMPRINT_DATABASE_URL or IMPRINT_DATA_DIR wrong? If"
-        f" the catalog is lost: {what_to_do}. To begin anew, move the documents away."
+        f"There is no catalog at {describe_database(database)}, but the content store has "
+        f"documents of {owner}. Nothing was created. Check IMPRINT_DATABASE_URL and "
+        f"IMPRINT_DATA_DIR. If the catalog is lost: {what_to_do}. To start over, move the "
+        "documents away."
     )
 
 
@@ -523,7 +524,7 @@ async def migrate_database(
         raise NoCatalogYet(describe_database(source)) from error
     except INTERRUPTIONS as error:
         raise CannotStart(
-            f"The move stopped: {failure_reason(error)}.{remedy(error)} Run it again to go on."
+            f"The move stopped: {failure_reason(error)}.{remedy(error)} Run it again to continue."
         ) from error
 
 

@@ -91,8 +91,8 @@ async def open_earlier_import(
     storage, stores = settings.storage, adapters.stores
     if storage.pinata_jwt is None or storage.pinata_gateway is None:
         raise CannotStart(
-            "Set IMPRINT_PINATA_JWT and IMPRINT_PINATA_GATEWAY to those of the account that has"
-            " the files. It is only read, and need not be the content store."
+            "Set IMPRINT_PINATA_JWT and IMPRINT_PINATA_GATEWAY to those of the account that has "
+            "the files. The account is only read from and need not be the content store."
         )
     source = PinataEarlierFiles(pinata_account(storage), adapters.clock)
     try:

@@ -67,7 +67,7 @@ def check_settings(settings: Settings) -> Finding:
     """Check the settings for anything suspicious; invalid settings were refused before."""
     if settings.warnings:
         return Finding("settings", Status.WARNING, " ".join(settings.warnings))
-    return Finding("settings", Status.OK, "They can be read, and no secret is weak.")
+    return Finding("settings", Status.OK, "All settings are valid, and no secret is weak.")
 
 
 def check_signing(settings: Settings) -> Finding:
@@ -78,20 +78,20 @@ def check_signing(settings: Settings) -> Finding:
         return Finding(
             "signing",
             Status.WARNING,
-            f"IMPRINT_SIGNING_NAME is '{name}', the default: every other service on chain"
-            f" {chain_id} that has it too accepts signatures for this one in the forms imprint-1"
-            " and inkdao-1. Those in the form imprint-2 name the service.",
-            "Choose a name of your own before the first author signs; or set"
-            " IMPRINT_REQUIRE_BOUND_SIGNATURES=on, if all front ends sign the form imprint-2.",
+            f"IMPRINT_SIGNING_NAME is '{name}', the default: every other service on chain "
+            f"{chain_id} with the same name accepts signatures made for this one in the forms "
+            "imprint-1 and inkdao-1. Signatures in the form imprint-2 name the service.",
+            "Choose a name of your own before the first author signs, or set "
+            "IMPRINT_REQUIRE_BOUND_SIGNATURES=on if all front ends sign in the form imprint-2.",
         )
     if settings.server.compatibility is Compatibility.INKDAO and not signing.require_bound:
         return Finding(
             "signing",
             Status.WARNING,
-            "With IMPRINT_COMPATIBILITY=inkdao, signatures in the form inkdao-1 are for the name"
-            f" of the earlier service: every other service on chain {chain_id} with this setting"
-            " accepts those for this one, whatever IMPRINT_SIGNING_NAME is.",
-            "Set IMPRINT_REQUIRE_BOUND_SIGNATURES=on when no front end signs this form any more.",
+            "With IMPRINT_COMPATIBILITY=inkdao, signatures in the form inkdao-1 carry the name "
+            f"of the earlier service: every other service on chain {chain_id} with this setting "
+            "accepts signatures made for this one, whatever IMPRINT_SIGNING_NAME is.",
+            "Set IMPRINT_REQUIRE_BOUND_SIGNATURES=on once no front end uses this form any more.",
         )
     return Finding("signing", Status.OK, f"Authors sign for '{name}' on chain {chain_id}.")
 
@@ -113,12 +113,12 @@ def check_webhooks(settings: Settings) -> Finding:
     if not off:
         return Finding("webhooks", Status.OK, "Both providers have a secret.")
     paths = "its path is" if on else "their paths are"
-    detail = f"No secret for {' and '.join(off)}, so {paths} 404"
+    detail = f"No secret is set for {' and '.join(off)}, so {paths} switched off (404)"
     if not on and not settings.chain.follow_seconds:
         return Finding(
             "webhooks",
             Status.FAILED,
-            f"{detail}, and the follower is off: no post becomes onchain.",
+            f"{detail}, and the follower is off: no draft can become a post.",
             "Set IMPRINT_CHAIN_FOLLOW_SECONDS, or the secret of a provider.",
         )
     status = Status.OK if on else Status.WARNING
@@ -133,10 +133,11 @@ def check_new_installation(settings: Settings, *folders: Path) -> Finding:
     for folder in folders:
         there = next(each for each in (folder, *folder.absolute().parents) if each.exists())
         if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
-            detail = f"The folder {folder} cannot be made: {there} must not be written to."
+            detail = f"The folder {folder} cannot be created: {there} is not writable."
             return Finding("database", Status.FAILED, detail, "Correct IMPRINT_DATA_DIR.")
     place = describe_database(settings.storage.database)
-    return Finding("database", Status.OK, f"A start makes the catalog at {place}.")
+    detail = f"The service will create the catalog at {place} when it starts."
+    return Finding("database", Status.OK, detail)
 
 
 async def check_database(database: DatabaseHealth, settings: Settings, access: Access) -> Finding:
@@ -185,11 +186,11 @@ async def check_records(
     if damage:
         return _list_damage(damage)
     if content is not None:
-        detail = f"{verified} records and their documents are as they were stored."
+        detail = f"{verified} records and their documents are intact."
     elif known.examined:
-        detail = f"The database is intact, and {verified} records are. --deep reads documents."
+        detail = f"The database and {verified} records are intact. --deep also checks documents."
     else:
-        detail = f"{verified} records are as they were stored. --deep looks at everything."
+        detail = f"{verified} records are intact. --deep checks everything."
     return [Finding("records", Status.OK, detail)]
 
 
@@ -217,12 +218,12 @@ async def check_keys(keys: KeyStore, cipher: DocumentCipher) -> Finding:
         return Finding(
             "keys",
             Status.WARNING,
-            f"{unknown} of {sample.looked_at} documents are encrypted by a master key that is not"
-            " given: nobody can read them.",
-            "Give their key in IMPRINT_ENCRYPTION_KEY_PREVIOUS, and run imprint rotate-key.",
+            f"{unknown} of {sample.looked_at} documents are encrypted with a master key that is "
+            "not set: nobody can read them.",
+            "Set IMPRINT_ENCRYPTION_KEY_PREVIOUS to their key, and run imprint rotate-key.",
         )
     if not cipher.key_ids:
-        return Finding("keys", Status.OK, "No document is encrypted, and no master key is given.")
+        return Finding("keys", Status.OK, "No document is encrypted, and no master key is set.")
     if not sample.looked_at:
         return Finding("keys", Status.OK, "No document is encrypted yet.")
     detail = f"The master key decrypts the stored documents ({sample.looked_at} documents checked)."
@@ -235,9 +236,9 @@ def check_disk(disk: LocalDiskSpace) -> Finding:
     if free is None:
         return Finding("disk", Status.OK, "Nothing is stored on the disks of this machine.")
     detail = f"{_spell_bytes(free)} are free"
-    needed = f"drafts are stored while {_spell_bytes(floor)} are"
+    needed = f"drafts are accepted while at least {_spell_bytes(floor)} are"
     if free < floor:
-        detail = f"{detail}, and {needed}: no draft is stored now."
+        detail = f"{detail}, and {needed}: drafts are refused now."
         return Finding("disk", Status.FAILED, detail, "Free some space, or move to a larger disk.")
     if free < max(NEARLY_FULL * floor, LEAST_SPACE):
         remedy = "Free some space, or move to a larger disk, before it is full."
@@ -289,9 +290,9 @@ async def check_claim(claim: InstallationClaim) -> Finding:
     if holder == own.id:
         return Finding("documents", Status.OK, f"They belong to the installation {holder}.")
     if holder is None and not own.claimed:
-        detail = "The store is not marked yet; a service does that."
+        detail = "The store has no owner yet; the service claims it when it starts."
         return Finding("documents", Status.OK, detail)
-    detail = f"They belong to the installation {holder}, the catalog to {own.id}."
+    detail = f"They belong to the installation {holder}, but the catalog to {own.id}."
     if holder is None:
         detail = "The store has no marker of this installation: is it the right one?"
     remedy = "Check IMPRINT_DATABASE_URL, IMPRINT_DATA_DIR and IMPRINT_CONTENT_STORE."
@@ -316,7 +317,7 @@ async def check_node(chain: ChainReader, chain_id: int) -> Finding:
             f"No node responds{why}.",
             "Check the addresses in IMPRINT_CHAIN_RPC_URL, and whether the nodes are running.",
         )
-    detail = f"It responds for chain {chain_id}, and is at block {head.number}."
+    detail = f"The node is on chain {chain_id}, at block {head.number}."
     return Finding("node", Status.OK, detail)
 
 
@@ -331,7 +332,7 @@ async def check_history(chain: ChainReader, events: EventStore, chain_id: int) -
         detail = "The node is behind a final block."
         return Finding("node", Status.FAILED, detail, "Wait until it has synced.")
     if history is History.REPLACED:
-        detail = "The node does not have a final block."
+        detail = "The node does not have a block that was final."
         return Finding("node", Status.FAILED, detail, "Run imprint reconcile.")
     return None
 
@@ -350,7 +351,7 @@ async def check_contract(marketplace: MarketplaceReader, settings: Settings) -> 
         detail = f"The contract at {address} does not respond like a marketplace."
         return Finding("contract", Status.FAILED, detail, remedy)
     if facts.entry.exists:
-        detail = f"The contract at {address} has a post 0."
+        detail = f"The contract at {address} has a post with the id 0, which no marketplace has."
         return Finding("contract", Status.FAILED, detail, remedy)
     if settings.server.compatibility is Compatibility.INKDAO:
         missing = await _missing_functions(marketplace)
@@ -373,10 +374,11 @@ def _unfit_for_earlier_front_end(address: Address, missing: list[str] | None) ->
     return Finding(
         "contract",
         Status.FAILED,
-        f"The contract at {address} lacks {', '.join(missing)}, which the front end of the earlier"
-        " service calls: its authors cannot publish, and its buyers pay and cannot read.",
-        "Name the marketplace which that front end was made for, or switch IMPRINT_COMPATIBILITY"
-        " off.",
+        f"The contract at {address} lacks {', '.join(missing)}, which the front end of the "
+        "earlier service calls: its authors cannot publish, and its buyers would pay without "
+        "being able to read.",
+        "Set IMPRINT_MARKETPLACE_ADDRESS to the marketplace that front end was made for, or set "
+        "IMPRINT_COMPATIBILITY=none.",
     )
 
 
@@ -393,7 +395,7 @@ async def check_blocks(
         return [Finding("blocks", Status.FAILED, problem.detail)]
     if concerns:
         return [Finding("blocks", Status.WARNING, each.detail, each.remedy) for each in concerns]
-    detail = f"Posts can be found from block {start.number} on, and the node has their logs."
+    detail = f"Posts are found from block {start.number} on, and the node has their logs."
     return [Finding("blocks", Status.OK, detail)]
 
 
@@ -406,7 +408,7 @@ async def check_clock(chain: ChainReader, clock: Clock, oldest: float) -> Findin
         return skip("clock", NODE)
     age = clock() - head
     if -age > CLOCK_TOLERANCE:
-        detail = f"It is {round(-age.total_seconds())} seconds behind the newest block."
+        detail = f"The clock is {round(-age.total_seconds())} seconds behind the newest block."
         remedy = "Synchronize the clock of this machine."
         return Finding("clock", Status.FAILED, detail, remedy)
     remedy = "Wait until the node has synced, or use another one."
@@ -419,7 +421,7 @@ async def check_clock(chain: ChainReader, clock: Clock, oldest: float) -> Findin
     if age > OLD_HEAD:
         detail = f"The newest block is {_spell_time(age)} old."
         return Finding("clock", Status.WARNING, detail, remedy)
-    return Finding("clock", Status.OK, "It agrees with the newest block.")
+    return Finding("clock", Status.OK, "The clock agrees with the newest block.")
 
 
 def _spell_time(age: timedelta) -> str:
@@ -428,7 +430,8 @@ def _spell_time(age: timedelta) -> str:
 
 def outdated(name: str, error: NeedsUpgrade) -> Finding:
     """What still has an earlier release's schema, which a start brings up to date."""
-    return Finding(name, Status.WARNING, f"{error.reason} A start upgrades it.", error.remedy)
+    detail = f"{error.reason} The service upgrades it when it starts."
+    return Finding(name, Status.WARNING, detail, error.remedy)
 
 
 def refused(name: str, error: CannotStart) -> Finding:

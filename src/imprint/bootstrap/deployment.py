@@ -64,8 +64,8 @@ def read_signer(text: str, ask_password: Callable[[], str]) -> Signer:
             raise CannotStart("The keystore cannot be opened with this password.") from None
         reason = type(error).__name__
         raise CannotStart(
-            "The key file must have a private key of 64 hexadecimal digits, or a keystore"
-            f" ({reason})."
+            "The key file must contain a private key of 64 hexadecimal digits, or a keystore "
+            f"({reason})."
         ) from None
 
     def sign(transaction: DeploymentTransaction) -> tuple[bytes, str]:

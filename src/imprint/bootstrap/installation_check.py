@@ -97,7 +97,7 @@ class InstallationCheck:
         """Open the content store, or report why that is not possible yet."""
         folder = content_folder(self.settings)
         if isinstance(self.settings.storage.content, EmbeddedContent) and not folder.exists():
-            detail = f"A start makes the folder {folder} for documents."
+            detail = f"The service will create the folder {folder} for documents when it starts."
             return Finding("store", Status.OK, detail)
         identity = UNNAMED if self.stores is None else self.stores.installation.identity
         try:

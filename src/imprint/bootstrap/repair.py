@@ -50,8 +50,8 @@ from imprint.services.installation.repair import Repair, RepairReport, SavedDocu
 from imprint.settings import EmbeddedContent, Settings, SqliteDatabase
 
 _NOTHING_CHANGED = (
-    "Nothing was changed: name a backup with --backup, from which the rest is taken, or go on"
-    " without it with --accept-loss."
+    "Nothing was changed. Name a backup to restore the rest from with --backup, or continue "
+    "without it with --accept-loss."
 )
 
 
@@ -71,9 +71,9 @@ class _Backup:
         """Raise `CannotStart` if it belongs to another installation."""
         if self.identity is not None and installation not in (None, self.identity.id):
             raise CannotStart(
-                f"The backup {self.place} was made of the installation {self.identity.id}, and"
-                f" this is {installation}. Nothing was changed. To go back to it as a whole, use"
-                " imprint restore."
+                f"The backup {self.place} is of the installation {self.identity.id}, but this is "
+                f"{installation}. Nothing was changed. To restore that backup as a whole, use "
+                "imprint restore."
             )
 
 
@@ -204,8 +204,8 @@ class _RecordRepair:
         self.report.notes += [
             f"The damaged catalog is kept as {replace_file(new, path, utc_now())}.",
             "The index of posts is rebuilt: the service fills it from the chain.",
-            "Writing sessions have ended, since one that was revoked must not come back: authors"
-            " open new ones.",
+            "All writing sessions were ended, so that no revoked one comes back: authors open "
+            "new ones.",
         ]
 
 
@@ -216,7 +216,9 @@ def _rebuild_small_documents(settings: Settings, report: RepairReport) -> bool:
     said = rebuild_small_documents(content_folder(settings), utc_now(), dry_run=report.dry_run)
     report.found += said
     if said and report.dry_run:
-        report.notes.append("Documents were not looked for: their file is damaged.")
+        report.notes.append(
+            "Documents without a record were not searched for: their file is damaged."
+        )
     return not said or not report.dry_run
 
 

@@ -85,7 +85,7 @@ async def in_daemon_thread(function: Callable[[], T]) -> T:
             loop.call_soon_threadsafe(settle, result, error)
         except RuntimeError:
             # The loop has ended meanwhile, and the process is about to.
-            log.debug("nobody is waiting for %s any more", function)
+            log.debug("no longer waiting for %s", function)
 
     threading.Thread(target=run, name="startup", daemon=True).start()
     return await done

@@ -138,8 +138,9 @@ async def upgrade_installation(
         plan = plan_upgrade(settings, copy)
         if plan.needs_way_back and not without_copy and not _is_there(copy):
             raise CannotStart(
-                "The way back from an upgrade of PostgreSQL is a dump of its database. Make one"
-                " with pg_dump and name it with --backup, or go on without it with --no-backup."
+                "Going back from an upgrade on PostgreSQL needs a dump of the database. Make one "
+                "with pg_dump and name it with --backup, or continue without one with "
+                "--no-backup."
             )
         failpoints.reach("before_migration")
         await open_database(settings).close()
@@ -156,7 +157,7 @@ def _is_there(path: Path | None) -> bool:
 def _copy(source: Path, schema: int, target: Path) -> None:
     """Copy a catalog, replacing a copy of the same schema left by an earlier attempt."""
     if target.exists() and (not target.is_file() or _examine_file(target)[0] != schema):
-        raise CannotStart(f"{target} exists already, and is no catalog with schema {schema}.")
+        raise CannotStart(f"{target} already exists and is not a catalog with schema {schema}.")
     new = target.with_name(f"{target.name}.new")
     with _reporting_refusals():
         new.unlink(missing_ok=True)
@@ -187,5 +188,5 @@ def _reporting_refusals() -> Iterator[None]:
         raise CannotStart(f"{error} Nothing was changed.") from error
     except (sqlite3.Error, OSError) as error:
         raise CannotStart(
-            f"The upgrade cannot go on: {failure_reason(error)}.{remedy(error)}"
+            f"The upgrade cannot continue: {failure_reason(error)}.{remedy(error)}"
         ) from error

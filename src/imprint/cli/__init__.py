@@ -24,8 +24,8 @@ class Command(NamedTuple):
 
 
 COMMANDS = {
-    "adopt": Command("adopt", "adopt", "Mark the content store as this catalog's."),
-    "backup": Command("backup", "backup", "Back up all records and documents of one moment."),
+    "adopt": Command("adopt", "adopt", "Assign the content store to this catalog."),
+    "backup": Command("backup", "backup", "Back up all records and documents as of one moment."),
     "check": Command("check", "check", "Check whether the service would run, and what to fix."),
     "completion": Command("completion", "completion", "Print the completion script of a shell."),
     "contract": Command("deploy", "contract", "Print the contract's ABI and bytecode as JSON."),
@@ -45,7 +45,7 @@ COMMANDS = {
         "migrate", "migrate_content", "Copy all documents to another content store."
     ),
     "reconcile": Command(
-        "events", "reconcile", "Read the events of the chain again from a block on."
+        "events", "reconcile", "Read the chain's events again, starting at a block."
     ),
     "repair": Command("repair", "repair", "Report damage, and restore it from a backup."),
     "restore": Command("backup", "restore", "Create a data folder from a backup."),

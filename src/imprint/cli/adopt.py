@@ -15,7 +15,9 @@ from imprint.services.content.store_claim import Sample
 @click.command()
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @click.option(
-    "--new-id", is_flag=True, help="Give the catalog a new id first: it is a copy of another one."
+    "--new-id",
+    is_flag=True,
+    help="Give the catalog a new id first, because it is a copy of another one.",
 )
 @config_option
 def adopt(yes: bool, new_id: bool, config: Path | None) -> None:
@@ -35,12 +37,12 @@ async def _adopt(yes: bool, new_id: bool, config: Path | None) -> None:
         _show(installation, holder, await claim.take_sample())
         if holder == claim.identity.id and not new_id:
             await claim.adopt(holder)
-            click.echo("The content store has the marker of this catalog.")
+            click.echo("The content store already belongs to this catalog.")
             return
         if not yes:
-            click.confirm("Mark the content store as this catalog's?", abort=True)
+            click.confirm("Assign the content store to this catalog?", abort=True)
         await (claim.rename(holder) if new_id else claim.adopt(holder))
-        click.echo(f"The content store belongs to the installation {claim.identity.id} now.")
+        click.echo(f"The content store now belongs to the installation {claim.identity.id}.")
 
 
 def _show(installation: Installation, holder: str | None, sample: Sample) -> None:
@@ -56,9 +58,11 @@ def _show(installation: Installation, holder: str | None, sample: Sample) -> Non
         f"               {sample.found} of {sample.named} documents looked up for the catalog"
     )
     if holder not in (None, own):
-        click.echo(f"Stop the service of {holder} first: it could not start again afterwards.")
+        click.echo(
+            f"Stop the service of {holder} first: it will not be able to start again afterwards."
+        )
     if sample.stored > sample.known:
         click.echo(
-            "Documents that the catalog does not know become garbage. Look at what that means with"
-            " `imprint gc --dry-run` before you start the service."
+            "Documents that are not in the catalog become garbage. Run `imprint gc --dry-run` to "
+            "see which ones before you start the service."
         )

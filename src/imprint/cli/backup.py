@@ -23,9 +23,9 @@ from imprint.services.installation.backup import BackupManifest
     "--out",
     type=click.Path(path_type=Path),
     required=True,
-    help="A folder to make, or a file that ends with .tar.",
+    help="The folder to create, or a file whose name ends with .tar.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print what was saved as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print a summary as JSON.")
 @config_option
 def backup(out: Path, as_json: bool, config: Path | None) -> None:
     """Back up all records and documents of one moment.
@@ -71,7 +71,7 @@ async def _backup(out: Path, config: Path | None) -> BackupManifest:
     "folder",
     type=click.Path(path_type=Path),
     required=True,
-    help="The data folder to make; it must be empty or not there.",
+    help="The data folder to create; it must be empty or not exist.",
 )
 def restore(saved: Path, folder: Path) -> None:
     """Create a data folder from a backup.
@@ -90,8 +90,8 @@ def restore(saved: Path, folder: Path) -> None:
         "all records; every one of them was checked."
     )
     click.echo(
-        f"The state is of {manifest.made_at}, {age.total_seconds() / 60:.0f} minutes ago; "
-        f"restoring it took {time.monotonic() - began:.1f} seconds."
+        f"This is the state as of {manifest.made_at}, {age.total_seconds() / 60:.0f} minutes "
+        f"ago; restoring it took {time.monotonic() - began:.1f} seconds."
     )
 
 

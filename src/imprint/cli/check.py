@@ -40,9 +40,11 @@ SYMBOLS = {
 @click.option(
     "--deep",
     is_flag=True,
-    help="Also verify every record and every document; the service may run meanwhile.",
+    help="Also verify every record and every document; the service may keep running.",
 )
-@click.option("--write", is_flag=True, help="Also write a record and a document, and undo that.")
+@click.option(
+    "--write", is_flag=True, help="Also write a test record and a test document, then remove them."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of a list.")
 def check(config: Path | None, deep: bool, write: bool, as_json: bool) -> None:
     """Check whether the service would run, and what to fix.

@@ -32,13 +32,17 @@ _file = click.Path(path_type=Path, exists=True, dir_okay=False)
     "--rpc-url",
     envvar="IMPRINT_CHAIN_RPC_URL",
     required=True,
-    help="A node of the chain [env: IMPRINT_CHAIN_RPC_URL].",
+    help="The URL of a node of the chain [env: IMPRINT_CHAIN_RPC_URL].",
 )
 @click.option("--key-file", type=_file, help="A private key in hexadecimal, or a keystore.")
-@click.option("--password-file", type=_file, help="The password of the keystore; else asked for.")
+@click.option(
+    "--password-file",
+    type=_file,
+    help="A file with the keystore's password; without it, you are asked for it.",
+)
 @click.option("--from", "sender", help="Print the transaction for this account to sign.")
-@click.option("--transaction", help="Wait for this transaction, sent before.")
-@click.option("--yes", is_flag=True, help="Deploy without asking.")
+@click.option("--transaction", help="Wait for a transaction that was already sent.")
+@click.option("--yes", is_flag=True, help="Deploy without asking for confirmation.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of settings.")
 def deploy(
     *,
@@ -58,7 +62,7 @@ def deploy(
     standard output, everything else to standard error.
     """
     if [key_file, sender, transaction].count(None) != 2:
-        raise click.UsageError("Give one of --key-file, --from and --transaction.")
+        raise click.UsageError("Give exactly one of --key-file, --from and --transaction.")
     # The setting may list several nodes.
     url = rpc_url.partition(",")[0].strip()
     with reporting_errors():
@@ -94,7 +98,7 @@ async def _deploy_unsigned(url: str, sender: Address) -> DeployedMarketplace:
         _describe(prepared)
         click.echo(json.dumps({"from": sender, **prepared.fields()}))
         _say(f"Sign and send it. Waiting for a contract at {checksum_address(address)} …")
-        _say("If you stop here: imprint deploy --transaction with its hash goes on.")
+        _say("If you stop here, continue with: imprint deploy --transaction and its hash.")
         return await deployment.wait_for_code(prepared, address)
 
 
@@ -107,7 +111,7 @@ async def _await(url: str, transaction_hash: str) -> DeployedMarketplace:
 
 async def _wait(deployment: MarketplaceDeployment, transaction_hash: str) -> DeployedMarketplace:
     _say(f"Waiting for the transaction {transaction_hash} …")
-    _say("If you stop here: imprint deploy --transaction with this hash goes on.")
+    _say("If you stop here, continue with: imprint deploy --transaction and this hash.")
     return await deployment.wait(transaction_hash)
 
 

@@ -51,9 +51,9 @@ SHOWN_ACCOUNTS = 3
 """Development accounts listed in the welcome message."""
 
 PUBLIC_WARNING = (
-    "Warning: imprint dev listens on {host}. Its secrets and the keys of its accounts are public:"
-    " whoever reaches this address can act as anybody. Use --host 127.0.0.1 unless your network is"
-    " trusted."
+    "Warning: imprint dev listens on {host}. Its secrets and the keys of its accounts are "
+    "public: anybody who can reach this address can act as any account. Use --host 127.0.0.1 "
+    "unless your network is trusted."
 )
 """Warning printed when others may reach the host."""
 
@@ -65,7 +65,7 @@ _CLIENT_HOSTS = {EVERY_ADDRESS: "127.0.0.1", "::": "[::1]", "::1": "[::1]"}
 @click.option("--host", help="The address to listen on (127.0.0.1).")
 @click.option("--port", help="The port of the service (8000).")
 @click.option("--rpc-port", help="The port of the chain's JSON-RPC (8545).")
-@click.option("--data-dir", help="The folder for everything kept (./data).")
+@click.option("--data-dir", help="The folder for all stored data (./data).")
 @config_option
 def dev(
     host: str | None,
@@ -293,7 +293,7 @@ def import_dev_chain() -> ModuleType:
     support it."""
     if sys.version_info >= WITHOUT_DEV_CHAIN and find_spec("pyrevm") is None:
         raise CannotStart(
-            "The chain of imprint dev needs pyrevm, which has no release for this version of"
-            " Python: use Python 3.11 or 3.12 for imprint dev."
+            "imprint dev needs pyrevm, which has no release for this version of Python: use "
+            "Python 3.11 or 3.12."
         )
     return import_with_extra("imprint.cli.dev_chain", "imprint dev", "dev")

@@ -21,8 +21,13 @@ from imprint.services.posts.indexer import IndexBusy, take_index
 
 
 @click.command()
-@click.option("--limit", type=click.IntRange(1, 10_000), default=20, help="How many of each kind.")
-@click.option("--json", "as_json", is_flag=True, help="Print all of it as JSON.")
+@click.option(
+    "--limit",
+    type=click.IntRange(1, 10_000),
+    default=20,
+    help="How many entries of each kind to list.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
 @config_option
 def events(limit: int, as_json: bool, config: Path | None) -> None:
     """List the outcomes of the chain's events.
@@ -39,7 +44,7 @@ def events(limit: int, as_json: bool, config: Path | None) -> None:
     if report.mismatches:
         console.print(_event_table("Published by somebody who is not the owner", report.mismatches))
     if report.unknown:
-        console.print(_event_table("Without a file here", report.unknown))
+        console.print(_event_table("Documents that are not stored here", report.unknown))
     if report.dead_letters:
         console.print(_dead_letter_table(report))
 
@@ -111,7 +116,9 @@ def _dead_letter_table(report: EventReport) -> Table:
 
 
 @click.command()
-@click.option("--from-block", type=click.IntRange(min=0), required=True, help="Where to begin.")
+@click.option(
+    "--from-block", type=click.IntRange(min=0), required=True, help="The block to start from."
+)
 @config_option
 def reconcile(from_block: int, config: Path | None) -> None:
     """Read the events of the chain again from a block on.
@@ -122,7 +129,7 @@ def reconcile(from_block: int, config: Path | None) -> None:
     """
     with reporting_errors():
         reached, indexed = asyncio.run(_reconcile(from_block, config))
-    click.echo(f"The catalog agrees with the chain from block {from_block} to {reached}.")
+    click.echo(f"The catalog matches the chain from block {from_block} to {reached}.")
     click.echo(f"The index of posts is rebuilt up to block {indexed}.")
 
 
@@ -153,6 +160,6 @@ async def _rebuild_index(installation: Installation, from_block: int) -> int:
                 reached = await indexer.rebuild(lease, progress)
             except IndexMoved:
                 raise IndexBusy(
-                    "Another process changed the index of posts meanwhile. Please try again."
+                    "Another process changed the index of posts in the meantime. Please try again."
                 ) from None
     return from_block if reached is None else reached.number

@@ -41,7 +41,7 @@ _key_option = click.option(
 
 @click.command()
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="The file to write.")
-@click.option("--owner", help="The address whose files to export; without it, all.")
+@click.option("--owner", help="Export only the files of this address; without it, all files.")
 @config_option
 def export(out: Path, owner: str | None, config: Path | None) -> None:
     """Write drafts, posts and thumbnails to a CAR file.
@@ -91,11 +91,12 @@ def verify(file: Path, key_text: str | None, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps({"whole": True, **_members_of(opened)}, indent=2))
         return
-    click.echo(f"All is well: {manifest.files} files, as of {manifest.made_at:%Y-%m-%d %H:%M:%S}Z.")
+    made_at = f"{manifest.made_at:%Y-%m-%d %H:%M:%S}Z"
+    click.echo(f"The export is complete: {manifest.files} files, as of {made_at}.")
     click.echo(f"Chain {manifest.chain_id}, marketplace {manifest.marketplace}.")
     click.echo(f"Signed by the key {opened.key.hex()}")
     if key is None:
-        click.echo("Only you can decide whether it is the right key: pass it with --key.")
+        click.echo("To check that it is the key you expect, pass that key with --key.")
 
 
 def _verify(file: Path, key: bytes | None) -> OpenedExport:
@@ -133,9 +134,9 @@ def import_(file: Path, key_text: str | None, config: Path | None) -> None:
         counts = asyncio.run(_import(file, key, config))
     click.echo(f"{counts[ImportOutcome.ADDED]} files were imported.")
     if counts[ImportOutcome.PRESENT]:
-        click.echo(f"{counts[ImportOutcome.PRESENT]} were here before and stay as they are.")
+        click.echo(f"{counts[ImportOutcome.PRESENT]} were already here and stay unchanged.")
     if counts[ImportOutcome.RETIRED]:
-        click.echo(f"{counts[ImportOutcome.RETIRED]} were replaced or deleted here since.")
+        click.echo(f"{counts[ImportOutcome.RETIRED]} have since been replaced or deleted here.")
     click.echo("The follower will confirm the posts; `imprint reconcile` does so at once.")
 
 
@@ -198,7 +199,7 @@ def _parse_key(text: str | None) -> bytes | None:
     except ValueError:
         key = b""
     if len(key) != SEED_BYTES:
-        raise click.BadParameter("A key is 64 hexadecimal digits.", param_hint="--key")
+        raise click.BadParameter("A key must be 64 hexadecimal digits.", param_hint="--key")
     return key
 
 
@@ -219,7 +220,7 @@ def _new_file(path: Path) -> Iterator[BinaryIO]:
     partial = path.with_name(path.name + ".partial")
     try:
         if path.exists():
-            raise CannotStart(f"{path} exists already.")
+            raise CannotStart(f"{path} already exists.")
         partial.unlink(missing_ok=True)
         handle = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except OSError as error:

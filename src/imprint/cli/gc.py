@@ -18,12 +18,11 @@ from imprint.services.drafts.garbage_collector import SAMPLE, Strays, StrayScan
 from imprint.services.tasks.leases import pause_collection
 
 EXPLANATION = """\
-Say what to do:
-  imprint gc --dry-run   lists what would be destroyed now, and the documents that the catalog does
-                         not know; it changes nothing
-  imprint gc --really    destroys them: what is due, and every document that the catalog does not
-                         know, at once. A catalog that was mistaken for another cannot be mended
-                         after that."""
+Choose one:
+  imprint gc --dry-run   lists what would be destroyed now, and the documents that are not in the
+                         catalog; changes nothing
+  imprint gc --really    destroys what is due, and every document that is not in the catalog, at
+                         once. If the settings name the wrong catalog, this cannot be undone."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,13 +23,13 @@ _EMBEDDED = "embedded:"
 
 
 @click.command("migrate-catalog")
-@click.option("--from", "source", required=True, help="Where the records are: sqlite:///…")
+@click.option("--from", "source", required=True, help="The database to move from: sqlite:///…")
 @click.option(
     "--to",
     "target",
     required=True,
     envvar="IMPRINT_DATABASE_URL",
-    help="Where they go: postgresql://…, or what IMPRINT_DATABASE_URL says.",
+    help="The database to move to: postgresql://…; IMPRINT_DATABASE_URL by default.",
 )
 def migrate_catalog(source: str, target: str) -> None:
     """Move all records from SQLite to PostgreSQL.
@@ -45,7 +45,7 @@ def migrate_catalog(source: str, target: str) -> None:
             raise CannotStart("Records can be moved from sqlite:/// to postgresql:// only.")
         with show_progress("Moving records") as progress:
             rows = asyncio.run(migrate_database(sqlite, postgresql, progress))
-    click.echo(f"All {rows} records are there, and the same. Set IMPRINT_DATABASE_URL to use them.")
+    click.echo(f"All {rows} records were moved and verified. Set IMPRINT_DATABASE_URL to use them.")
 
 
 def _parse_database(option: str, text: str) -> Database:
@@ -60,9 +60,10 @@ def _parse_database(option: str, text: str) -> Database:
     "--to",
     "place",
     required=True,
-    help="The other store: as in IMPRINT_CONTENT_STORE, or embedded: and a data folder.",
+    help="The other store: a value for IMPRINT_CONTENT_STORE, or `embedded:` followed by a data "
+    "folder.",
 )
-@click.option("--afresh", is_flag=True, help="Also copy what was copied before.")
+@click.option("--afresh", is_flag=True, help="Also copy documents that were copied before.")
 @config_option
 def migrate_content(place: str, afresh: bool, config: Path | None) -> None:
     """Copy all documents to another content store.
@@ -73,10 +74,13 @@ def migrate_content(place: str, afresh: bool, config: Path | None) -> None:
     """
     with reporting_errors():
         moved = asyncio.run(_migrate_content(place, afresh, config))
-    click.echo(f"{moved.copied} documents were copied; all {moved.documents} are there.")
     click.echo(
-        "To switch: stop the service, run this once more for what was written meanwhile, set "
-        f"{_describe_setting(place)}, and start it again. The old store stays as it is."
+        f"{moved.copied} documents were copied; the other store now has all {moved.documents}."
+    )
+    click.echo(
+        "To switch: stop the service, run this once more to copy what was written in the "
+        f"meantime, set {_describe_setting(place)}, and start it again. The old store is left "
+        "unchanged."
     )
 
 
@@ -85,7 +89,7 @@ async def _migrate_content(place: str, afresh: bool, config: Path | None) -> Mig
         settings, adapters = installation.settings, installation.adapters
         target = _read_target(place, config)
         if describe_store(target) == describe_store(settings):
-            raise CannotStart("The documents are in this store already.")
+            raise CannotStart("The documents are already in this store.")
         identity = adapters.stores.installation.identity
         store = open_content(target, adapters.clock, identity, Access.WRITE)
         try:

@@ -21,9 +21,13 @@ from imprint.settings import read_settings
 @click.option(
     "--backup",
     type=click.Path(path_type=Path, exists=True),
-    help="A backup from which damaged and missing records and documents are taken.",
+    help="The backup to restore damaged and missing records and documents from.",
 )
-@click.option("--accept-loss", is_flag=True, help="Continue without what only a backup has.")
+@click.option(
+    "--accept-loss",
+    is_flag=True,
+    help="Continue even if records or documents are lost without a backup.",
+)
 @click.option("--dry-run", is_flag=True, help="Only report what would be done.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 @config_option
@@ -68,7 +72,7 @@ def _print_report(report: RepairReport) -> None:
         f"did {report.documents_from_backup} documents."
     )
     if report.followed_to is not None:
-        click.echo(f"The catalog agrees with the chain up to block {report.followed_to}.")
+        click.echo(f"The catalog matches the chain up to block {report.followed_to}.")
     for sentence in report.notes:
         click.echo(f"{click.style('!', fg='yellow')} {sentence}")
     if report.whole:

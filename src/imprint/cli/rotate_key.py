@@ -18,7 +18,8 @@ from imprint.services.installation.master_keys import KeyRotation, MasterKeys, R
 @click.option(
     "--accept-loss",
     is_flag=True,
-    help="Give up documents whose master key is lost, so that the service starts without it.",
+    help="Give up the documents whose master key is lost, so that the service can start without "
+    "it.",
 )
 @config_option
 def rotate_key(accept_loss: bool, config: Path | None) -> None:
@@ -30,14 +31,15 @@ def rotate_key(accept_loss: bool, config: Path | None) -> None:
     """
     with reporting_errors():
         rotated = asyncio.run(_rotate(config, accept_loss))
-    click.echo(f"{rotated.rewrapped} keys were rewrapped, {rotated.current} were current already.")
+    click.echo(f"{rotated.rewrapped} keys were rewrapped; {rotated.current} were already current.")
     if rotated.unreadable and accept_loss:
         click.echo(f"{rotated.unreadable} documents are given up: nobody can read them.")
     elif rotated.unreadable:
         click.echo(
-            f"{rotated.unreadable} keys open with neither of the given master keys and stay as they"
-            " are. Put the master key that wrapped them into IMPRINT_ENCRYPTION_KEY_PREVIOUS, and"
-            " run this again; if it is lost for good, with --accept-loss.",
+            f"{rotated.unreadable} keys can be opened with neither of the given master keys and "
+            "were left unchanged. Put the master key that wrapped them into "
+            "IMPRINT_ENCRYPTION_KEY_PREVIOUS, and run this again; if that key is lost for good, "
+            "add --accept-loss.",
             err=True,
         )
         sys.exit(FAILED)
@@ -47,7 +49,7 @@ def rotate_key(accept_loss: bool, config: Path | None) -> None:
 async def _rotate(config: Path | None, accept_loss: bool) -> RotationProgress:
     async with open_installation(config, Access.WRITE) as installation:
         if installation.settings.encryption.key is None:
-            raise CannotStart("IMPRINT_ENCRYPTION_KEY, the new master key, is not given.")
+            raise CannotStart("IMPRINT_ENCRYPTION_KEY, the new master key, is not set.")
         rotation = KeyRotation(installation.adapters.stores.keys, installation.adapters.cipher)
         rotated = RotationProgress()
         with show_progress("Wrapping keys") as progress:

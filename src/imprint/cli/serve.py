@@ -117,7 +117,9 @@ class _Deployment:
         if old != new and (type(old) is not type(new) or isinstance(new, SqliteDatabase)):
             refused.append("IMPRINT_DATABASE_URL")
         if refused:
-            raise ReloadRefused([f"{name} has changed: restart the service." for name in refused])
+            raise ReloadRefused(
+                [f"{name} has changed. Restart the service to apply it." for name in refused]
+            )
 
     def _plan(self, settings: Settings, changes: tuple[str, ...]) -> Plan:
         server = settings.server

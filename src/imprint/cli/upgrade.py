@@ -16,13 +16,17 @@ from imprint.settings import read_settings
 
 
 @click.command()
-@click.option("--check", is_flag=True, help="Only say what would be done; status 3 if anything.")
+@click.option(
+    "--check",
+    is_flag=True,
+    help="Only show what would be done; exit with status 3 if there is anything to do.",
+)
 @click.option(
     "--backup",
     type=click.Path(path_type=Path),
-    help="Where to copy a catalog in SQLite to, or the dump of one in PostgreSQL.",
+    help="Where to copy a SQLite catalog to, or the dump of a PostgreSQL catalog.",
 )
-@click.option("--no-backup", is_flag=True, help="Upgrade without a way back.")
+@click.option("--no-backup", is_flag=True, help="Upgrade without a backup to go back to.")
 @config_option
 def upgrade(check: bool, backup: Path | None, no_backup: bool, config: Path | None) -> None:
     """Bring records and documents up to this version's schema.
@@ -32,7 +36,7 @@ def upgrade(check: bool, backup: Path | None, no_backup: bool, config: Path | No
     run again. To go back, restore the copy or the dump with the previous release.
     """
     if no_backup and backup is not None:
-        raise click.UsageError("Give one of --backup and --no-backup.")
+        raise click.UsageError("Give either --backup or --no-backup.")
     with reporting_errors():
         settings = read_settings(os.environ, config)
         configure_logging("warning", "text", settings.secrets)
@@ -44,12 +48,12 @@ def upgrade(check: bool, backup: Path | None, no_backup: bool, config: Path | No
             upgrade_installation(settings, backup, without_copy=no_backup, report=report_progress)
         )
     if done.is_done:
-        click.echo(f"{done.place} has schema {done.schema} already: there is nothing to do.")
+        click.echo(f"{done.place} already has schema {done.schema}: there is nothing to do.")
         return
-    click.echo(f"{done.place} has schema {done.schema} now.")
+    click.echo(f"{done.place} now has schema {done.schema}.")
     way_back = None if no_backup else backup or done.copy
     if done.needs_way_back and way_back is not None:
-        click.echo(f"The way back is {way_back}, with the release before: see docs/backup.md.")
+        click.echo(f"To go back, use {way_back} with the previous release: see docs/backup.md.")
 
 
 def _print_plan(plan: UpgradePlan) -> None:
@@ -57,7 +61,7 @@ def _print_plan(plan: UpgradePlan) -> None:
         click.echo(f"{plan.place} has schema {plan.schema}: there is nothing to do.")
         return
     if not plan.found:
-        click.echo(f"There is no catalog at {plan.place} yet: one is made.")
+        click.echo(f"There is no catalog at {plan.place} yet: one will be created.")
     elif plan.migrations:
         click.echo(
             f"{plan.place} has schema {plan.found}, {plan.size / 2**20:.1f} MiB. The upgrade to"
@@ -66,9 +70,9 @@ def _print_plan(plan: UpgradePlan) -> None:
         for each in plan.migrations:
             click.echo(f"  {each.number:04} {each.name}")
     if plan.documents:
-        click.echo("The files of small documents get a column.")
+        click.echo("The files of small documents get a new column.")
     if plan.needs_way_back and plan.copy is None:
-        click.echo("The way back is the dump of the database that --backup must name.")
+        click.echo("To go back, you need the dump of the database that --backup names.")
     elif plan.needs_way_back:
-        click.echo(f"The way back is the backup {plan.copy}, which the upgrade writes first.")
+        click.echo(f"To go back, use the backup {plan.copy}, which the upgrade writes first.")
     click.echo("Nothing was changed.")

@@ -177,7 +177,7 @@ class DraftMethods(Connection):
                     await asyncio.sleep(seconds)
                 elif wait is None or not await wait(error, seconds):
                     raise
-        raise AssertionError("The attempts have an end.")
+        raise AssertionError("The last attempt returns or raises.")
 
     def _find_saved(self, refusal: Refusal, action: Action, *, is_uncertain: bool) -> Draft | None:
         """The record of an earlier attempt; None if the same body may succeed shortly.

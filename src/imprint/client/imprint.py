@@ -71,7 +71,7 @@ class Imprint(AccountMethods, DraftMethods, PostMethods):
         """
         url = rpc_url or self.facts.chain.rpc_url
         if url is None:
-            raise NodeError("This service does not name a node: pass the URL of one.")
+            raise NodeError("This service does not name a node. Pass the URL of one.")
         return Node(url, self._transport.http)
 
 

@@ -174,17 +174,17 @@ def _read_log(said: Mapping[str, Any]) -> ReceiptLog:
 
 def _check_post(title: str, description: str, tags: Sequence[str]) -> None:
     if len(title.encode()) > POST_LIMITS["title_bytes"]:
-        raise ValueError(f"A title has at most {POST_LIMITS['title_bytes']} bytes of UTF-8.")
+        raise ValueError(f"A title may have at most {POST_LIMITS['title_bytes']} bytes of UTF-8.")
     if len(description.encode()) > POST_LIMITS["description_bytes"]:
         most = POST_LIMITS["description_bytes"]
-        raise ValueError(f"A description has at most {most} bytes of UTF-8.")
+        raise ValueError(f"A description may have at most {most} bytes of UTF-8.")
     if len(tags) > POST_LIMITS["hashtags"]:
-        raise ValueError(f"A post has at most {POST_LIMITS['hashtags']} hashtags.")
+        raise ValueError(f"A post may have at most {POST_LIMITS['hashtags']} hashtags.")
 
 
 def _check_price(price: int) -> None:
     if not 0 <= price <= POST_LIMITS["price_wei"]:
-        raise ValueError("A price is at least 0 and at most 1 coin (10^18 wei).")
+        raise ValueError("A price must be between 0 and 1 coin (10^18 wei).")
 
 
 _AMOUNT = re.compile(rf"([0-9]+)?(?:\.([0-9]{{1,{DECIMALS}}}))?", re.ASCII)
@@ -199,7 +199,7 @@ def format_coin(wei: int | str) -> str:
     """
     amount = int(wei)
     if amount < 0:
-        raise ValueError("An amount is not negative.")
+        raise ValueError("An amount must not be negative.")
     return coins.format_coin(amount)
 
 
@@ -215,5 +215,5 @@ def parse_coin(text: str) -> Wei:
     whole, digits = found[1] or "0", (found[2] or "").ljust(DECIMALS, "0")
     amount = Wei(whole + digits)
     if amount >= _LIMIT:
-        raise ValueError("The amount is larger than the chain can count.")
+        raise ValueError("The amount does not fit in 256 bits.")
     return amount

@@ -100,7 +100,9 @@ class Response:
             return decode_json(self.body, kind)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise Unreachable(
-                f"The response is not from an Imprint that this client knows: {error}", self.status
+                "The response does not come from a version of Imprint that this client "
+                f"supports: {error}",
+                self.status,
             ) from error
 
 

@@ -77,7 +77,7 @@ class KeyWallet:
         Raises `NodeError`, also for a call the contract would refuse, or for another chain.
         """
         if self._node is None:
-            raise NodeError("This wallet has no node for sending transactions: give it one.")
+            raise NodeError("This wallet has no node for sending transactions. Give it one.")
         node, asked = self._node, {"from": self.address, **call.as_json()}
         chain_id = await _check_chain(node, call)
         tip = int(await node.request("eth_maxPriorityFeePerGas"), 16)
@@ -129,8 +129,8 @@ async def _check_chain(node: Provider, call: Call) -> int:
     chain_id = int(await node.request("eth_chainId"), 16)
     if call.chain_id not in (None, chain_id):
         raise NodeError(
-            f"The transaction is for the chain with id {call.chain_id}, and the node is on "
-            f"{chain_id}: give the wallet a node of that chain."
+            f"The transaction is for chain {call.chain_id}, but the node is on chain {chain_id}. "
+            f"Give the wallet a node for chain {call.chain_id}."
         )
     return chain_id
 
@@ -142,5 +142,5 @@ def _read_key(key: str | bytes) -> bytes:
         secret = b""
     if len(secret) != 32:
         # Do not include the value: it may be a key with a typo.
-        raise ValueError("A private key is 32 bytes, or 0x and 64 hexadecimal digits.")
+        raise ValueError("A private key must be 32 bytes, or 0x followed by 64 hexadecimal digits.")
     return secret

@@ -201,8 +201,8 @@ class NoCatalogYet(CannotStart):
     def __init__(self, place: str) -> None:
         super().__init__(
             f"There is no catalog at {place} yet.",
-            "`imprint serve` makes it when it starts; or is IMPRINT_DATA_DIR or"
-            " IMPRINT_DATABASE_URL wrong?",
+            "`imprint serve` creates it when it starts. If there should be one, check "
+            "IMPRINT_DATA_DIR and IMPRINT_DATABASE_URL.",
         )
 
 
@@ -211,7 +211,7 @@ class NeedsUpgrade(CannotStart):
 
     def __init__(self, reason: str) -> None:
         super().__init__(
-            reason, "Run `imprint upgrade`; `imprint upgrade --check` says what it would do."
+            reason, "Run `imprint upgrade`; `imprint upgrade --check` shows what it would do."
         )
 
 

@@ -112,7 +112,7 @@ def _read_record(record: Any) -> ExportedFile:
     named = _NAME.match(record["name"])
     # An owner's next name gets a higher number, so the highest number must not be close.
     if named is None or named[1] != owner or int(named[2]) >= _LARGEST_NUMBER:
-        raise ValueError("A file has the name of another owner, or too high a number.")
+        raise ValueError("A file name has another owner's address, or its number is too high.")
     if not all(_ID.match(record[name]) for name in ("id", "group_id")):
         raise ValueError("An id is malformed.")
     if key is not None and not (isinstance(key, bytes) and len(key) <= _LONGEST_KEY):
@@ -151,7 +151,7 @@ def _read_post(record: Any) -> tuple[PostCreated | None, Publication | None]:
     )
     cid = parse_cid(post["spelled_cid"])
     if cid != record["cid"].cid:
-        raise ValueError("A post has another CID than its file.")
+        raise ValueError("The CID of a post differs from that of its file.")
     author = parse_address(record["owner"])
     event = PostCreated(place, post_id, author, post["spelled_cid"], cid)
     publication = Publication(post_id, read_instant(post["published_at"]), place.tx_hash)
@@ -168,7 +168,7 @@ def _hashtags(tags: list[str]) -> tuple[str, ...]:
 
 def _document_cid(link: Link) -> Cid:
     if codec_of(link.cid) is Codec.DAG_JSON:
-        raise ValueError("A document is never DAG-JSON.")
+        raise ValueError("A document must not be DAG-JSON.")
     return link.cid
 
 
@@ -242,7 +242,7 @@ def read_signed_root(block: bytes) -> SignedRoot:
         raise NotAnExport("The export was made by a newer version of Imprint.")
     key, signature = node["key"], node["signature"]
     if not isinstance(key, bytes) or not isinstance(signature, bytes):
-        raise NotAnExport("The export carries no signature.")
+        raise NotAnExport("The export is not signed.")
     if (len(key), len(signature)) != (_KEY_BYTES, _SIGNATURE_BYTES):
         raise NotAnExport("The key or the signature of the export is malformed.")
     return SignedRoot(_cid(node["manifest"]), key, signature)
@@ -303,7 +303,7 @@ def read_page(block: bytes) -> tuple[Cid, ...] | list[ExportedFile]:
     if isinstance(node, dict) and node.keys() == {"files"} and isinstance(node["files"], list):
         if 1 <= len(node["files"]) <= FILES_PER_PAGE:
             return [read_record(each) for each in node["files"]]
-        raise NotAnExport(f"A page lists 1 to {FILES_PER_PAGE} files.")
+        raise NotAnExport(f"A page must list 1 to {FILES_PER_PAGE} files.")
     raise NotAnExport("A page lists neither files nor pages.")
 
 

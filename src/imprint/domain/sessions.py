@@ -45,7 +45,7 @@ class LiveSession(Session):
 
 def session_ended() -> Refusal:
     """Return the refusal of a session that was ended before it expired."""
-    return Refusal(Code.SESSION_ENDED, "This session was ended by a logout: please log in again.")
+    return Refusal(Code.SESSION_ENDED, "This session was ended by a logout. Please log in again.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,5 +68,5 @@ def no_writing_session() -> Refusal:
     """Return the refusal of a writing session's write; it does not reveal the reason."""
     return Refusal(
         Code.WRITING_SESSION_INVALID,
-        "The writing session is unknown or revoked, or its key has not signed this request.",
+        "The writing session is unknown or revoked, or its key did not sign this request.",
     )

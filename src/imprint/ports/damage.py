@@ -35,8 +35,9 @@ class Damage:
         """Record the first finding of an integrity check, or None if it found nothing."""
         if finding is not None and self.structure is None:
             log.critical(
-                "The database is damaged (%s). What is not found is 503 until it is repaired:"
-                " run imprint check --deep, and see docs/operating/damage.md.",
+                "The database is damaged (%s). Until it is repaired, requests for records that "
+                "are not found get 503. Run imprint check --deep, and see "
+                "docs/operating/damage.md.",
                 finding,
             )
         elif finding is None and self.structure is not None:
@@ -48,8 +49,8 @@ class Damage:
         """Record damage that is limited to the post index, or None if there is none."""
         if finding is not None and self.index is None:
             log.critical(
-                "The index of posts is damaged (%s). Files are not affected. Stop the service and"
-                " run imprint repair: the index begins again, and nothing is lost.",
+                "The index of posts is damaged (%s). Files are not affected. Stop the service "
+                "and run imprint repair: the index is rebuilt, and nothing is lost.",
                 finding,
             )
         elif finding is None and self.index is not None:
@@ -60,7 +61,7 @@ class Damage:
     def note_record(self, what: str) -> None:
         """Record that a record is damaged."""
         if what not in self.records and len(self.records) < MOST:
-            log.critical("A record is damaged and not shown: %s.", what)
+            log.critical("A record is damaged and hidden: %s.", what)
             self.records.add(what)
             self._count()
 

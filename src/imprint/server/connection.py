@@ -268,7 +268,7 @@ class HttpConnection(HttpToolsProtocol):
             self._inspect(name, value)
         self.headers.append((name, value))
         if len(self.headers) > MAX_HEADERS:
-            self._fail(_unreadable(f"A request has at most {MAX_HEADERS} headers."))
+            self._fail(_unreadable(f"A request may have at most {MAX_HEADERS} headers."))
 
     def on_headers_complete(self) -> None:
         if not self._seen & _HOST and self.parser.get_http_version() >= "1.1":
@@ -302,7 +302,7 @@ class HttpConnection(HttpToolsProtocol):
         elif bit == _EXPECT:
             self.expect_100_continue = value.lower() == b"100-continue"
         elif bit == _TRANSFER_ENCODING and value.lower() != b"chunked":
-            detail = "The only Transfer-Encoding that is understood is chunked."
+            detail = "The only supported Transfer-Encoding is chunked."
             self._fail(Refusal(Code.NOT_IMPLEMENTED, detail))
 
     def _count(self, size: int) -> None:
@@ -503,7 +503,7 @@ def _unreadable(detail: str) -> Refusal:
 
 
 def _head_too_long() -> Refusal:
-    return _unreadable(f"The request line and headers have at most {MAX_HEAD_BYTES} bytes.")
+    return _unreadable(f"The request line and headers may have at most {MAX_HEAD_BYTES} bytes.")
 
 
 def write_refusal(problem: Problem, default_headers: Iterable[tuple[bytes, bytes]]) -> bytes:

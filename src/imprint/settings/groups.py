@@ -71,8 +71,8 @@ class Server:
     port: int = setting("PORT", "The port to listen on.", integer(0, 65_535), "8000")
     public_url: str = setting(
         "PUBLIC_URL",
-        "The origin under which clients reach the service; it issues sessions in this name, and its"
-        " host is always a login domain.",
+        "The origin at which clients reach the service; sessions are issued in its name, and its "
+        "host is always a login domain.",
         parse_origin,
         "http://{IMPRINT_HOST}:{IMPRINT_PORT}",
     )
@@ -92,26 +92,26 @@ class Server:
     )
     workers: int = setting(
         "WORKERS",
-        "How many worker processes serve; they share the data folder.",
+        "The number of worker processes; they share the data folder.",
         integer(1, 64),
         "1",
     )
     worker_cpus: tuple[int, ...] = setting(
         "WORKER_CPUS",
-        "The CPUs that workers are pinned to, in turn, like `0,1` or `0-3`; `auto` pins none.",
+        "The CPUs to pin workers to in turn, like `0,1` or `0-3`; `auto` pins none.",
         parse_cpus,
         "auto",
     )
     metrics_port: int = setting(
         "METRICS_PORT",
-        "The port for the Prometheus metrics of all workers, on the same address; 0 switches them "
-        "off.",
+        "The port that serves the Prometheus metrics of all workers, on the same address; 0 "
+        "switches it off.",
         integer(0, 65_535),
         "0",
     )
     log_level: str = setting(
         "LOG_LEVEL",
-        "The lowest level that is logged: debug, info, warning or error.",
+        "The minimum log level: debug, info, warning or error.",
         choice("debug", "info", "warning", "error"),
         "info",
     )
@@ -123,40 +123,41 @@ class Server:
     )
     log_addresses: bool = setting(
         "LOG_CLIENT_ADDRESSES",
-        "Whether the log line of a response has the IP address of its client.",
+        "Whether the log line of a response includes the client's IP address.",
         parse_switch,
         "off",
     )
     tracing_url: str | None = optional(
         "TRACING_URL",
-        "Where spans of requests and of calls of the database, the node and the store are sent, as"
-        " OTLP over HTTP, like `http://collector:4318/v1/traces`; needs the extra `otel`, and none"
-        " are made without.",
+        "Where to send traces of requests and of calls to the database, the node and the store, "
+        "as OTLP over HTTP, like `http://collector:4318/v1/traces`; needs the extra `otel`. "
+        "Without it, there are no traces.",
         parse_hub,
     )
     security_contact: str | None = optional(
         "SECURITY_CONTACT",
         "Where to report vulnerabilities: a `mailto:` or `https:` address for "
-        "`/.well-known/security.txt`, which is 404 without it.",
+        "`/.well-known/security.txt`, which otherwise responds with 404.",
         parse_contact,
     )
     compatibility: Compatibility = setting(
         "COMPATIBILITY",
-        "The service whose front end is served: `none`, or `inkdao`, with which `not_owner` and"
-        " `not_entitled` have status 404 instead of 403, no hashtag is refused, a content may have"
-        " 16 MiB, and a body may take 60 seconds, unless these two are set.",
+        "The earlier service whose front end is supported: `none` or `inkdao`. With `inkdao`, "
+        "`not_owner` and `not_entitled` have status 404 instead of 403, no hashtag is refused, "
+        "and, unless set otherwise, content may have 16 MiB and a body may take 60 seconds to "
+        "arrive.",
         parse_compatibility,
         "none",
     )
     gateway_fallback: str | None = optional(
         "GATEWAY_FALLBACK",
-        "Another IPFS gateway, a host: thumbnails that posts name and that are not here are"
-        " redirected to it.",
+        "The host of another IPFS gateway; requests for thumbnails that posts name but that are "
+        "not stored here are redirected to it.",
         parse_gateway,
     )
     websub_hub: str | None = optional(
         "WEBSUB_HUB",
-        "The address of a WebSub hub that feeds name and that is notified of new posts.",
+        "The address of a WebSub hub; feeds name it, and it is notified of new posts.",
         parse_hub,
     )
 
@@ -188,7 +189,8 @@ class Storage:
     )
     kubo_authorization: Secret | None = optional(
         "KUBO_AUTHORIZATION",
-        "The authorization that the Kubo node requires: `bearer:token` or `basic:user:password`.",
+        "The credentials for the Kubo node, if it requires any: `bearer:token` or "
+        "`basic:user:password`.",
         parse_authorization,
         secret=True,
     )
@@ -197,7 +199,7 @@ class Storage:
     )
     pinata_gateway: str | None = optional(
         "PINATA_GATEWAY",
-        "The gateway of the Pinata account, a host; needed with `pinata`.",
+        "The host of the Pinata account's gateway; needed with `pinata`.",
         parse_gateway,
     )
     pinata_api: str = setting(
@@ -214,13 +216,16 @@ class Storage:
     )
     s3_access_key_id: Secret | None = optional(
         "S3_ACCESS_KEY_ID",
-        "The access key for a bucket `s3://…`; without it, the platform's own credentials are "
-        "used.",
+        "The access key id for an `s3://…` bucket; without it, the platform's own credentials "
+        "are used.",
         Secret,
         secret=True,
     )
     s3_secret_access_key: Secret | None = optional(
-        "S3_SECRET_ACCESS_KEY", "The secret that goes with that key.", Secret, secret=True
+        "S3_SECRET_ACCESS_KEY",
+        "The secret access key that belongs to `IMPRINT_S3_ACCESS_KEY_ID`.",
+        Secret,
+        secret=True,
     )
     s3_region: str | None = optional(
         "S3_REGION",
@@ -229,27 +234,27 @@ class Storage:
     )
     s3_endpoint: str | None = optional(
         "S3_ENDPOINT",
-        "The URL of the object store, if it is not Amazon's, like `https://minio.example.org`; "
-        "`http://` is for this machine only.",
+        "The URL of an object store other than Amazon's, like `https://minio.example.org`; "
+        "`http://` is only for this machine.",
         parse_base_url,
     )
     s3_allow_http: bool = setting(
         "S3_ALLOW_HTTP",
-        "Whether `IMPRINT_S3_ENDPOINT` may be `http://` on another machine: anybody on that "
-        "network can read unencrypted documents.",
+        "Whether `IMPRINT_S3_ENDPOINT` may be `http://` on another machine. Anybody on that "
+        "network can then read documents that are not encrypted.",
         parse_switch,
         "off",
     )
     gs_service_account_key: Secret | None = optional(
         "GS_SERVICE_ACCOUNT_KEY",
-        "The key of a service account for a bucket `gs://…`, in JSON; without it, the platform's"
-        " own credentials are used, such as those that `GOOGLE_APPLICATION_CREDENTIALS` names.",
+        "The JSON key of a service account for a `gs://…` bucket; without it, the platform's own "
+        "credentials are used, such as those that `GOOGLE_APPLICATION_CREDENTIALS` names.",
         Secret,
         secret=True,
     )
     az_account: str | None = optional(
         "AZ_ACCOUNT",
-        "The storage account of a container `az://…`; without it, `AZURE_STORAGE_ACCOUNT_NAME`.",
+        "The storage account of an `az://…` container; without it, `AZURE_STORAGE_ACCOUNT_NAME`.",
         parse_text,
     )
     az_access_key: Secret | None = optional(
@@ -276,7 +281,7 @@ class Chain:
     )
     start_block: int = setting(
         "CHAIN_START_BLOCK",
-        "The block in which the marketplace was deployed; earlier ones are not read.",
+        "The block in which the marketplace was deployed; earlier blocks are not read.",
         integer(0, 2**53 - 1),
         "0",
     )
@@ -288,35 +293,35 @@ class Chain:
     )
     cache_seconds: float = setting(
         "CHAIN_CACHE_SECONDS",
-        "How long a granted access is cached; a denied one never is.",
+        "How long granted access is cached; denied access never is.",
         seconds(0, 60),
         "5",
     )
     follow_seconds: float = setting(
         "CHAIN_FOLLOW_SECONDS",
         "How often the follower and the indexer look for new posts, and the watcher for access "
-        "changes; 0 switches them off, and the index of posts is filled only by a process in which"
-        " they are on.",
+        "changes; 0 switches them off in this process, and the index of posts is filled only by "
+        "processes where they are on.",
         seconds(0, 3600),
         "2",
     )
     reorg_depth: int = setting(
         "CHAIN_REORG_DEPTH",
-        "After how many blocks a post is final.",
+        "The number of blocks after which a post is final.",
         integer(0, 100_000),
         "64",
     )
     max_head_age: float | None = setting(
         "CHAIN_MAX_HEAD_AGE_SECONDS",
-        "How old a node's newest block may be before the node is not trusted; `auto` suits known "
-        "public chains and sets no limit for others; 0 is no limit.",
+        "How old a node's newest block may be before the node is no longer trusted; `auto` has "
+        "limits for well-known public chains and none for others; 0 for no limit.",
         automatic(seconds(0, _DAY)),
         "auto",
     )
     quorum: int = setting(
         "CHAIN_QUORUM",
-        "How many nodes must grant access, or accept the signature of a contract wallet; with 2, a"
-        " single node that lies or lags is not enough.",
+        "How many nodes must agree to grant access or to accept a contract wallet's signature; "
+        "with 2, a single node that lies or lags behind cannot decide alone.",
         integer(1, 16),
         "1",
     )
@@ -348,15 +353,15 @@ class Signing:
     version: str = setting("SIGNING_VERSION", "The version of the signing domain.", parse_text, "1")
     require_bound: bool = setting(
         "REQUIRE_BOUND_SIGNATURES",
-        "Whether writes are accepted only in the form `imprint-2`, whose signatures are bound to "
+        "Whether to accept writes only in the form `imprint-2`, whose signatures are bound to "
         "this service and to the content.",
         parse_switch,
         "off",
     )
     contract_wallets: bool = setting(
         "CONTRACT_WALLETS",
-        "Whether contracts may sign logins and writes: a node verifies signatures that no key has "
-        "made.",
+        "Whether contract wallets may sign logins and writes; a node verifies the signatures "
+        "that were not made by the account's own key.",
         parse_switch,
         "on",
     )
@@ -390,7 +395,7 @@ class Sessions:
     )
     page_token_secret: Secret | None = optional(
         "PAGE_TOKEN_SECRET",
-        "The secret that encrypts page tokens; derived from `IMPRINT_JWT_SECRET` if not given.",
+        "The secret that encrypts page tokens; derived from `IMPRINT_JWT_SECRET` if not set.",
         Secret,
         secret=True,
     )
@@ -408,26 +413,29 @@ class Webhooks:
 
     a_secret: Secret | None = optional(
         "WEBHOOK_A_SECRET",
-        "The signing key of provider A; without it, its path is 404.",
+        "The signing key of provider A; without it, the provider's path responds with 404.",
         Secret,
         secret=True,
     )
     a_secret_previous: Secret | None = optional(
-        "WEBHOOK_A_SECRET_PREVIOUS", "Its previous signing key.", Secret, secret=True
+        "WEBHOOK_A_SECRET_PREVIOUS", "The previous signing key of provider A.", Secret, secret=True
     )
     b_secret: Secret | None = optional(
         "WEBHOOK_B_SECRET",
-        "The security token of provider B; without it, its path is 404.",
+        "The security token of provider B; without it, the provider's path responds with 404.",
         Secret,
         secret=True,
     )
     b_secret_previous: Secret | None = optional(
-        "WEBHOOK_B_SECRET_PREVIOUS", "Its previous security token.", Secret, secret=True
+        "WEBHOOK_B_SECRET_PREVIOUS",
+        "The previous security token of provider B.",
+        Secret,
+        secret=True,
     )
     networks: tuple[str, ...] = setting(
         "WEBHOOK_NETWORKS",
-        "The providers' names for our chain besides its id and well-known names, separated by "
-        "commas. Logs of any other network that a delivery names are ignored.",
+        "Further names that the providers use for this chain, besides its id and well-known "
+        "names, separated by commas. Deliveries that name any other network are ignored.",
         several(parse_text),
         "",
     )
@@ -438,7 +446,7 @@ class Retention:
     """What is stored and for how long, and how much of drafts is public."""
 
     public_drafts: bool = setting(
-        "PUBLIC_DRAFTS", "Whether public lists show drafts too.", parse_switch, "off"
+        "PUBLIC_DRAFTS", "Whether public lists also show drafts.", parse_switch, "off"
     )
     grace_hours: float = setting(
         "GRACE_HOURS",
@@ -448,7 +456,7 @@ class Retention:
     )
     lease_seconds: float = setting(
         "WRITE_LEASE_SECONDS",
-        "How long a write may take before its document counts as abandoned.",
+        "How long a write may take before its document is considered abandoned.",
         seconds(1, _DAY),
         "300",
     )
@@ -460,7 +468,8 @@ class Retention:
     )
     scrub_seconds: float = setting(
         "SCRUB_SECONDS",
-        "The pause between two scans of all records and documents for damage; 0 switches them off.",
+        "The pause between two scans of all records and documents for damage; 0 switches the "
+        "scans off.",
         seconds(0, 365 * _DAY),
         "86400",
     )
@@ -494,13 +503,13 @@ class Site:
 
     enabled: bool = setting(
         "SITE",
-        "Whether the service has web pages: `on`, or `off` for its API alone.",
+        "Whether the service has web pages: `on`, or `off` for the API alone.",
         parse_switch,
         "on",
     )
     fediverse_creator: str | None = optional(
         "FEDIVERSE_CREATOR",
-        "The Fediverse account that link previews of this site name: `@name@example.social`.",
+        "The Fediverse account named in link previews of this site, like `@name@example.social`.",
         parse_fediverse_name,
     )
     ai_training: str = setting(
@@ -512,7 +521,8 @@ class Site:
     )
     operator_secret: Secret | None = optional(
         "OPERATOR_SECRET",
-        "The secret that opens the operator's page at `/operator`; without it, the page is 404.",
+        "The secret that opens the operator's page at `/operator`; without it, the page responds "
+        "with 404.",
         Secret,
         secret=True,
     )
@@ -541,7 +551,9 @@ def decode_key(secret: Secret) -> bytes:
     except (binascii.Error, ValueError):
         key = b""
     if len(key) != KEY_BYTES:
-        raise InvalidSetting("must be 32 bytes, as 64 hex digits or base64; openssl rand -hex 32")
+        raise InvalidSetting(
+            "must be 32 bytes, as 64 hex digits or base64; make one with: openssl rand -hex 32"
+        )
     return key
 
 
@@ -558,21 +570,21 @@ class Encryption:
     )
     key: Secret | None = optional(
         "ENCRYPTION_KEY",
-        "The master key that wraps the keys of documents, needed when they are encrypted: 32 bytes"
-        " as 64 hex digits or base64. Without it, encrypted documents are lost.",
+        "The master key that wraps the keys of documents, required if they are encrypted: 32 "
+        "bytes as 64 hex digits or base64. If it is lost, so are the encrypted documents.",
         parse_key,
         secret=True,
     )
     key_previous: Secret | None = optional(
         "ENCRYPTION_KEY_PREVIOUS",
-        "The previous master key, needed until `imprint rotate-key` is done.",
+        "The previous master key, needed until `imprint rotate-key` has finished.",
         parse_key,
         secret=True,
     )
     allow_readable: bool = setting(
         "ALLOW_READABLE_DOCUMENTS",
-        "Whether encryption may be `off` although stored documents are public: then everybody who "
-        "knows a cid, which every post shows, can read without paying.",
+        "Whether encryption may be `off` even though stored documents are public. Anybody who "
+        "knows a cid, which every post shows, can then read without paying.",
         parse_switch,
         "off",
     )
@@ -588,8 +600,8 @@ class Encryption:
         """Return the problems of these settings for documents in this store, as sentences."""
         if self.encrypts(store):
             if self.key is None:
-                why = "is 'on'" if self.mode == "on" else "is 'auto' and strangers can fetch"
-                what = "" if self.mode == "on" else " what IMPRINT_CONTENT_STORE keeps"
+                why = "is 'on'" if self.mode == "on" else "is 'auto' and anybody can fetch"
+                what = "" if self.mode == "on" else " what is stored in IMPRINT_CONTENT_STORE"
                 return [
                     f"IMPRINT_ENCRYPTION_KEY is missing, and IMPRINT_ENCRYPTION {why}{what}."
                     " Make one with: openssl rand -hex 32"
@@ -597,8 +609,8 @@ class Encryption:
             return []
         if store.public and not self.allow_readable:
             return [
-                "IMPRINT_ENCRYPTION is 'off', but strangers can fetch what IMPRINT_CONTENT_STORE"
-                " keeps, and would read every post. If that is what you want, say so with"
-                " IMPRINT_ALLOW_READABLE_DOCUMENTS=on."
+                "IMPRINT_ENCRYPTION is 'off', but anybody can fetch what is stored in "
+                "IMPRINT_CONTENT_STORE, and could read every post. If that is what you want, set "
+                "IMPRINT_ALLOW_READABLE_DOCUMENTS=on."
             ]
         return []

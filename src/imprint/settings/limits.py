@@ -16,13 +16,13 @@ class Limits:
 
     content_bytes: int = setting(
         "MAX_CONTENT_BYTES",
-        "The largest content in bytes of UTF-8.",
+        "The maximum size of a content, in bytes of UTF-8.",
         integer(1, 64 * _MIB),
         str(4 * _MIB),
     )
     image_bytes: int = setting(
         "MAX_IMAGE_BYTES",
-        "The largest thumbnail in bytes.",
+        "The maximum size of a thumbnail, in bytes.",
         integer(1, MAX_IMAGE_BYTES),
         str(MAX_IMAGE_BYTES),
     )
@@ -49,14 +49,14 @@ class Limits:
     )
     rate_limits: bool = setting(
         "RATE_LIMITS",
-        "Whether each client has rate limits and a share of the other limits; `off` keeps only the"
-        " limits for all clients together.",
+        "Whether each client has rate limits and a share of the other limits; with `off`, only "
+        "the limits for all clients together apply.",
         parse_switch,
         "on",
     )
     logins: Rate = setting(
         "RATE_LOGINS",
-        "How many logins an address may make, and in how many seconds.",
+        "How many logins an account may make, and in how many seconds.",
         parse_rate,
         "30/300",
     )
@@ -75,22 +75,24 @@ class Limits:
     )
     reads: Rate = setting(
         "RATE_READS",
-        "How many reads an IP address may send, and in how many seconds; a page that walks a list "
-        "of 1000 posts sends 112, as many preflights, and fetches 1000 thumbnails.",
+        "How many reads an IP address may send, and in how many seconds; a page that pages "
+        "through a list of 1000 posts sends 112 reads and as many preflights, and fetches 1000 "
+        "thumbnails.",
         parse_rate,
         "3000/60",
     )
     wallet_checks: Rate = setting(
         "RATE_WALLET_CHECKS",
-        "About how many contract signatures of an IP address a node verifies, and in how many "
-        "seconds.",
+        "About how many contract-wallet signatures a node verifies for one IP address, and in "
+        "how many seconds.",
         parse_rate,
         "30/60",
     )
     wallet_checks_per_address: Rate = setting(
         "RATE_WALLET_CHECKS_PER_ADDRESS",
-        "About how many signatures of one contract a node verifies, and in how many seconds; more "
-        "than for an IP address, so that no single client can lock others out of a wallet.",
+        "About how many signatures a node verifies for one contract wallet, and in how many "
+        "seconds; more than for an IP address, so that no single client can lock others out of a "
+        "wallet.",
         parse_rate,
         "120/60",
     )
@@ -116,64 +118,67 @@ class Limits:
     )
     keep_alive_seconds: int = setting(
         "KEEP_ALIVE_SECONDS",
-        "How long a connection may stay idle between requests; longer than a proxy in front keeps "
-        "its connections, which would otherwise send requests on connections that are being "
+        "How long a connection may stay idle between requests. Set it longer than the idle "
+        "timeout of a proxy in front, or the proxy sends requests on connections that are being "
         "closed.",
         integer(1, 600),
         "75",
     )
     shutdown_seconds: int = setting(
         "SHUTDOWN_SECONDS",
-        "How long running requests may take to finish when the service stops.",
+        "How long requests in progress may take to finish when the service stops.",
         integer(0, 600),
         "20",
     )
     concurrent: int = setting(
         "MAX_CONCURRENT_REQUESTS",
-        "How many requests a process handles at once, and a quarter of them for one IP address; "
-        "more are refused with 503. A request counts when its body has arrived.",
+        "How many requests a process handles at once; one IP address may use a quarter of them. "
+        "More are refused with 503. A request counts once its body has arrived.",
         integer(1, 100_000),
         "512",
     )
     concurrent_webhooks: int = setting(
         "MAX_CONCURRENT_WEBHOOKS",
-        "How many deliveries a process receives at once, and a quarter of them from one IP address;"
-        " they are not among the requests above.",
+        "How many deliveries a process receives at once; one IP address may use a quarter of "
+        "them. They do not count towards `IMPRINT_MAX_CONCURRENT_REQUESTS`.",
         integer(1, 100_000),
         "128",
     )
     body_bytes: int = setting(
         "MAX_BODY_BYTES_IN_FLIGHT",
-        "How many bytes of bodies a process holds in memory at once, and a quarter of them from "
-        "one IP address, but at least one body of the largest size; more are refused with 503.",
+        "How many bytes of request bodies a process holds in memory at once; one IP address may "
+        "use a quarter of them, but at least one body of the maximum size. More are refused with "
+        "503.",
         integer(_MIB, 1024 * 1024 * _MIB),
         str(128 * _MIB),
     )
     response_bytes: int = setting(
         "MAX_RESPONSE_BYTES_IN_FLIGHT",
-        "How many bytes of large responses a process holds in memory at once, with the same share "
-        "for one IP address; more wait, and are refused with 503 after 20 seconds.",
+        "How many bytes of large responses a process holds in memory at once, with the same "
+        "share for one IP address; further responses wait, and are refused with 503 after 20 "
+        "seconds.",
         integer(_MIB, 1024 * 1024 * _MIB),
         str(128 * _MIB),
     )
 
     connections: int = setting(
         "MAX_CONNECTIONS",
-        "The maximum number of open connections of a process; more are closed at once. The limit "
-        "of open files may allow fewer.",
+        "The maximum number of open connections of a process; further ones are closed at once. "
+        "The limit on open files may allow fewer.",
         integer(1, 1_000_000),
         "4096",
     )
     connections_per_address: int = setting(
         "MAX_CONNECTIONS_PER_ADDRESS",
-        "The maximum number of open connections of a process from one IP address, or one IPv6 /64;"
-        " more get 503. Trusted proxies have no such limit.",
+        "The maximum number of open connections of a process from one IP address, or one IPv6 "
+        "/64; further ones get 503. Trusted proxies have no such limit.",
         integer(1, 1_000_000),
         "128",
     )
     write_seconds: float = setting(
         "WRITE_TIMEOUT_SECONDS",
-        "How long a client may read nothing of a response before its connection is aborted.",
+        "How long a client may go without reading any of a response before its connection is "
+        "aborted.",
         seconds(0.1, 600),
         "15",
     )

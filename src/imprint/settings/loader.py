@@ -150,7 +150,7 @@ def _match_names(found: Mapping[str, str], known: Mapping[str, Setting]) -> _Sou
             source.given[known[name].name] = text.strip()
         elif name.upper().endswith(FILE_SUFFIX) and plain in known:
             if plain in found:
-                source.problems.append(f"{plain} and {name} are both given; give one of them.")
+                source.problems.append(f"{plain} and {name} are both set; set only one of them.")
                 continue
             try:
                 source.given[known[plain].name] = _read_file(Path(text)).strip()
@@ -275,9 +275,7 @@ def _find_lone_previous(
 ) -> list[str]:
     current = {name: name.removesuffix(PREVIOUS) for name in secrets}
     return [
-        f"{name} is given without {plain}."
-        for name, plain in current.items()
-        if texts[plain] is None
+        f"{name} is set without {plain}." for name, plain in current.items() if texts[plain] is None
     ]
 
 
@@ -306,18 +304,20 @@ def _find_contradictions(settings: Settings) -> list[str]:
     }
     missing = [name for name, given in needed.items() if given is None]
     if isinstance(storage.content, PinataContent) and missing:
-        problems.append(f"Documents are kept at Pinata: {' and '.join(missing)} must be given.")
+        problems.append(f"Documents are stored at Pinata, so {' and '.join(missing)} must be set.")
     halves = {
         "IMPRINT_S3_ACCESS_KEY_ID": storage.s3_access_key_id,
         "IMPRINT_S3_SECRET_ACCESS_KEY": storage.s3_secret_access_key,
     }
     lacking = [name for name, given in halves.items() if given is None]
     if len(lacking) == 1:
-        problems.append(f"{lacking[0]} is missing: an access key has two halves.")
+        problems.append(
+            f"{lacking[0]} is missing: set both the access key and its secret, or neither."
+        )
     if storage.s3_endpoint and is_exposed(storage.s3_endpoint) and not storage.s3_allow_http:
         problems.append(
-            "IMPRINT_S3_ENDPOINT is http:// on another machine, so documents would travel readable."
-            " Use https://, or say IMPRINT_S3_ALLOW_HTTP=on."
+            "IMPRINT_S3_ENDPOINT is http:// on another machine, so others on the network could "
+            "read documents. Use https://, or set IMPRINT_S3_ALLOW_HTTP=on."
         )
     problems += settings.encryption.check(storage.content)
     if not settings.chain.rpc_urls:

@@ -30,7 +30,7 @@ _OFF = ("off", "false", "no", "0")
 def parse_text(text: str) -> str:
     """Parse a non-empty text without control characters."""
     if not text or not text.isprintable():
-        raise InvalidSetting("must be a text without control characters, and not empty")
+        raise InvalidSetting("must be text without control characters, and not empty")
     return text
 
 
@@ -80,8 +80,8 @@ def parse_proxy(text: str) -> str:
     except ValueError as error:
         if (meant := _without_host_bits(text)) is not None:
             raise InvalidSetting(
-                f"names {text}, which is an address inside of a network: write {meant} for the"
-                f" whole network, or {text.partition('/')[0]} for the one address"
+                f"names {text}, which is an address inside a network: write {meant} for the "
+                f"whole network, or {text.partition('/')[0]} for the one address"
             ) from error
         raise InvalidSetting(
             "must name IP addresses and networks, like 192.0.2.1 or 10.0.0.0/8"
@@ -101,7 +101,7 @@ def parse_cpus(text: str) -> tuple[int, ...]:
         match = _CPUS.fullmatch(part.strip())
         first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
         if first > last:
-            raise InvalidSetting("must be auto, or numbers of CPUs like 0,1 or 0-3")
+            raise InvalidSetting("must be auto, or CPU numbers like 0,1 or 0-3")
         found |= dict.fromkeys(range(first, last + 1))
     if not hasattr(os, "sched_setaffinity"):
         raise InvalidSetting("must be auto: this system cannot pin a process to a CPU")
@@ -157,7 +157,7 @@ def parse_hub(text: str) -> str:
     """Parse an `http` or `https` URL to be published: no user, and printable ASCII only."""
     parts = parse_url(text)
     if parts.fragment or parts.username is not None or set(text) & set('<>"'):
-        raise InvalidSetting("must be a URL without a user and a fragment")
+        raise InvalidSetting("must be a URL without a user or a fragment")
     return text
 
 

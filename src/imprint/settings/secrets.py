@@ -100,7 +100,10 @@ def find_problems(secrets: Mapping[str, Secret]) -> list[str]:
     repetitive = [name for name in _find_repetitive(secrets) if name.startswith(_MASTER_KEY_PREFIX)]
     return [
         *(f"{name} {weakness}." for name, weakness in weak.items() if weakness is not None),
-        *(f"{name} repeats itself; make one with: openssl rand -hex 32." for name in repetitive),
+        *(
+            f"{name} is a repeated pattern; make one with: openssl rand -hex 32."
+            for name in repetitive
+        ),
         *(
             f"{second} is the same as {first}, and the provider of deliveries knows it."
             for first, second in _find_pairs(secrets)
@@ -112,10 +115,10 @@ def find_problems(secrets: Mapping[str, Secret]) -> list[str]:
 def find_warnings(secrets: Mapping[str, Secret]) -> list[str]:
     """Return warnings about settings that are allowed but look like mistakes, one sentence each."""
     return [
-        f"{name} repeats itself and may be guessed; make one with: openssl rand -hex 32."
+        f"{name} is a repeated pattern that can be guessed; make one with: openssl rand -hex 32."
         for name in _find_repetitive(secrets)
     ] + [
-        f"{second} is the same as {first}; every secret should be its own."
+        f"{second} is the same as {first}; every secret should be different."
         for first, second in _find_pairs(secrets)
     ]
 

@@ -107,9 +107,7 @@ def parse_content_store(text: str) -> ContentStoreSetting:
         return _parse_bucket(kind, address)
     if separator and kind == "kubo":
         if parse_url(address).username is not None:
-            raise InvalidSetting(
-                "must not name a user; that is what IMPRINT_KUBO_AUTHORIZATION is for"
-            )
+            raise InvalidSetting("must not name a user; use IMPRINT_KUBO_AUTHORIZATION for that")
         return KuboContent(address.rstrip("/"))
     raise InvalidSetting(
         "must be 'embedded', 'pinata', 'pinata-public', or like 'kubo:http://127.0.0.1:5001' or"
@@ -158,7 +156,7 @@ def parse_base_url(text: str) -> str:
     """Parse a URL to which paths are appended, without a trailing slash."""
     parts = parse_url(text)
     if parts.query or parts.fragment or parts.username is not None:
-        raise InvalidSetting("must be a URL without a query and a user")
+        raise InvalidSetting("must be a URL without a query or a user")
     return text.rstrip("/")
 
 

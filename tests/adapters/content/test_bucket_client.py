@@ -108,7 +108,7 @@ async def test_a_404_for_a_put_raises_unavailable(
     with pytest.raises(Unavailable):
         async with client.operation("store", BRISK.timeout) as deadline:
             await client.put("key", b"document", deadline)
-    assert "perhaps of something else than an object store" in caplog.text
+    assert "perhaps not from an object store" in caplog.text
 
 
 @pytest.mark.parametrize("status", [400, 500, 503])

@@ -61,7 +61,9 @@ def test_a_failed_migration_leaves_nothing_behind(connection):
 
 def test_a_newer_schema_is_refused_with_both_version_numbers(connection):
     migrate(connection, (FIRST, SECOND))
-    with pytest.raises(NewerSchema, match="has schema 2, but this version of Imprint knows only 1"):
+    with pytest.raises(
+        NewerSchema, match="has schema 2, but this version of Imprint supports only 1"
+    ):
         migrate(connection, (FIRST,))
 
 

@@ -207,4 +207,4 @@ async def test_an_image_that_exceeds_the_limit_after_recoding_is_invalid(
     image = PNG[:8] + header + pixels + PNG[-12:]
     with pytest.raises(Refusal) as refused:
         await recoder.recode(image, ALICE)
-    assert refused.value.detail == "The image is too large after recoding."
+    assert refused.value.detail == "The image is too large after re-encoding."

@@ -165,7 +165,7 @@ def test_a_post_with_a_title_that_is_not_utf_8_is_still_decoded() -> None:
             "address",
             id="a topic of 20 bytes",
         ),
-        pytest.param(Log(MARKET, created().topics, b"", PLACE), "shorter", id="no data"),
+        pytest.param(Log(MARKET, created().topics, b"", PLACE), "too short", id="no data"),
         pytest.param(
             Log(MARKET, created().topics, word(128) + b"\xff" * 32 + bytes(96), PLACE),
             "outside",

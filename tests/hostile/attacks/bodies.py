@@ -155,8 +155,10 @@ async def send_endless_chunks(attacker: Attacker) -> None:
 ATTACKS = (
     Attack(
         "array-bomb",
-        "Unsigned drafts of 24 MB of empty arrays: as envelope, as content, as neither.",
-        "An envelope has at most 64 KiB; nothing large is parsed before the signer is known.",
+        "Unsigned drafts with 24 MB of empty arrays in the envelope, in the content, or in an "
+        "unknown member.",
+        "An envelope is limited to 64 KiB; nothing large is parsed before the signer is "
+        "identified.",
         send_array_bombs,
         lambda tally: tally.sent >= 24 * MEGABYTE,
         seconds=8,
@@ -164,13 +166,14 @@ ATTACKS = (
     Attack(
         "form-bombs",
         "Forms whose envelope is 900 KB of arrays, with 20 000 fields, or full of boundaries.",
-        "The same, and 8 fields.",
+        "The same, and a limit of 8 fields.",
         send_form_bombs,
         lambda tally: tally.requests >= 40 and tally.refused >= 30,
     ),
     Attack(
         "deep-json",
-        "Bodies of nested arrays and objects, of lone surrogates, of a million digits and names.",
+        "Bodies with deeply nested arrays and objects, a million lone surrogates, a number of a "
+        "million digits, or a million members.",
         "The same.",
         send_deep_json,
         lambda tally: tally.requests >= 8 and tally.refused >= 8,
@@ -178,23 +181,23 @@ ATTACKS = (
     ),
     Attack(
         "held-bodies",
-        "60 bodies of 20 MB are sent but for their last byte.",
-        "`IMPRINT_MAX_BODY_BYTES_IN_FLIGHT`, of which one address has at most a quarter.",
+        "60 connections each send a 20 MB body except for its last byte.",
+        "`IMPRINT_MAX_BODY_BYTES_IN_FLIGHT`; one address may use at most a quarter of it.",
         hold_bodies,
         lambda tally: tally.connections >= 60 and tally.sent >= 20 * MEGABYTE,
         seconds=8,
     ),
     Attack(
         "slow-bodies",
-        "400 connections send bodies of which one byte comes every 0.3 seconds.",
-        "`IMPRINT_BODY_TIMEOUT_SECONDS`; a request takes a slot when its body has arrived.",
+        "400 connections send their bodies one byte every 0.3 seconds.",
+        "`IMPRINT_BODY_TIMEOUT_SECONDS`; a request takes a slot only once its body has arrived.",
         send_slowly,
         lambda tally: tally.connections >= 400 and tally.requests >= 100,
     ),
     Attack(
         "endless-chunks",
         "24 connections send chunked bodies that never end.",
-        "The limit on the body of each path, and the bytes that are drained after a refusal.",
+        "Each path's body limit, and a limit on the bytes that are drained after a refusal.",
         send_endless_chunks,
         lambda tally: tally.sent >= 20 * MEGABYTE,
     ),

@@ -155,8 +155,8 @@ async def connection_churn(attacker: Attacker) -> None:
 ATTACKS = (
     Attack(
         "pipelined-requests",
-        "One connection sends tiny requests without end and reads no response.",
-        "A queue of 16 requests for each connection; then the service stops reading from it.",
+        "One connection sends tiny requests endlessly and never reads a response.",
+        "Each connection may queue 16 requests; beyond that, the service stops reading from it.",
         pipelined_requests,
         lambda tally: tally.requests >= 1000,
     ),
@@ -169,7 +169,7 @@ ATTACKS = (
     ),
     Attack(
         "unread-thumbnails",
-        "515 connections ask twice for a thumbnail of 5 MB and read nothing.",
+        "515 connections each request a 5 MB thumbnail twice and never read the responses.",
         "`IMPRINT_MAX_CONNECTIONS_PER_ADDRESS`, `IMPRINT_MAX_RESPONSE_BYTES_IN_FLIGHT`,"
         " `IMPRINT_WRITE_TIMEOUT_SECONDS`.",
         unread_thumbnails,
@@ -178,7 +178,8 @@ ATTACKS = (
     ),
     Attack(
         "unread-responses",
-        "300 connections ask four times for the OpenAPI description and read nothing.",
+        "300 connections each request the OpenAPI description four times and never read the "
+        "responses.",
         "The same.",
         unread_responses,
         lambda tally: tally.connections >= 300 and tally.requests >= 400,
@@ -186,37 +187,37 @@ ATTACKS = (
     Attack(
         "idle-sockets",
         "1100 sockets send nothing to a process that may open 1024 files.",
-        "`IMPRINT_MAX_CONNECTIONS`, kept below the limit on open files,"
-        " `IMPRINT_MAX_CONNECTIONS_PER_ADDRESS`, and 10 seconds for a head.",
+        "`IMPRINT_MAX_CONNECTIONS`, kept below the limit on open files, "
+        "`IMPRINT_MAX_CONNECTIONS_PER_ADDRESS`, and a 10-second limit for the request head.",
         idle_sockets,
         lambda tally: tally.connections >= 1100,
         open_files=1024,
     ),
     Attack(
         "half-open-connections",
-        "400 connections send half a request; most then close their own direction.",
+        "400 connections send half a request; most of them then close their sending side.",
         "The same, and `IMPRINT_BODY_TIMEOUT_SECONDS`.",
         half_open_connections,
         lambda tally: tally.connections >= 400 and tally.requests >= 100,
     ),
     Attack(
         "slow-heads",
-        "400 connections send a header of which one byte comes every 0.3 seconds.",
-        "10 seconds for a head.",
+        "400 connections send a header one byte every 0.3 seconds.",
+        "A 10-second limit for the request head.",
         slow_heads,
         lambda tally: tally.connections >= 400 and tally.requests >= 100,
     ),
     Attack(
         "huge-headers",
-        "120 connections send request lines and headers of a megabyte, or 20 000 headers.",
-        "64 KiB for a head.",
+        "120 connections send 1 MB request lines and headers, or 20 000 headers.",
+        "A limit of 64 KiB for the request head.",
         huge_headers,
         lambda tally: tally.connections >= 240 and tally.refused >= 120,
     ),
     Attack(
         "connection-churn",
-        "Up to 1600 connections a second are reset, with and without half a request.",
-        "Nothing is kept of a connection that is gone.",
+        "Up to 1600 connections a second are opened and reset, some after half a request.",
+        "All state of a connection is freed when it closes.",
         connection_churn,
         lambda tally: tally.connections >= 1000,
     ),

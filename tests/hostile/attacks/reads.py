@@ -82,7 +82,7 @@ def check_admitted(seen: Observation) -> str:
         for name in DISGUISES
         if (admitted := figures.get(f"{name} admitted", 0)) > BURST + SLACK
     }
-    return f"One client was admitted as many: {avoided}." if avoided else ""
+    return f"One client was counted as several: {avoided}." if avoided else ""
 
 
 # Queries of the chain
@@ -122,7 +122,7 @@ async def ask_for_paid_posts(attacker: Attacker) -> None:
 
 def check_batches(seen: Observation) -> str:
     asked = seen.asked("facts")
-    return f"The node was asked {asked} times." if asked > MOST_BATCHES else ""
+    return f"The node received {asked} requests." if asked > MOST_BATCHES else ""
 
 
 async def read_through_a_huge_node(attacker: Attacker) -> None:
@@ -180,10 +180,11 @@ async def send_absurd_parameters(attacker: Attacker) -> None:
 ATTACKS = (
     Attack(
         "forwarded-addresses",
-        "One client behind a trusted proxy under ever other names: two `X-Forwarded-For` lines,"
-        " ports, spellings of an IPv6 address, addresses of one /64.",
-        "The rate limits are kept for the last address that no trusted proxy wrote, parsed, and"
-        " for a /64 as one.",
+        "One client behind a trusted proxy keeps changing its apparent address: two "
+        "`X-Forwarded-For` lines, ports, different spellings of an IPv6 address, addresses in "
+        "one /64.",
+        "Rate limits apply to the last address in the chain that is not a trusted proxy, after "
+        "parsing; an IPv6 /64 counts as one address.",
         pretend_addresses,
         pretended,
         seconds=10,
@@ -192,16 +193,17 @@ ATTACKS = (
     ),
     Attack(
         "not-free-storm",
-        "A thousand reads of a paid post by nobody in particular, and of posts that are none.",
-        "That a post is not free is kept until the next block, for a second at most.",
+        "A thousand anonymous reads of a paid post and of posts that do not exist.",
+        "The result that a post is not free is cached until the next block, for at most one "
+        "second.",
         ask_for_paid_posts,
         lambda tally: tally.count(403) >= 500,
         check=check_batches,
     ),
     Attack(
         "huge-node-responses",
-        "64 readers ask for a post for which the node sends 12 MB.",
-        "1 MiB for a response of a node about a post, and all of it is given back.",
+        "64 readers request a post for which the node returns 12 MB.",
+        "A node's response about a post is limited to 1 MiB, and its memory is released.",
         read_through_a_huge_node,
         lambda tally: tally.count(503) >= 64,
         seconds=8,
@@ -210,8 +212,8 @@ ATTACKS = (
     ),
     Attack(
         "absurd-parameters",
-        "Post ids, cids, hashtags, page tokens and sessions of 60 KB.",
-        "Lengths are checked before values; a query has at most 8 KiB.",
+        "Post ids, cids, hashtags, page tokens and sessions that are 60 KB long.",
+        "Lengths are checked before values; a query string is limited to 8 KiB.",
         send_absurd_parameters,
         lambda tally: tally.requests >= 200 and tally.refused >= 150,
     ),

@@ -95,8 +95,12 @@ def wallets_asked_within_limits(seen: Observation) -> str:
     most = len(ADDRESSES) * (WALLET_CHECKS + seconds * WALLET_CHECKS / 60)
     asked = seen.asked("wallets")
     if not asked:
-        return "The node was never asked about a wallet."
-    return "" if asked <= most else f"The node was asked {asked} times, and may be {most:.0f}."
+        return "The node received no request about a wallet."
+    return (
+        ""
+        if asked <= most
+        else f"The node received {asked} requests; at most {most:.0f} are allowed."
+    )
 
 
 async def come_with_many_wallets(attacker: Attacker) -> None:
@@ -154,8 +158,8 @@ def stored_below(limit: int, status: int) -> Check:
 
 CHURN = Attack(
     "draft-churn",
-    "A wallet creates 25 drafts of 4 MiB and deletes each; another one keeps 35 small drafts.",
-    "`IMPRINT_QUOTA_BYTES` and `IMPRINT_QUOTA_DRAFTS`: here 64 MiB and 30.",
+    "One wallet creates and deletes 25 drafts of 4 MiB each; another keeps 35 small drafts.",
+    "`IMPRINT_QUOTA_BYTES` and `IMPRINT_QUOTA_DRAFTS`: 64 MiB and 30 in this test.",
     churn_drafts,
     lambda tally: tally.requests >= 30 and tally.figures.get("created", 0) >= 5,
     seconds=4,
@@ -166,16 +170,16 @@ CHURN = Attack(
 ATTACKS = (
     Attack(
         "bad-signatures",
-        "Logins and drafts with other people's and broken signatures, from 12 connections.",
-        "`IMPRINT_RATE_SIGNED`, which is checked before a signature is.",
+        "Logins and drafts with invalid signatures or other people's, from 12 connections.",
+        "`IMPRINT_RATE_SIGNED`, which is checked before the signature.",
         send_bad_signatures,
         lambda tally: tally.requests >= 300 and tally.refused >= 300 and tally.count(401) >= 50,
     ),
     Attack(
         "contract-wallets",
-        "Bad signatures of contract wallets, up to 16 KiB long, from eight addresses.",
-        "`IMPRINT_RATE_WALLET_CHECKS`: for each address the node is asked 30 times, and then every"
-        " two seconds; 16 questions at once.",
+        "Invalid contract-wallet signatures of up to 16 KiB, from eight addresses.",
+        "`IMPRINT_RATE_WALLET_CHECKS`: the node checks 30 signatures per address, then one every "
+        "two seconds; at most 16 checks run at once.",
         send_signatures_of_contracts,
         lambda tally: tally.count(401) >= 80 and tally.count(429) >= 1,
         seconds=6,
@@ -184,8 +188,8 @@ ATTACKS = (
     ),
     Attack(
         "many-wallets",
-        "One address sends drafts of 4 MiB, each signed by another wallet.",
-        "`IMPRINT_RATE_SIGNED` and `IMPRINT_RATE_BYTES`: here 32 MiB an hour.",
+        "One address sends drafts of 4 MiB, each signed by a different wallet.",
+        "`IMPRINT_RATE_SIGNED` and `IMPRINT_RATE_BYTES`: 32 MiB an hour in this test.",
         come_with_many_wallets,
         lambda tally: tally.requests >= 12 and tally.count(200) >= 5,
         seconds=6,
@@ -196,16 +200,16 @@ ATTACKS = (
     replace(CHURN, name="draft-churn-postgresql", postgresql=True),
     Attack(
         "progressive-jpegs",
-        "One wallet publishes a JPEG of 124 KB with 1200 scans, 20 times at once.",
-        "One picture of a signer at a time; scans are counted before a picture is decoded.",
+        "One wallet publishes a 124 KB JPEG with 1200 scans in 20 concurrent requests.",
+        "One picture per signer is processed at a time; scans are counted before decoding.",
         publish_progressive_jpegs,
         lambda tally: tally.requests >= 15 and tally.refused >= 5,
         seconds=10,
     ),
     Attack(
         "image-bombs",
-        "One wallet publishes a PNG of 47 KB with 16 million pixels, 20 times at once.",
-        "One picture of a signer at a time.",
+        "One wallet publishes a 47 KB PNG with 16 million pixels in 20 concurrent requests.",
+        "One picture per signer is processed at a time.",
         publish_image_bombs,
         lambda tally: tally.requests >= 15,
         seconds=6,

@@ -104,8 +104,8 @@ ATTACKS = (
         "expensive-pages",
         "Pages and Markdown of free posts that keep a renderer busy for minutes: tables whose lines"
         " end in CR, 300 000 brackets, 2 000 000 lines, 32 000 cells.",
-        "Every step of a conversion counts; what takes too many is shown as it was written. Each is"
-        " made once, in a thread, two at a time; clients take turns.",
+        "Conversions have a step limit; a text that exceeds it is shown unconverted. Each text "
+        "is converted once, in a thread, two at a time; clients take turns.",
         read_expensive_pages,
         lambda tally: tally.count(200) >= 50,
         seconds=10,
@@ -113,10 +113,10 @@ ATTACKS = (
     ),
     Attack(
         "expensive-words",
-        "Feeds and searches over free posts of 16 000 empty links, or of characters that fold into"
-        " eighteen.",
-        "The words of a text are made once, in a thread; snippets look at a part of a text, and at"
-        " so many characters of all texts.",
+        "Feeds and searches over free posts with 16 000 empty links, or with characters that "
+        "case folding expands to eighteen.",
+        "A text is split into words once, in a thread; snippets read only part of each text, and "
+        "a limited number of characters in total.",
         read_expensive_lists,
         lambda tally: tally.count(200) >= 50,
         seconds=8,
@@ -124,8 +124,10 @@ ATTACKS = (
     ),
     Attack(
         "expensive-libraries",
-        "Searches in a library with two posts of 4 MB of empty links, and its private feed.",
-        "The words of a text are made once, in a thread; readers take turns; a search reads 4 MiB.",
+        "Searches in a library with two posts of 4 MB of empty links, and reads of its private "
+        "feed.",
+        "A text is split into words once, in a thread; readers take turns; a search reads at "
+        "most 4 MiB.",
         search_expensive_library,
         lambda tally: tally.count(200) >= 20,
         seconds=8,

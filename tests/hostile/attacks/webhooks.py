@@ -60,8 +60,8 @@ def check_refusals(seen: Observation) -> str:
 ATTACKS = (
     Attack(
         "bodiless-webhooks",
-        "520 connections send the head of a forged delivery and never its body.",
-        "A request takes a slot when its body has arrived; deliveries have a pool of their own.",
+        "520 connections send the head of a forged delivery but never its body.",
+        "A request takes a slot only once its body has arrived; deliveries have a separate pool.",
         withhold_bodies,
         lambda tally: tally.connections >= 520 and tally.requests >= 100,
     ),

@@ -120,7 +120,7 @@ async def test_a_node_without_the_logs_of_known_posts_causes_a_warning(ledger: L
     await ledger.follow()
     ledger.chain.hidden = {block.number}
     (said,) = await concerns(ledger, 0)
-    assert f"does not return the post of block {block.number}" in said
+    assert f"does not return the log of a known post in block {block.number}" in said
 
 
 async def test_a_node_with_a_small_block_range_limit_causes_a_warning(ledger: Ledger) -> None:
@@ -135,7 +135,9 @@ async def test_reading_the_chain_from_its_beginning_causes_a_warning(
 ) -> None:
     monkeypatch.setattr(start_block, "MANY_BLOCKS", 9)
     ledger.chain.mine(blocks=10)
-    assert await concerns(ledger, 0) == ["All 10 blocks are read before the newest posts."]
+    assert await concerns(ledger, 0) == [
+        "All 10 blocks must be read before the newest posts appear."
+    ]
     assert await concerns(ledger, 1) == []
 
 

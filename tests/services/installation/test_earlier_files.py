@@ -189,7 +189,7 @@ async def test_a_publicly_readable_store_is_refused_before_anything_is_read(
 ) -> None:
     keep(pinata, world.wallet(1), text_of("private"))
     async with importing(world, pinata) as service:
-        with pytest.raises(CannotStart, match="strangers could read"):
+        with pytest.raises(CannotStart, match="anybody could read"):
             await replace(service, publicly_readable=True).run(ignore)
     assert pinata.called == []
 

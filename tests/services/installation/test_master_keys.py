@@ -84,7 +84,7 @@ async def test_starting_without_a_key_is_refused_if_documents_are_encrypted() ->
     stored = Stored()
     await start(stored, AesCipher(OLD))
     stored.add(OLD)
-    assert "IMPRINT_ENCRYPTION_KEY is not given" in await refuse(stored, PlainCipher())
+    assert "IMPRINT_ENCRYPTION_KEY is not set" in await refuse(stored, PlainCipher())
 
 
 async def test_a_key_that_has_encrypted_nothing_may_be_replaced() -> None:

@@ -186,7 +186,7 @@ async def test_the_command_rotates_keys_and_reports_that_the_old_one_is_obsolete
     given = environ | {f"IMPRINT_{name}": value for name, value in ROTATED.items()}
     ran = await _run(given)
     assert ran.exit_code == 0, ran.output
-    assert "1 keys were rewrapped, 0 were current already." in ran.output
+    assert "1 keys were rewrapped; 0 were already current." in ran.output
     assert "IMPRINT_ENCRYPTION_KEY_PREVIOUS is no longer needed." in ran.output
     async with open_world(tmp_path, ENCRYPTION="on", ENCRYPTION_KEY=NEW) as world:
         assert await content(world, file["cid"]) == "Words."
@@ -199,7 +199,7 @@ async def test_the_command_fails_if_some_keys_could_not_be_rewrapped(
         await world.create(world.wallet(0))
     ran = await _run(environ | {"IMPRINT_ENCRYPTION_KEY": NEW})
     assert ran.exit_code == 1
-    assert "1 keys open with neither" in ran.output
+    assert "1 keys can be opened with neither" in ran.output
 
 
 async def test_the_rotation_command_needs_a_key(tmp_path: Path, environ: dict[str, str]):
@@ -207,7 +207,7 @@ async def test_the_rotation_command_needs_a_key(tmp_path: Path, environ: dict[st
         pass
     ran = await _run(environ)
     assert ran.exit_code == 2
-    assert "IMPRINT_ENCRYPTION_KEY, the new master key, is not given." in ran.output
+    assert "IMPRINT_ENCRYPTION_KEY, the new master key, is not set." in ran.output
 
 
 async def _run(environ: dict[str, str]):

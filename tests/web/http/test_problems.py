@@ -52,9 +52,9 @@ async def test_a_problem_has_its_type_title_and_code(town: World) -> None:
         "type": "urn:imprint:problem:invalid_post_id",
         "title": "Bad Request",
         "status": 400,
-        "detail": "A post id is a decimal number below 2^256.",
+        "detail": "A post id must be a decimal number below 2^256.",
         "code": "invalid_post_id",
-        "error": "A post id is a decimal number below 2^256.",
+        "error": "A post id must be a decimal number below 2^256.",
     }
 
 

@@ -167,7 +167,7 @@ async def test_a_post_that_is_not_stored_here_is_not_offered_for_sale(town: Worl
     assert "subscribePost" not in markdown
     assert "not sold here" in markdown
     (item,) = (await town.client.get("/feeds/tags/elsewhere.json")).json()["items"]
-    assert item["content_text"] == "The text is not stored at this service."
+    assert item["content_text"] == "The text is not stored by this service."
     assert "[Elsewhere]" in (listed := (await town.client.get("/llms.txt")).text)
     assert f"/posts/{newest}.md): not stored here" in listed
 

@@ -120,7 +120,7 @@ def create_backup(path: Path, report: Report) -> Iterator[tuple[BackupWriter, Pa
     that exists or that another process is writing.
     """
     if os.path.lexists(path):
-        raise BackupUnusable(f"{path} exists already.")
+        raise BackupUnusable(f"{path} already exists.")
     is_tar = path.suffix == ".tar"
     scratch = path.with_name(f".imprint-{path.name}")
     with _partial(path, report, _create_file if is_tar else _create_folder) as partial:
@@ -212,7 +212,7 @@ def _create_locked(partial: Path, report: Report, create: Callable[[Path], None]
                     _remove(partial)
                 finally:
                     os.close(lock)
-                report(f"{partial} was left by an attempt that was killed, and is started over.")
+                report(f"{partial} was left by an interrupted attempt and is started over.")
             continue
         with suppress(FileNotFoundError):
             lock = _lock(partial)
@@ -305,7 +305,7 @@ def _folder_entries(path: Path, first: Sequence[str]) -> Iterator[BackupEntry]:
         folders.sort()
         inside = Path(folder).relative_to(path)
         if folders and len(inside.parts) >= DEPTH:
-            raise BackupUnusable(f"{path} has more nested folders than a backup.")
+            raise BackupUnusable(f"{path} has more nested folders than a backup has.")
         for each in sorted(names):
             name = (inside / each).as_posix()
             if name not in first:

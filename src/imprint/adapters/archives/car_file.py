@@ -49,7 +49,7 @@ class CarFile:
         self.file.seek(row["start"])
         block = self.file.read(row["size"])
         if sha256(block).digest() != digest_of(cid):
-            raise NotAnExport(f"The block {cid} has changed while the file was read.")
+            raise NotAnExport(f"The block {cid} changed while the file was being read.")
         return block
 
     def note(self, kind: str, value: str) -> bool:

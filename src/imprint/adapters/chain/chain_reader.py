@@ -169,7 +169,7 @@ class LogFilter:
         receipt = _RECEIPTS.decode(result)
         place = parse_hash(receipt.transaction_hash), parse_hash(receipt.block_hash)
         if place != (tx_hash, block_hash):
-            raise NodeFailure("a receipt is of another transaction or block")
+            raise NodeFailure("a receipt is for another transaction or block")
         return list(self._select(receipt.logs))
 
     def may_match(self, bloom: int | None) -> bool:
@@ -318,7 +318,7 @@ class JsonRpcChainReader:
         def read(results: Sequence[msgspec.Raw]) -> list[Log]:
             logs = wanted.read_logs(results[0])
             if any(not first <= (log.place.block_number or 0) <= last for log in logs):
-                raise NodeFailure("the logs are of other blocks")
+                raise NodeFailure("the logs are from other blocks")
             return logs
 
         blocks = {"fromBlock": hex(first), "toBlock": hex(last)}
@@ -361,7 +361,7 @@ class JsonRpcChainReader:
             def read(results: Sequence[msgspec.Raw], numbers: range = numbers) -> list[BlockTopics]:
                 blocks = [block for block in map(read_block, results) if block is not None]
                 if [block.ref.number for block in blocks] != [*numbers]:
-                    raise NodeFailure("a block is missing, or of another height")
+                    raise NodeFailure("a block is missing or has the wrong height")
                 return [wanted.name_topics(block) for block in blocks]
 
             calls = [_block_call(hex(number)) for number in numbers]
@@ -429,7 +429,7 @@ class JsonRpcChainReader:
 
         block = await self._send(node, [_block_call(hex(ref.number))], read, head)
         if block is None or block.ref != ref:
-            raise OtherBranch("the node has another block in the place of one that it has shown")
+            raise OtherBranch("the node has replaced a block that it returned before")
         if not wanted.may_match(block.bloom):
             return []
         logs, explained = await self._prove_receipts(node, wanted, block.transactions, ref, head)
@@ -474,10 +474,10 @@ class JsonRpcChainReader:
         block, *at_height = await self._send(node, calls, read, head)
         if block is None:
             if any(other and other.ref.block_hash == place.block_hash for other in at_height):
-                raise Contradiction("a block at its height is unknown by its hash")
+                raise Contradiction("a block returned by height cannot be found by its hash")
             return None
         if block.ref.block_hash != place.block_hash:
-            raise NodeFailure("the block is another one")
+            raise NodeFailure("the block is a different one")
         if block.ref.number != place.block_number:
             at_height = await self._send(node, [_block_call(hex(block.ref.number))], read, head)
         # A node may know blocks that have left its chain, or were never on it.
@@ -492,7 +492,7 @@ class JsonRpcChainReader:
         def read(results: Sequence[msgspec.Raw]) -> list[Log]:
             logs = wanted.read_logs(results[0])
             if any(log.place.block_hash != block.block_hash for log in logs):
-                raise NodeFailure("the logs are of other blocks")
+                raise NodeFailure("the logs are from other blocks")
             return logs
 
         try:
@@ -621,9 +621,9 @@ def _read_ref(results: Sequence[msgspec.Raw]) -> BlockRef | None:
 
 def _time_of(block: Block | None, ref: BlockRef) -> datetime:
     if block is None or block.ref != ref:
-        raise OtherBranch("the node has replaced a block that it has shown")
+        raise OtherBranch("the node has replaced a block that it returned before")
     if block.timestamp > LATEST_TIME:
-        raise NodeFailure("the time of a block is too late")
+        raise NodeFailure("the time of a block is too high")
     return datetime.fromtimestamp(block.timestamp, UTC)
 
 

@@ -121,8 +121,8 @@ class MarketplaceDeployment:
         has = _read(parse_hex_number, balance)
         if has < transaction.highest_cost:
             raise NotDeployed(
-                f"The account {sender} has {has} wei, and the deployment may take"
-                f" {transaction.highest_cost}. Send it some coins, and try again."
+                f"The account {sender} has {has} wei, but the deployment may cost up to "
+                f"{transaction.highest_cost} wei. Send it some coins, and try again."
             )
         return transaction
 
@@ -211,8 +211,8 @@ class MarketplaceDeployment:
             (gas,) = await self._call(Call("eth_estimateGas", ({"from": sender, "data": code},)))
         except NodeRefusal as refusal:
             raise NotDeployed(
-                f"The node does not estimate the deployment: {refusal}. The account may have no"
-                " coins, or the chain may be older than the Cancun upgrade."
+                f"The node cannot estimate the cost of the deployment: {refusal}. The account "
+                "may have no coins, or the chain may be older than the Cancun upgrade."
             ) from refusal
         except (NodeFailure, TimeoutError) as error:
             raise _not_responding(error) from error

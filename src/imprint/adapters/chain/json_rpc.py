@@ -162,12 +162,12 @@ class JsonRpc:
 
     def __init__(self, addresses: Sequence[str], max_response: int = MAX_RESPONSE) -> None:
         if not addresses:
-            raise ValueError("At least one address of a node is needed.")
+            raise ValueError("At least one node address is needed.")
         for address in addresses:
             parts = urlsplit(address)
             if parts.scheme not in ("http", "https") or not parts.hostname:
                 raise ValueError(
-                    "The address of a node begins with http:// or https:// and a host."
+                    "The address of a node must start with http:// or https:// and name a host."
                 )
         self.heads = NodeHeads()
         self._addresses = tuple(addresses)

@@ -131,7 +131,7 @@ class BucketStore:
                     raise damage
                 if not fences:
                     return None
-            raise StoreFailure("the copies of a document are replaced faster than they are read")
+            raise StoreFailure("the copies of a document are replaced faster than they can be read")
 
     async def remove(self, cid: Cid, network: Network, fence: int | None = None) -> None:
         """Delete a document's copies; with a fence, only those with lower fences.
@@ -246,9 +246,9 @@ class BucketStore:
             return
         if found is not None:
             raise StoreMisconfigured(
-                "Anybody can read the private documents in the bucket. Take that right away, or"
-                " let documents be encrypted with IMPRINT_ENCRYPTION=on. If it is what you want,"
-                " say so with IMPRINT_ALLOW_READABLE_DOCUMENTS=on."
+                "Anybody can read the private documents in the bucket. Remove public access, or "
+                "have documents encrypted with IMPRINT_ENCRYPTION=on. If this is what you want, "
+                "set IMPRINT_ALLOW_READABLE_DOCUMENTS=on."
             )
         self._strangers = None
 
@@ -343,7 +343,9 @@ def open_bucket(
     name = f"{access.scheme}://{access.bucket}"
     hint = ""
     if access.scheme == "s3" and access.key_id is None and not any(map(environ.get, _PLATFORM)):
-        hint = ", perhaps of the metadata service of this machine, for want of other credentials"
+        hint = (
+            ", perhaps from this machine's metadata service, because no other credentials are set"
+        )
     client = BucketClient(name, open_objects(access, policy), policy, hint)
     strangers = None
     if not strangers_may_read:

@@ -283,7 +283,7 @@ class BucketClient:
             raise AlreadyThere("an object exists, or was changed") from error
         except FileNotFoundError as error:
             self._look_for_mistake(str(error), error)
-            raise _Missing("status 404, perhaps of something else than an object store") from error
+            raise _Missing("status 404, perhaps not from an object store") from error
         except BaseError as error:
             text = str(error)
             self._look_for_mistake(text, error)
@@ -300,8 +300,8 @@ class BucketClient:
         forbidden = status is not None and status[1] in {"401", "403"}
         if code in _NO_BUCKET:
             sentence = (
-                f"The bucket {self._name} does not exist: make it, or correct"
-                " IMPRINT_CONTENT_STORE."
+                f"The bucket {self._name} does not exist: create it, or correct "
+                "IMPRINT_CONTENT_STORE."
             )
         elif code in _WRONG_REGION or _REDIRECTED in text:
             sentence = (
@@ -312,8 +312,8 @@ class BucketClient:
         elif code in _WRONG_KEYS or isinstance(error, UnauthenticatedError):
             sentence = (
                 f"The object store refuses the credentials for the bucket {self._name}"
-                f"{f' ({code})' if code else ''}: correct the access key of the settings, or the"
-                " role that the platform gives this machine."
+                f"{f' ({code})' if code else ''}: correct the access key in the settings, or the "
+                "role that the platform assigns to this machine."
             )
         elif forbidden:
             sentence = (

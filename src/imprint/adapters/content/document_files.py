@@ -195,7 +195,7 @@ class DocumentFiles:
                 except BlockingIOError:
                     if time.monotonic() > deadline:
                         raise TimeoutError(
-                            errno.ETIMEDOUT, "Another process does not release the lock."
+                            errno.ETIMEDOUT, "Another process is holding the lock."
                         ) from None
                     time.sleep(_LOCK_POLL)
             yield

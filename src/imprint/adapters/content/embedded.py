@@ -508,7 +508,9 @@ class SmallDocuments:
         self._writer.execute(_TABLE)
         if ("fence",) not in self._writer.execute(_COLUMNS).fetchall():
             if access is not Access.MIGRATE:
-                raise NeedsUpgrade(f"The documents in {self._path} are those of an older version.")
+                raise NeedsUpgrade(
+                    f"The documents in {self._path} have the schema of an older version."
+                )
             self._writer.execute(_ADD_FENCE)
         self._writer.execute("COMMIT")
 

@@ -391,7 +391,7 @@ class KuboStore:
                 except BlockMissing:
                     continue
                 return
-            raise StoreFailure("blocks vanish before they are pinned, or cannot be replaced")
+            raise StoreFailure("blocks disappear before they are pinned, or cannot be replaced")
 
     async def relabel(self, cid: Cid, network: Network, label: Label) -> None:
         """Write the label into the pin's name, which `ipfs pin ls --names` shows."""
@@ -582,7 +582,7 @@ class KuboStore:
             others = [each for each in await self._find_all_pins(cid, deadline) if each not in ours]
             if await self._is_any_pinned(others, cid, deadline):
                 # They cannot be deleted without unpinning documents of others.
-                raise StoreFailure("the damaged blocks are also another installation's")
+                raise StoreFailure("another installation also uses the damaged blocks")
         fences = {}
         for network, pin_cids in own.items():
             fence = await self._read_fence(cid, network, deadline)

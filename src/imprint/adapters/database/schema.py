@@ -25,8 +25,8 @@ class NewerSchema(Exception):
 
     def __init__(self, found: int, known: int) -> None:
         super().__init__(
-            f"The database has schema {found}, but this version of Imprint knows only {known}. "
-            "Run the newer version, or restore a backup that this one wrote."
+            f"The database has schema {found}, but this version of Imprint supports only "
+            f"{known}. Run the newer version, or restore a backup made by this one."
         )
         self.found = found
         self.known = known
@@ -70,7 +70,7 @@ def expect_schema(found: int, migrations: Sequence[Migration], access: Access) -
         raise NoCatalog
     if 0 < found < known and access is not Access.MIGRATE:
         raise NeedsUpgrade(
-            f"The database has schema {found}, and this version of Imprint needs {known}."
+            f"The database has schema {found}, but this version of Imprint needs {known}."
         )
 
 

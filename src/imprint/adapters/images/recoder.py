@@ -256,7 +256,7 @@ class _Output(io.BytesIO):
 
     def write(self, data: bytes, /) -> int:  # type: ignore[override]
         if self.tell() + len(data) > MAX_RESPONSE:
-            raise InvalidImage("The image is too large after recoding.")
+            raise InvalidImage("The image is too large after re-encoding.")
         return super().write(data)
 
 

@@ -81,7 +81,7 @@ class SandboxedRecoder:
         if len(image) > MAX_IMAGE_BYTES:
             raise Refusal(Code.TOO_LARGE, f"The picture may have at most {MAX_IMAGE_BYTES} bytes.")
         if not image.startswith(_SIGNATURES) and _WEBP.match(image) is None:
-            raise Refusal(Code.UNSUPPORTED_MEDIA_TYPE, "An image is a PNG, JPEG or WebP file.")
+            raise Refusal(Code.UNSUPPORTED_MEDIA_TYPE, "An image must be a PNG, JPEG or WebP file.")
         return await self._take_turn(image, signer)
 
     async def scale(self, image: bytes, box: Box, client: str) -> bytes:

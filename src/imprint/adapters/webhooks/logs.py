@@ -134,7 +134,7 @@ class _Findings:
 
     def end(self) -> tuple[PostCreated | DeadLetter, ...]:
         if (more := self.letters - MAX_DEAD_LETTERS) > 0:
-            reason = f"{more} more dead letters of one delivery were not kept."
+            reason = f"{more} more dead letters of one delivery were discarded."
             self.found.append(DeadLetter(None, reason, ""))
         return tuple(self.found)
 
@@ -193,7 +193,7 @@ def _find_topic(log: SentLog, marketplace: Marketplace) -> str | None:
     if address != marketplace.address:
         if _ADDRESS.match(address):
             return None
-        raise Undecodable("This is not a log: it has no address of a contract.")
+        raise Undecodable("This is not a log: it has no contract address.")
     if not isinstance(log.topics, list):
         raise Undecodable("This is not a log: its topics are not a list.")
     if not log.topics:

@@ -48,7 +48,7 @@ def read_payload(body: bytes, excerpt: int) -> Payload:
     try:
         return Payload((msgspec.json.decode(body),))
     except RecursionError:
-        problem = "The body is nested too deep."
+        problem = "The body is nested too deeply."
     except ValueError as error:
         problem = f"The body is not JSON: {error}."
     text = body.decode("utf-8", "replace").strip()

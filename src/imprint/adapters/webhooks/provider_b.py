@@ -93,7 +93,7 @@ class ProviderB:
         if abs(now.timestamp() - int(timestamp)) > self._tolerance:
             raise signature_refusal()
         if _encoding(headers) not in ("", "identity", *_GZIP_NAMES):
-            raise Refusal(Code.UNSUPPORTED_MEDIA_TYPE, "Only gzip compression is understood.")
+            raise Refusal(Code.UNSUPPORTED_MEDIA_TYPE, "Only gzip compression is supported.")
         check_spelling(_signature(headers))
 
     def open(self, headers: Mapping[str, str], body: bytes) -> Delivery:

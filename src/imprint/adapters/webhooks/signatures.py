@@ -20,7 +20,7 @@ class WebhookSecrets:
 
     def __init__(self, secrets: Sequence[str]) -> None:
         if not 1 <= len(secrets) <= 2 or not all(secrets):
-            raise ValueError("A provider has one secret or two, and none is empty.")
+            raise ValueError("A provider must have one or two secrets, and none may be empty.")
         self._keys = tuple(secret.encode() for secret in secrets)
 
     def verify(self, signature: str, pieces: Iterable[bytes]) -> bytes:
@@ -47,4 +47,4 @@ def check_spelling(signature: str) -> None:
 
 def signature_refusal() -> Refusal:
     """The refusal of a delivery not signed by the provider, or not recently."""
-    return Refusal(Code.WEBHOOK_SIGNATURE_INVALID, "The delivery does not carry a valid signature.")
+    return Refusal(Code.WEBHOOK_SIGNATURE_INVALID, "The delivery has no valid signature.")

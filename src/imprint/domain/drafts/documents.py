@@ -64,19 +64,19 @@ def check_content(content: str, limit: int) -> None:
     surrogates.
     """
     if len(content) > limit:
-        raise ContentTooLarge(f"Content has at most {limit} bytes.")
+        raise ContentTooLarge(f"The content must have at most {limit} bytes.")
     if "\0" in content:
-        raise NotContent("Content has no NUL characters.")
+        raise NotContent("The content must not contain NUL characters.")
     if not content.isascii() and len(_encode(content)) > limit:
-        raise ContentTooLarge(f"Content has at most {limit} bytes.")
+        raise ContentTooLarge(f"The content must have at most {limit} bytes.")
 
 
 def write_document(content: str, name: str, salt: bytes) -> bytes:
     """Encode a document. Raises `NotContent` for NUL and lone surrogates."""
     if "\0" in content:
-        raise NotContent("Content has no NUL characters.")
+        raise NotContent("The content must not contain NUL characters.")
     if len(salt) != SALT_LENGTH:
-        raise ValueError(f"A salt has {SALT_LENGTH} bytes.")
+        raise ValueError(f"A salt must have {SALT_LENGTH} bytes.")
     # Joined as bytes: a text with one emoji has four bytes for each of its characters.
     rest = f',"name":{_QUOTE(name)},"salt":"{salt.hex()}"}}'
     return b"".join((b'{"content":', _encode(_QUOTE(content)), _encode(rest)))
@@ -93,10 +93,10 @@ def read_document(data: bytes) -> Document:
         keys, values = zip(*pairs, strict=True)
         texts = all(isinstance(value, str) for value in values)
         if not isinstance(pairs, tuple) or keys not in (_KEYS, _EARLIER_KEYS) or not texts:
-            raise NotADocument("The stored bytes do not have the members of a document.")
+            raise NotADocument("The stored bytes lack the members of a document.")
         content, name, salt = values if keys == _KEYS else (values[0], "", "")
         if "\0" in content or (keys == _KEYS and len(salt) != 2 * SALT_LENGTH):
-            raise NotADocument("The stored bytes do not have the values of a document.")
+            raise NotADocument("A member of the stored document has an invalid value.")
         _encode(content)
         return Document(content, name, bytes.fromhex(salt))
     except (ValueError, TypeError, RecursionError) as error:
@@ -116,20 +116,20 @@ def check_document(data: bytes, name: str) -> None:
     if not framed or not data.endswith(b'"}') or not _SALT.fullmatch(salt):
         earlier = _EARLIER_END.search(data, len(data) - _EARLIER_TAIL)
         if earlier is None or not data.startswith(head + b'"'):
-            raise NotADocument(f"The bytes are not a document with the name {name}.")
+            raise NotADocument(f"The bytes are not a document named {name}.")
         end = earlier.start()
     try:
         # It begins with a quotation mark, so it is a string or invalid JSON.
         content = json.loads(data[len(head) : end].decode())
         _encode(content)
     except (ValueError, RecursionError) as error:
-        raise NotADocument("The content of a document is not a text.") from error
+        raise NotADocument("The content of a document is not a string.") from error
     if "\0" in content:
-        raise NotADocument("The content of a document has a NUL character.")
+        raise NotADocument("The content of a document contains a NUL character.")
 
 
 def _encode(text: str) -> bytes:
     try:
         return text.encode()
     except UnicodeEncodeError:
-        raise NotContent("Content has no lone surrogates.") from None
+        raise NotContent("The content must not contain lone surrogates.") from None

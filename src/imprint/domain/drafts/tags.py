@@ -68,15 +68,19 @@ def _pieces(text: str) -> list[str]:
 def _normalize(piece: str) -> str:
     spelled = piece.removeprefix("#")
     if len(spelled) > MAX_SPELLING:
-        raise NotTags(f"A hashtag has 1 to {MAX_TAG_LENGTH} characters, unlike {_quote(piece)}.")
+        raise NotTags(
+            f"A hashtag must have 1 to {MAX_TAG_LENGTH} characters, unlike {_quote(piece)}."
+        )
     # A letter in lower case may compose with marks that follow it in upper case: H and U+0331.
     tag = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", spelled).lower())
     if not 1 <= len(tag) <= MAX_TAG_LENGTH:
-        raise NotTags(f"A hashtag has 1 to {MAX_TAG_LENGTH} characters, unlike {_quote(piece)}.")
+        raise NotTags(
+            f"A hashtag must have 1 to {MAX_TAG_LENGTH} characters, unlike {_quote(piece)}."
+        )
     if not _is_word(tag):
         raise NotTags(
-            "A hashtag has only letters with their combining marks, digits, '_' and '-', unlike"
-            f" {_quote(piece)}."
+            "A hashtag may contain only letters with their combining marks, digits, '_' and "
+            f"'-', unlike {_quote(piece)}."
         )
     return tag
 

@@ -35,7 +35,7 @@ class Tuple:
 
     def __post_init__(self) -> None:
         if len(self.data) < self.size * WORD:
-            raise NotAbi("The bytes are shorter than the members' words.")
+            raise NotAbi("The data is too short for its members.")
 
     def uint256(self, index: int) -> int:
         """Return the number at an index."""
@@ -49,14 +49,14 @@ class Tuple:
         """Return the bytes of the string at an index."""
         start = self.uint256(index)
         if not self.size * WORD <= start <= len(self.data) - WORD:
-            raise NotAbi("A string begins outside the bytes.")
+            raise NotAbi("A string starts outside the data.")
         begin = start + WORD
         length = int.from_bytes(self.data[start:begin])
         padded = -(-length // WORD) * WORD
         if padded > len(self.data) - begin:
-            raise NotAbi("A string reaches beyond the bytes.")
+            raise NotAbi("A string extends past the end of the data.")
         if any(self.data[begin + length : begin + padded]):
-            raise NotAbi("A string is followed by something other than zeros.")
+            raise NotAbi("A string is not padded with zeros.")
         return self.data[begin : begin + length]
 
     def _word(self, index: int) -> bytes:
@@ -66,14 +66,14 @@ class Tuple:
 def decode_uint256(word: bytes) -> int:
     """Decode a single word. Raises `NotAbi` for any other length; empty data is not zero."""
     if len(word) != WORD:
-        raise NotAbi("A number is one word.")
+        raise NotAbi("A number must be one 32-byte word.")
     return int.from_bytes(word)
 
 
 def decode_address(word: bytes) -> Address:
     """Decode an address from a single word. Raises `NotAbi`."""
     if len(word) != WORD or not word.startswith(_ADDRESS_PADDING):
-        raise NotAbi("An address is one word with 20 bytes in it.")
+        raise NotAbi("An address must be a 32-byte word with 20 significant bytes.")
     return Address("0x" + word[len(_ADDRESS_PADDING) :].hex())
 
 
@@ -96,7 +96,7 @@ def encode_call(selector: bytes, *arguments: int | Address | bytes) -> bytes:
 
 def _encode_uint256(number: int) -> bytes:
     if not 0 <= number < UINT256_LIMIT:
-        raise ValueError("The number does not fit into 256 bits.")
+        raise ValueError("The number does not fit in 256 bits.")
     return number.to_bytes(WORD)
 
 

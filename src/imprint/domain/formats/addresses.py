@@ -32,11 +32,11 @@ def parse_address(text: str) -> Address:
     Raises `NotAnAddress`.
     """
     if not _SHAPE.match(text):
-        raise NotAnAddress("An address is 0x followed by 40 hexadecimal digits.")
+        raise NotAnAddress("An address must be 0x followed by 40 hexadecimal digits.")
     digits = text[2:]
     lower = Address("0x" + digits.lower())
     if digits not in (digits.lower(), digits.upper()) and text != checksum_address(lower):
-        raise NotAnAddress("The mixed case of this address does not satisfy its checksum.")
+        raise NotAnAddress("The mixed case of this address does not match its checksum.")
     return lower
 
 

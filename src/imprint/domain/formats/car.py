@@ -44,7 +44,7 @@ class NotACar(ValueError):
 def write_header(roots: Sequence[Cid]) -> bytes:
     """Encode the header of a CAR with these roots."""
     if not 1 <= len(roots) <= MAX_ROOTS:
-        raise ValueError(f"A CAR has 1 to {MAX_ROOTS} roots here.")
+        raise ValueError(f"A CAR must have 1 to {MAX_ROOTS} roots.")
     links = b"".join(_write_link(cid_bytes(root)) for root in roots)
     header = _ROOTS + bytes([_ARRAY + len(roots)]) + links + _VERSION_1
     return write_varint(len(header)) + header
@@ -67,10 +67,10 @@ def read_header(read: Read) -> tuple[Cid, ...]:
     """Read the header and return its roots. Raises `NotACar`."""
     length = _take_length(read)
     if length is None or length > _LONGEST_HEADER:
-        raise NotACar("This is not a CAR: it does not begin with a header.")
+        raise NotACar("This is not a CAR: it does not start with a header.")
     header = _take(read, length)
     if not header.startswith(_ROOTS) or not header.endswith(_VERSION_1):
-        raise NotACar("The header is not that of a CAR of version 1.")
+        raise NotACar("The header is not that of a version 1 CAR.")
     links = header[len(_ROOTS) : -len(_VERSION_1)]
     try:
         roots = tuple(_read_links(links))
@@ -96,7 +96,7 @@ def read_sections(read: Read) -> Iterator[tuple[Cid, bytes]]:
         if len(block) > MAX_BLOCK:
             raise NotACar(f"A block has more than {MAX_BLOCK} bytes.")
         if sha256(block).digest() != digest_of(cid):
-            raise NotACar(f"The block {cid} is damaged: its bytes have another hash.")
+            raise NotACar(f"The block {cid} is damaged: its bytes do not match its hash.")
         yield cid, block
 
 
@@ -111,7 +111,7 @@ def _read_links(links: bytes) -> Iterator[Cid]:
         end = at + 4 + links[at + 3]
         cid, rest = split_cid(links[at + 5 : end])
         if rest:
-            raise NotACid("A CID is followed by other bytes.")
+            raise NotACid("A CID is followed by unexpected bytes.")
         yield cid
         at = end
 

@@ -42,9 +42,9 @@ def read_varint(data: bytes, at: int = 0) -> tuple[int, int]:
         number |= (byte[0] & 0x7F) << 7 * index
         if byte[0] < 0x80:
             if byte[0] == 0 and index:
-                raise NotAVarint("A number is written with more bytes than it needs.")
+                raise NotAVarint("A number is encoded in more bytes than necessary.")
             return number, at + index + 1
-    raise NotAVarint("A number does not end.")
+    raise NotAVarint("A number is truncated.")
 
 
 def take_varint(read: Callable[[int], bytes]) -> int | None:
@@ -116,10 +116,10 @@ def parse_cid(text: str) -> Cid:
         # CIDv0 is the bare multihash of a dag-pb node, in base58.
         return _check_cid(bytes([1, Codec.DAG_PB]) + _decode_multibase("z" + text))
     if len(text) != _LENGTHS.get(text[:1]):
-        raise NotACid("A CID has the prefix of a known multibase and the length that goes with it.")
+        raise NotACid("A CID must have the prefix of a known multibase and the matching length.")
     if "=" in text.rstrip("="):
         # libipld also decodes several padded pieces in a row.
-        raise NotACid("A CID has padding only at its end.")
+        raise NotACid("A CID may have padding only at its end.")
     return _check_cid(_decode_multibase(text))
 
 
@@ -150,7 +150,7 @@ def split_cid(data: bytes) -> tuple[Cid, bytes]:
         end = len(prefix) + _DIGEST
         if data.startswith(prefix) and len(data) >= end:
             return _encode_cid(data[:end]), data[end:]
-    raise NotACid("Only CIDv1 of raw, dag-pb or dag-json with SHA-256 is supported.")
+    raise NotACid("Only CIDv1 with raw, dag-pb or dag-json and SHA-256 is supported.")
 
 
 def _decode_multibase(text: str) -> bytes:
@@ -162,7 +162,7 @@ def _decode_multibase(text: str) -> bytes:
 
 def _check_cid(binary: bytes) -> Cid:
     if len(binary) != 4 + _DIGEST or binary[:4] not in _PARSED_PREFIXES:
-        raise NotACid("Only CIDv1 of raw or dag-pb with SHA-256 is supported.")
+        raise NotACid("Only CIDv1 with raw or dag-pb and SHA-256 is supported.")
     return _encode_cid(binary)
 
 
@@ -414,6 +414,6 @@ def _read_fields(message: bytes, keys: set[int], most: int) -> Iterator[tuple[in
             raise NotAVarint("A message has an unknown field, or too many fields.")
         if key & 7 == _BYTES_FIELD:
             if at + value > len(message):
-                raise NotAVarint("A field ends outside its message.")
+                raise NotAVarint("A field extends past the end of its message.")
             yield key >> 3, message[at : at + value]
             at += value

@@ -51,7 +51,7 @@ def node_cid(data: bytes) -> Cid:
 
 
 def _refuse(text: str) -> None:
-    raise NotDagJson(f"{text} is not supported in DAG-JSON here.")
+    raise NotDagJson(f"{text} is not supported in DAG-JSON.")
 
 
 def _write_special(value: object) -> dict[str, Any]:
@@ -80,7 +80,7 @@ def _read_special(members: dict[str, Any]) -> Any:
 
 def _text(value: object) -> str:
     if not isinstance(value, str):
-        raise NotDagJson("A link or bytes are written as a text.")
+        raise NotDagJson("A link or a byte string is written as text.")
     return value
 
 

@@ -13,26 +13,26 @@ class NotHexadecimal(ValueError):
 def parse_hex_bytes(value: object) -> bytes:
     """Parse bytes, two digits each; `0x` alone is empty. Raises `NotHexadecimal`."""
     if not isinstance(value, str) or not value.startswith("0x"):
-        raise NotHexadecimal("Bytes are a string that begins with 0x.")
+        raise NotHexadecimal("Bytes must be a string that starts with 0x.")
     try:
         parsed = bytes.fromhex(value[2:])
     except ValueError as error:
-        raise NotHexadecimal("Bytes are two hexadecimal digits each.") from error
+        raise NotHexadecimal("Each byte must be two hexadecimal digits.") from error
     # `fromhex` ignores white space.
     if 2 + 2 * len(parsed) != len(value):
-        raise NotHexadecimal("Bytes are written without white space.")
+        raise NotHexadecimal("Bytes must not contain white space.")
     return parsed
 
 
 def parse_hex_number(value: object) -> int:
     """Parse a number of up to 256 bits. Raises `NotHexadecimal`, also for `0x` alone."""
     if not isinstance(value, str) or not _NUMBER.match(value):
-        raise NotHexadecimal("A number is 0x and 1 to 64 hexadecimal digits.")
+        raise NotHexadecimal("A number must be 0x followed by 1 to 64 hexadecimal digits.")
     return int(value, 16)
 
 
 def parse_hash(value: object) -> str:
     """Parse a 32-byte hash and return it in lower case. Raises `NotHexadecimal`."""
     if not isinstance(value, str) or not _HASH.match(value):
-        raise NotHexadecimal("A hash is 0x and 64 hexadecimal digits.")
+        raise NotHexadecimal("A hash must be 0x followed by 64 hexadecimal digits.")
     return value.lower()

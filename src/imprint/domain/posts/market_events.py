@@ -23,7 +23,7 @@ _DECIMAL = re.compile(r"(0|[1-9][0-9]{0,17})\Z")
 def position_of(block_number: int, log_index: int) -> int:
     """Return the position of a log, a number that sorts in chain order. Raises ValueError."""
     if not (0 <= block_number <= HIGHEST_BLOCK and 0 <= log_index < LOGS_PER_BLOCK):
-        raise ValueError("The block or the index of the log is too high.")
+        raise ValueError("The block number or the log index is too high.")
     return block_number * LOGS_PER_BLOCK + log_index
 
 

@@ -122,7 +122,7 @@ def decode_post_created(log: Log) -> PostCreated:
     except UnicodeDecodeError as error:
         raise Undecodable("The text of the CID is not UTF-8.") from error
     if "\0" in text:
-        raise Undecodable("The text in the place of the CID has a NUL in it.")
+        raise Undecodable("The text of the CID contains a NUL.")
     return PostCreated(
         log.place, post_id, author, text, _cid_or_none(text), _thumbnail_or_none(members)
     )
@@ -271,7 +271,7 @@ def _expect_topics(log: Log, first: bytes, count: int) -> None:
     if not log.topics or log.topics[0] != first:
         raise Undecodable("The log has an unexpected first topic.")
     if len(log.topics) != count:
-        raise Undecodable(f"The log has {len(log.topics)} topics, not {count}.")
+        raise Undecodable(f"The log has {len(log.topics)} topics instead of {count}.")
 
 
 def _thumbnail_or_none(members: Tuple) -> Cid | None:

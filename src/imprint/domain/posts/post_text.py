@@ -27,7 +27,7 @@ LOOKED_AT = 8
 INLINE_STEPS = 20
 """Number of steps charged for converting one inline text."""
 
-TOO_INTRICATE = "*The rest of this document is too intricate to be written as Markdown.*"
+TOO_INTRICATE = "*The rest of this document is too complex to convert to Markdown.*"
 
 _SLICE = 32 * 1024
 """Number of characters converted at a time, because a regular expression holds the GIL."""

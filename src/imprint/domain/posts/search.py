@@ -124,7 +124,7 @@ def parse_query(text: str) -> SearchQuery:
     characters of scripts without spaces match exactly. Raises `NotAQuery`.
     """
     if len(text) > MAX_SEARCH:
-        raise NotAQuery(f"A search has at most {MAX_SEARCH} characters.")
+        raise NotAQuery(f"A search may have at most {MAX_SEARCH} characters.")
     terms: dict[SearchTerm, None] = {}
     count = 0
     for part in _PARTS.finditer(text):
@@ -136,7 +136,7 @@ def parse_query(text: str) -> SearchQuery:
             found = _terms(words)
         terms.update(dict.fromkeys(found))
     if count > MAX_SEARCH_WORDS:
-        raise NotAQuery(f"A search has at most {MAX_SEARCH_WORDS} words.")
+        raise NotAQuery(f"A search may have at most {MAX_SEARCH_WORDS} words.")
     return SearchQuery(tuple(terms))
 
 

@@ -40,7 +40,7 @@ class TextWork:
         """Count steps. Raises `TooIntricate` above the limit, and `Abandoned`."""
         self._left -= steps
         if self._left < 0:
-            raise TooIntricate("The conversion of a text takes too many steps.")
+            raise TooIntricate("Converting the text takes too many steps.")
         if self._calls % _CHECKED_EVERY == 0:
             self._check()
         self._calls += 1
@@ -52,4 +52,4 @@ class TextWork:
         if self._deadline is None:
             self._deadline = now + self._seconds
         elif now > self._deadline:
-            raise TooIntricate("The conversion of a text takes too much time.")
+            raise TooIntricate("Converting the text takes too long.")

@@ -89,7 +89,11 @@ class Reads:
         """Return the post, if the session's address may read it."""
         file, access = await self._bound_post(post_id, session.address, session)
         if access is Access.DENIED:
-            raise Refusal(Code.NOT_ENTITLED, "Reading this post requires its token.")
+            raise Refusal(
+                Code.NOT_ENTITLED,
+                "Reading this post requires its token. Buy it, or log in as an account that "
+                "holds it.",
+            )
         return file
 
     async def free_post(self, post_id: int) -> File:
@@ -128,7 +132,11 @@ class Reads:
         """Return the post if `reader`, whom the caller must have authenticated, may read it."""
         file, access = await self._bound_post(post_id, reader)
         if access is Access.DENIED:
-            raise Refusal(Code.NOT_ENTITLED, "Reading this post requires its token.")
+            raise Refusal(
+                Code.NOT_ENTITLED,
+                "Reading this post requires its token. Buy it, or log in as an account that "
+                "holds it.",
+            )
         return file
 
     async def _bound_post(

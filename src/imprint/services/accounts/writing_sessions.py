@@ -71,7 +71,8 @@ class WritingSessions:
         if not await self.store.add_session(session, opening.nonce, MAX_WRITING_SESSIONS):
             raise Refusal(
                 Code.TOO_MANY_WRITING_SESSIONS,
-                f"A wallet has at most {MAX_WRITING_SESSIONS} writing sessions. Revoke one first.",
+                f"A wallet may have at most {MAX_WRITING_SESSIONS} writing sessions. Revoke one "
+                "first.",
             )
         failpoints.reach("after_commit")
         return session

@@ -18,8 +18,8 @@ If a node returns fewer, catching up takes many requests.
 """
 
 _REMEDY = (
-    "Set IMPRINT_CHAIN_START_BLOCK to the block in which the marketplace was deployed, or to a"
-    " lower one."
+    "Set IMPRINT_CHAIN_START_BLOCK to the block in which the marketplace was deployed, or to an "
+    "earlier one."
 )
 
 
@@ -82,21 +82,24 @@ class StartBlock:
         concerns = []
         if cursor is None and self.number == 0 and head.number > MANY_BLOCKS:
             concerns.append(
-                Concern(f"All {head.number} blocks are read before the newest posts.", _REMEDY)
+                Concern(
+                    f"All {head.number} blocks must be read before the newest posts appear.",
+                    _REMEDY,
+                )
             )
         if not await self._returns_logs(first, first, head):
             concerns.append(
                 Concern(
-                    f"The node does not return the logs of block {first}, where reading goes on.",
+                    f"The node does not return the logs of block {first}, where reading continues.",
                     "Use a node that keeps the logs of old blocks.",
                 )
             )
         elif not await self._returns_logs(max(first, head.number - USUAL_RANGE), head.number, head):
             concerns.append(
                 Concern(
-                    f"The node does not return the logs of {USUAL_RANGE} blocks at once: it takes"
-                    " long to catch up after an outage.",
-                    "Use a node that does, or accept it.",
+                    f"The node does not return the logs of {USUAL_RANGE} blocks at once: "
+                    "catching up after an outage will take long.",
+                    "Use a node that does, or ignore this.",
                 )
             )
         concerns += await self._examine_oldest(head)
@@ -112,7 +115,7 @@ class StartBlock:
             return []
         return [
             Concern(
-                f"The node does not return the post of block {oldest.number}, which is known.",
+                f"The node does not return the log of a known post in block {oldest.number}.",
                 "Posts stay readable, but `imprint reconcile` and `imprint repair` need a node that"
                 " keeps the logs of old blocks.",
             )

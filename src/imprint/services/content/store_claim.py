@@ -33,7 +33,7 @@ RETRY_SECONDS = 5.0
 """Seconds before an unreachable store is tried again."""
 
 _ADOPT = (
-    " Nothing was changed. If these documents are to belong to this catalog, run `imprint adopt`."
+    " Nothing was changed. If these documents should belong to this catalog, run `imprint adopt`."
 )
 
 
@@ -116,7 +116,7 @@ class InstallationClaim:
             await self.verify()
         except CannotStart as error:
             if self._refusal != str(error):
-                log.critical("%s Nothing is stored or destroyed meanwhile.", error)
+                log.critical("%s Until this is fixed, nothing is stored or destroyed.", error)
             self._refusal = str(error)
         else:
             if self._refusal is not None:
@@ -182,9 +182,9 @@ def expect_own(holder: str | None, identity: str) -> None:
     """Raise `CannotStart` unless the store's marker has the ID of the catalog."""
     if holder != identity:
         raise CannotStart(
-            f"The content store belongs to the installation {holder}, but the catalog to"
-            f" {identity}. Is one of IMPRINT_DATABASE_URL, IMPRINT_DATA_DIR and"
-            f" IMPRINT_CONTENT_STORE wrong?{_ADOPT}"
+            f"The content store belongs to the installation {holder}, but the catalog belongs to "
+            f"{identity}. Check IMPRINT_DATABASE_URL, IMPRINT_DATA_DIR and "
+            f"IMPRINT_CONTENT_STORE.{_ADOPT}"
         )
 
 
@@ -203,9 +203,9 @@ async def is_own_store(installation: InstallationStore, content: ContentStore | 
 
 def _missing(identity: str) -> str:
     return (
-        f"The content store has no marker of the installation {identity}, which has marked its"
-        " store before. Is a disk not mounted, a folder empty, or another node or account"
-        f" configured?{_ADOPT}"
+        f"The content store has no marker of the installation {identity}, which marked its store "
+        "earlier. Is a disk not mounted, a folder empty, or another node or account "
+        f"configured?{_ADOPT}"
     )
 
 
@@ -213,9 +213,9 @@ def _compare(sample: Sample) -> None:
     """Raise `CannotStart` if the store's documents and the catalog have nothing in common."""
     if sample.stored and not sample.known:
         raise CannotStart(
-            f"The catalog knows none of the {sample.stored} documents that were looked at in the"
-            " content store. Is one of IMPRINT_DATABASE_URL, IMPRINT_DATA_DIR and"
-            f" IMPRINT_CONTENT_STORE wrong?{_ADOPT}"
+            f"None of the {sample.stored} documents checked in the content store are in the "
+            "catalog. Check IMPRINT_DATABASE_URL, IMPRINT_DATA_DIR and "
+            f"IMPRINT_CONTENT_STORE.{_ADOPT}"
         )
     if sample.named and not sample.found:
         raise CannotStart(

@@ -44,7 +44,7 @@ class Thumbnails:
         default_factory=lambda: BoundedCache(CAPACITY, len)
     )
     _turns: FairQueue = field(
-        default_factory=lambda: FairQueue(1, detail="Too many pictures are being made smaller.")
+        default_factory=lambda: FairQueue(1, detail="Too many pictures are being resized.")
     )
 
     async def fitted(self, cid: Cid, box: Box, client: str) -> bytes:

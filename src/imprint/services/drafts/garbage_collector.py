@@ -303,8 +303,8 @@ class StrayScan:
     def _note(self, held: int, sample: dict[Network, list[Cid]]) -> None:
         if held and held != self.held:
             log.error(
-                "%d documents are unknown to the catalog, and none of them is destroyed: it may be"
-                " the wrong catalog, or an old one. Run imprint gc --dry-run to see them.",
+                "%d documents are not in the catalog. None of them is destroyed, because this "
+                "may be the wrong catalog or an old one. Run imprint gc --dry-run to list them.",
                 held,
             )
         elif self.held and not held:

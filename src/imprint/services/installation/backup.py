@@ -59,9 +59,9 @@ class NotSaved(Exception):
 
     def __init__(self, damage: str) -> None:
         super().__init__(
-            f"{damage} Nothing was saved, and earlier backups stay as they are. See all of the "
-            "damage with `imprint check --deep`, and mend it with `imprint repair --backup` and "
-            "the newest backup."
+            f"{damage} Nothing was saved, and earlier backups are unchanged. List all damage "
+            "with `imprint check --deep`, and repair it with `imprint repair --backup` and the "
+            "newest backup."
         )
 
 
@@ -200,7 +200,7 @@ class Backup:
         if document is None:
             raise DocumentMissing(stored.cid)
         if stored.size not in (None, len(document)):
-            raise NotSaved(f"The document {stored.cid} has another size in the catalog.")
+            raise NotSaved(f"The size of the document {stored.cid} differs from the catalog.")
         if network is Network.PUBLIC and len(document) > MAX_THUMBNAIL:
             raise NotSaved(f"The thumbnail {stored.cid} is too large.")
         return document
@@ -233,7 +233,7 @@ class Restore:
         try:
             count, size = await _measure_documents(copy.archives)
             if count != manifest.documents:
-                raise NotABackup("The catalog names other documents than the manifest.")
+                raise NotABackup("The documents in the catalog differ from those in the manifest.")
             await self._restore_documents(entries, count.total, size)
             await self._verify(copy.archives, count.total, progress)
             # The installation that was saved may still be running.
@@ -272,7 +272,7 @@ class Restore:
             if document is None:
                 raise NotABackup(f"The document {stored.cid} is missing.")
             if stored.size not in (None, len(document)):
-                raise NotABackup(f"The document {stored.cid} has another size in the catalog.")
+                raise NotABackup(f"The size of the document {stored.cid} differs from the catalog.")
             done += 1
             progress(done, total)
 
@@ -291,7 +291,7 @@ def restore_catalog(entry: BackupEntry | None, manifest: BackupManifest, path: P
     if entry is None or entry.name != CATALOG_ENTRY:
         raise NotABackup(f"There is no {CATALOG_ENTRY}.")
     if entry.size != manifest.catalog_bytes:
-        raise NotABackup(f"{CATALOG_ENTRY} is damaged: it has another size.")
+        raise NotABackup(f"{CATALOG_ENTRY} is damaged: its size is wrong.")
     digest = sha256()
     with path.open("xb") as file:
         path.chmod(0o600)
@@ -299,7 +299,7 @@ def restore_catalog(entry: BackupEntry | None, manifest: BackupManifest, path: P
             digest.update(chunk)
             file.write(chunk)
     if digest.hexdigest() != manifest.catalog_sha256:
-        raise NotABackup(f"{CATALOG_ENTRY} is damaged: it has another checksum.")
+        raise NotABackup(f"{CATALOG_ENTRY} is damaged: its checksum is wrong.")
 
 
 def find_documents(
@@ -325,7 +325,7 @@ def read_document_entry(name: str) -> tuple[Cid, Network]:
     except (ValueError, NotACid):
         pass
     # The name may contain anything, even control characters of a terminal.
-    raise NotABackup(f"{name[:100]!a} does not belong in a backup, or not twice.")
+    raise NotABackup(f"{name[:100]!a} does not belong in a backup, or occurs twice.")
 
 
 def _document_entry(cid: Cid, network: Network) -> str:

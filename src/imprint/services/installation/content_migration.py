@@ -87,7 +87,7 @@ class ContentMigration:
         cid = stored.cid
         if self.publicly_readable and stored.readable and network is Network.PRIVATE:
             raise NotMigrated(
-                f"The document {cid} is not encrypted, and strangers could read it there."
+                f"The document {cid} is not encrypted, and anybody could read it there."
             )
         document = await self.source.read(cid, network)
         if document is None:

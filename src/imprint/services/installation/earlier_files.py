@@ -78,8 +78,8 @@ class EarlierImport:
         """Import every file. Raises `CannotStart` if third parties could read the documents."""
         if self.publicly_readable:
             raise CannotStart(
-                "The documents keep the bytes that their cid is of, so they cannot be encrypted,"
-                " and strangers could read them in this content store."
+                "Imported documents keep their cids, so they cannot be encrypted, and anybody "
+                "could read them in this content store."
             )
         report = EarlierReport()
         async with pause_collection(self.leases, "import", self.clock):
@@ -88,7 +88,7 @@ class EarlierImport:
                 progress(done, len(listed))
                 try:
                     outcome = await self._import(file)
-                    known = "It is here already." if outcome is Outcome.KNOWN else ""
+                    known = "It is already here." if outcome is Outcome.KNOWN else ""
                     report.add(file.cid, outcome, known)
                 except _Skipped as reason:
                     report.add(file.cid, Outcome.SKIPPED, str(reason))

@@ -92,7 +92,7 @@ class DocumentMissing(Exception):
     """A document that the catalog refers to is missing from the content store."""
 
     def __init__(self, cid: Cid) -> None:
-        super().__init__(f"The document {cid} is missing in the content store.")
+        super().__init__(f"The document {cid} is missing from the content store.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,10 +198,10 @@ def open_export(archive: Archive, trusted: bytes | None = None) -> OpenedExport:
     Raises `NotAnExport`, also if it is signed by a key other than `trusted`.
     """
     if len(archive.roots) != 1:
-        raise NotAnExport("An export has one root.")
+        raise NotAnExport("An export must have exactly one root.")
     root = read_signed_root(archive.read(archive.roots[0]))
     if trusted is not None and root.key != trusted:
-        raise NotAnExport(f"The export is signed by another key, {root.key.hex()}.")
+        raise NotAnExport(f"The export is signed by a different key, {root.key.hex()}.")
     manifest = archive.read(root.manifest)
     if not is_signed(root.key, signed_bytes(manifest), root.signature):
         raise NotAnExport("The signature of the manifest is wrong.")
@@ -304,7 +304,7 @@ class ImportConflicts(Exception):
     """The export conflicts with this installation; nothing was written."""
 
     def __init__(self, reasons: list[str]) -> None:
-        super().__init__("The export contradicts this installation.")
+        super().__init__("The export conflicts with this installation.")
         self.reasons = reasons
 
 
@@ -360,7 +360,7 @@ class Import:
             file = exported.file
             if self.publicly_readable and file.wrapped_key is None:
                 reasons.append(
-                    f"The document {file.cid} is not encrypted, and strangers could read it."
+                    f"The document {file.cid} is not encrypted, and anybody could read it."
                 )
             if len(reasons) >= MAX_CONFLICTS:
                 break

@@ -21,9 +21,10 @@ DAMAGE = 1
 """Tolerated keys per unknown master key in a sample; a damaged record looks like one."""
 
 _REMEDY = (
-    "Nothing was changed. Give the master key with which they were stored: in"
-    " IMPRINT_ENCRYPTION_KEY, or in IMPRINT_ENCRYPTION_KEY_PREVIOUS until `imprint rotate-key` has"
-    " ended. If it is lost for good, `imprint rotate-key --accept-loss` gives these documents up."
+    "Nothing was changed. Set the master key with which they were stored in "
+    "IMPRINT_ENCRYPTION_KEY, or in IMPRINT_ENCRYPTION_KEY_PREVIOUS until `imprint rotate-key` "
+    "has finished. If it is lost for good, `imprint rotate-key --accept-loss` gives these "
+    "documents up."
 )
 
 
@@ -98,14 +99,14 @@ class MasterKeys:
     def _refusal(self, key_id: bytes) -> str:
         if not self.cipher.key_ids:
             return (
-                "Documents are encrypted, but IMPRINT_ENCRYPTION_KEY is not given, and nobody could"
-                f" read them (the id of their master key is {name_key(key_id)})."
+                "Documents are encrypted, but IMPRINT_ENCRYPTION_KEY is not set, so nobody "
+                f"could read them (the id of their master key is {name_key(key_id)})."
             )
         given = " and ".join(map(name_key, self.cipher.key_ids))
         return (
-            "IMPRINT_ENCRYPTION_KEY does not open what is stored: documents are encrypted by the"
-            f" master key with the id {name_key(key_id)}, and the id of what is given is"
-            f" {given}."
+            "IMPRINT_ENCRYPTION_KEY does not decrypt the stored documents: they are encrypted "
+            f"with the master key with the id {name_key(key_id)}, but the id of the given key is "
+            f"{given}."
         )
 
 

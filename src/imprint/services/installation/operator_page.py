@@ -265,15 +265,15 @@ class Operations:
         cursor = await self.events.cursor(self.deployment.chain_id)
         final = await self.events.final_block(self.deployment.chain_id)
         facts = [
-            Fact("has read up to block", _block(cursor)),
+            Fact("read up to block", _block(cursor)),
             Fact("final up to block", _block(final)),
             *await self._lag(cursor, await asyncio.shield(view)),
             await self._holder(FOLLOWER_LEASE),
         ]
         advice = (
             Advice(
-                "If it stays behind, look at the nodes below and at the log. This reads blocks"
-                " again, while the service is running.",
+                "If it stays behind, check the nodes below and the log. This command reads "
+                "blocks again while the service is running.",
                 "imprint reconcile --from-block N",
             ),
         )
@@ -286,7 +286,7 @@ class Operations:
             return Panel(facts=(off,))
         state = await self.index.index_state()
         if state is None:
-            return Panel(facts=(Fact("index", "not begun yet", Mark.WARN),))
+            return Panel(facts=(Fact("index", "not started yet", Mark.WARN),))
         filled = "complete" if state.complete else "being filled for the first time"
         return Panel(
             facts=(
@@ -301,7 +301,7 @@ class Operations:
         if view.head is None:
             return [Fact("behind the chain", f"unknown: {view.problem}", Mark.BAD)]
         if block is None:
-            return [Fact("behind the chain", "unknown: nothing was read yet", Mark.WARN)]
+            return [Fact("behind the chain", "unknown: nothing has been read yet", Mark.WARN)]
         blocks = max(view.head.number - block.number, 0)
         mark = Mark.WARN if blocks > LARGE_LAG else Mark.GOOD
         seconds = "0 seconds"
@@ -345,8 +345,8 @@ class Operations:
         advice: tuple[Advice, ...] = ()
         if any(row[1] == "fails" for row in rows):
             sentence = (
-                "The first node is preferred, and one that fails is skipped for up to half a"
-                " minute. The log has the reason."
+                "The first node is preferred. A node that fails is skipped for up to half a "
+                "minute; the log has the reason."
             )
             advice = (Advice(sentence, "imprint check"),)
         return Panel(facts=tuple(facts), listing=listing, advice=advice)
@@ -370,8 +370,9 @@ class Operations:
             rows.append((provider, state, when, f"{new:.0f} new, {known:.0f} repeated", results))
         columns = ("provider", "state", "last delivery", "deliveries here", "events here")
         sentence = (
-            "Counts are of this process since it started, and so is the last delivery of"
-            " provider-a. Webhooks only save seconds: without them the follower finds every post."
+            "Counts, and the last delivery of provider-a, are those of this process since it "
+            "started. Webhooks only save a few seconds: the follower finds every post without "
+            "them."
         )
         return Panel(listing=Listing(columns, tuple(rows)), advice=(Advice(sentence),))
 
@@ -390,11 +391,11 @@ class Operations:
         advice: tuple[Advice, ...] = ()
         if count:
             advice = (
-                Advice("See all of each letter.", "imprint events --json --limit 100"),
+                Advice("Show all dead letters in full.", "imprint events --json --limit 100"),
                 Advice(
-                    "If a receipt could not be read, read the blocks again with a node that has"
-                    " it. Other letters are logs that are not of this contract's form: nothing is"
-                    " lost by them.",
+                    "If a receipt could not be read, read the blocks again with a node that has "
+                    "it. Other dead letters are logs that do not have this contract's format: "
+                    "nothing is lost.",
                     "imprint reconcile --from-block N",
                 ),
             )
@@ -409,9 +410,9 @@ class Operations:
         advice: tuple[Advice, ...] = ()
         if count:
             sentence = (
-                "Somebody published the cid of a draft that is not theirs. The draft stays its"
-                " owner's and is not shown as a post. Nothing has to be done; tell the owner if"
-                " it goes on, since only who has read a draft knows its cid."
+                "Somebody published the cid of a draft that is not theirs. The draft remains its "
+                "owner's and is not shown as a post. There is nothing to do. If it keeps "
+                "happening, tell the owner: only somebody who has read a draft knows its cid."
             )
             advice = (Advice(sentence, "imprint events"),)
         mark = Mark.WARN if count else Mark.GOOD
@@ -425,18 +426,19 @@ class Operations:
         free = await asyncio.to_thread(self.disk.free_bytes)
         floor = self.disk.floor
         if free is None:
-            where = "no disk of this machine is written to, or it cannot be looked at"
+            where = "no local disk is used, or its free space cannot be read"
             return Panel(facts=(Fact("free", f"unknown: {where}"),))
         mark = Mark.BAD if free < floor else Mark.WARN if free < 4 * floor else Mark.GOOD
         facts = (
             Fact("free on the fullest disk", write_bytes(free), mark),
-            Fact("kept free for everything but drafts", write_bytes(floor)),
+            Fact("reserved for everything but drafts", write_bytes(floor)),
         )
         advice: tuple[Advice, ...] = ()
         if mark is not Mark.GOOD:
             sentence = (
-                "Below the reserve no draft is stored; reads go on. Make room, or lower"
-                " IMPRINT_GRACE_HOURS or IMPRINT_QUOTA_BYTES. Do not delete the files `reserve`."
+                "Below the reserve, drafts are refused; reads continue. Free some space, or "
+                "lower IMPRINT_GRACE_HOURS or IMPRINT_QUOTA_BYTES. Do not delete the files "
+                "`reserve`."
             )
             advice = (Advice(sentence, "imprint gc --dry-run"),)
         return Panel(facts=facts, advice=advice)
@@ -475,7 +477,7 @@ class Operations:
             old = self.clock() - made_at > OLD_BACKUP
             fact = Fact("last backup", self._ago(made_at), Mark.WARN if old else Mark.GOOD)
         advice = Advice(
-            "It runs beside the service. Keep secrets and IMPRINT_ENCRYPTION_KEY elsewhere.",
+            "The service can keep running. Keep secrets and IMPRINT_ENCRYPTION_KEY elsewhere.",
             "imprint backup --out /backups/DAY.tar",
         )
         return Panel(facts=(fact,), advice=(advice,) if fact.mark is Mark.WARN else ())
@@ -483,7 +485,7 @@ class Operations:
     async def _process(self) -> Panel:
         return Panel(
             facts=(
-                Fact("worker that made this page", f"process {self.process_id}"),
+                Fact("worker that rendered this page", f"process {self.process_id}"),
                 Fact("runs for", write_duration(self.monotonic() - self.started)),
                 Fact("workers configured", str(self.deployment.workers)),
                 Fact("clock", write_moment(self.clock())),

@@ -27,19 +27,19 @@ Anybody may request it, and a probe writes to disk and calls the node.
 
 SENTENCES = {
     "database": "Records cannot be read: the database does not respond.",
-    "storage": "Documents cannot be read: the content store does not respond, or is not the one of"
-    " this installation.",
+    "storage": "Documents cannot be read: the content store does not respond, or belongs to "
+    "another installation.",
     "database_writes": "Records cannot be written; reads continue.",
     "storage_writes": "Documents cannot be stored; reads continue.",
     "chain": "No node of the chain responds: posts can be read only while access is cached.",
     "history": "The node does not have a block that was final.",
     "logs": "Nodes leave out logs of the marketplace, or disagree about them: posts and sales of"
     " some blocks may be missing.",
-    "disk": "There is too little disk space: drafts cannot be stored; reads go on.",
-    "follower": "No process follows the chain: new posts are found by deliveries only.",
-    "indexer": "No process fills the index of posts: lists and search do not change.",
+    "disk": "There is too little disk space: drafts cannot be stored; reads continue.",
+    "follower": "No process follows the chain: new posts are found only through deliveries.",
+    "indexer": "No process updates the index of posts: lists and search are out of date.",
     "collector": "No process collects garbage, or it holds documents back.",
-    "records": "A damaged record or document is known.",
+    "records": "A damaged record or document was found.",
 }
 """What it means for users of the readiness check if a member of a condition is false."""
 

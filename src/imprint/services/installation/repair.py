@@ -115,8 +115,8 @@ class Repair:
             cursor = await follower.events.cursor(follower.chain_id)
         except Unavailable:
             self.report.notes.append(
-                "No node responds. Posts whose events were lost are drafts until the service, or "
-                f"`imprint reconcile --from-block {first}`, has read the chain again."
+                "No node responds. Posts whose events were lost stay drafts until the service, "
+                f"or `imprint reconcile --from-block {first}`, has read the chain again."
             )
             return
         self.report.followed_to = None if cursor is None else cursor.number
@@ -137,8 +137,9 @@ class Repair:
                 self.report.lost.append(f"The record of {await self._describe_stray(cid)}.")
         if strays:
             self.report.notes.append(
-                f"{len(strays)} documents have no record. They are garbage, and destroyed after the"
-                " grace period: start the service with IMPRINT_JANITOR_SECONDS=0 to keep them."
+                f"{len(strays)} documents have no record. They are garbage and will be destroyed "
+                "after the grace period; start the service with IMPRINT_JANITOR_SECONDS=0 to "
+                "keep them."
             )
 
     async def _describe_stray(self, cid: Cid) -> str:

@@ -146,7 +146,7 @@ class Feeds:
         access = FeedAccess(new_id(), token_urlsafe(TOKEN_BYTES))
         feed = PrivateFeed(access.id, session.address, self.clock(), None)
         if not await self.private_feeds.add_feed(feed, _hash(access.token), MAX_PRIVATE_FEEDS):
-            text = f"A reader has at most {MAX_PRIVATE_FEEDS} private feeds; remove one first."
+            text = f"A reader may have at most {MAX_PRIVATE_FEEDS} private feeds. Remove one first."
             raise Refusal(Code.TOO_MANY_FEEDS, text)
         return access
 

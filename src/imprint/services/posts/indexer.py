@@ -421,7 +421,7 @@ class Indexer:
         level = logging.INFO if reason == "begun" else logging.CRITICAL
         log.log(
             level,
-            "the index of posts is filled from its first block on",
+            "the index of posts is being filled from its first block",
             extra={"reason": reason, "block": self.source.first_block},
         )
         INDEX_RESTARTS.labels(reason).inc()
@@ -583,7 +583,9 @@ async def take_index(
     deadline = elapsed() + patience.total_seconds()
     async with hold_lease(leases, REBUILD_LEASE, SHORT_LEASE_TIME, holder, elapsed) as wish:
         if wish is None:
-            raise IndexBusy("Another command rebuilds the index of posts. Please try again later.")
+            raise IndexBusy(
+                "Another command is rebuilding the index of posts. Please try again later."
+            )
         told = False
         while not await lease.take():
             found = await leases.find_lease(INDEXER_LEASE)

@@ -255,7 +255,7 @@ async def pause_collection(
         yield lease
         if lease.lost:
             raise CollectionNotPaused(
-                "Garbage collection may have run meanwhile. Please try again."
+                "Garbage collection may have run in the meantime. Please try again."
             )
 
 
@@ -274,7 +274,8 @@ async def _wait_for(lease: HeldLease, clock: Clock, patience: timedelta) -> None
             told = True
             now = clock()
             log.warning(
-                "waiting for %s: until %s if it has died, until %s at the latest if it is at work",
+                "waiting for %s: until %s if it has died, or until %s at the latest if it is "
+                "still working",
                 describe_holder(found.holder),
                 f"{now + found.left:%H:%M:%S} UTC",
                 f"{now + patience:%H:%M:%S} UTC",

@@ -102,7 +102,9 @@ class AboutRoutes:
 
     async def security_txt(self, request: Request) -> Response:
         if self.security_contact is None:
-            raise Refusal(Code.NOT_FOUND, "The operator of this service has named no contact.")
+            raise Refusal(
+                Code.NOT_FOUND, "The operator of this service has not published a contact."
+            )
         # In whole days, so that the text is the same for a day and can be cached.
         expires = (self.clock() + CONTACT_VALIDITY).strftime("%Y-%m-%dT00:00:00Z")
         text = f"Contact: {self.security_contact}\nExpires: {expires}\n"

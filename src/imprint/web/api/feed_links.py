@@ -88,7 +88,7 @@ def teaser(entry: FeedEntry, links: FeedLinks) -> str:
     """Return a substitute for a text that is not in the feed: description and reading hint."""
     post = entry.post
     if not post.hosted:
-        rest = "The text is not stored at this service."
+        rest = "The text is not stored by this service."
     elif post.free:
         rest = "Read it on its page."
     else:

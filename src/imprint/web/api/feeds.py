@@ -157,7 +157,7 @@ class FeedRoutes:
         """Refuse any body but an empty one or an empty object, because there are no options."""
         body = await self.bodies.open(request, SMALL_BODY).read()
         if body.strip() and parse_json(body) != {}:
-            raise Refusal(Code.INVALID_REQUEST, "The body is empty, or an empty object.")
+            raise Refusal(Code.INVALID_REQUEST, "The body must be empty or an empty object.")
 
     def _access(self, access: FeedAccess, status: int) -> Response:
         path = f"{self.links.service}{PRIVATE_FEEDS}{access.token}"
@@ -209,7 +209,7 @@ def _before(request: Request) -> int | None:
         return None
     place = parse_position(given)
     if place is None:
-        raise Refusal(Code.INVALID_REQUEST, "The parameter 'before' is a number.")
+        raise Refusal(Code.INVALID_REQUEST, "The parameter 'before' must be a number.")
     return place
 
 
@@ -228,5 +228,5 @@ def _tag(request: Request) -> str:
     text: str = request.path_params["tag"]
     tags = parse_tags(text)
     if len(tags) != 1 or "," in text:
-        raise Refusal(Code.INVALID_TAGS, "A feed is of one hashtag.")
+        raise Refusal(Code.INVALID_TAGS, "A feed must name exactly one hashtag.")
     return tags[0]

@@ -122,17 +122,17 @@ def requested_representation(request: Request) -> Representation:
     query = query_params(request)
     if (given := only_value(query, "format")) is not None:
         if given not in (Format.RAW, Format.CAR):
-            raise Refusal(Code.INVALID_REQUEST, "The parameter 'format' is 'raw' or 'car'.")
+            raise Refusal(Code.INVALID_REQUEST, "The parameter 'format' must be 'raw' or 'car'.")
         chosen = Format(given)
     scope = only_value(query, "dag-scope") or "all"
     if scope not in ("block", "entity", "all"):
-        raise Refusal(Code.INVALID_REQUEST, "A scope is 'block', 'entity' or 'all'.")
+        raise Refusal(Code.INVALID_REQUEST, "The scope must be 'block', 'entity' or 'all'.")
     if chosen is Format.PLAIN:
         return Representation(chosen, box=_requested_box(query))
     if chosen is Format.RAW:
         return Representation(chosen)
     if parameters.get("version", "1") != "1":
-        raise Refusal(Code.INVALID_REQUEST, "Only version 1 of CAR is served.")
+        raise Refusal(Code.INVALID_REQUEST, "Only CAR version 1 is supported.")
     return Representation(chosen, parameters.get("dups", "y") != "n", scope == "block")
 
 
@@ -142,7 +142,7 @@ def _requested_box(query: QueryParams) -> Box | None:
     if sides == [None, None]:
         return None
     if not all(side is None or _SIDE.match(side) for side in sides):
-        raise Refusal(Code.INVALID_REQUEST, "A width or height is a number of pixels.")
+        raise Refusal(Code.INVALID_REQUEST, "A width or height must be a number of pixels.")
     return box_of(*(None if side is None else int(side) for side in sides))
 
 

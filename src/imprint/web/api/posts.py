@@ -234,19 +234,19 @@ def _parse_posts_request(query: QueryParams) -> ListRequest:
         given["author"] = canonical_address(author)
     if (free := only_value(query, "free")) is not None:
         if free not in ("true", "false"):
-            raise Refusal(Code.INVALID_REQUEST, "The parameter 'free' is 'true' or 'false'.")
+            raise Refusal(Code.INVALID_REQUEST, "The parameter 'free' must be 'true' or 'false'.")
         given["free"] = free == "true"
     for name, member in (("minPrice", "min_price"), ("maxPrice", "max_price")):
         if (price := only_value(query, name)) is not None:
             given[member] = decimal_number(
-                price, Code.INVALID_REQUEST, f"'{name}' is an amount in wei below 2^256."
+                price, Code.INVALID_REQUEST, f"'{name}' must be an amount in wei below 2^256."
             )
     if given.get("min_price", 0) > given.get("max_price", 2**256):
-        raise Refusal(Code.INVALID_REQUEST, "'minPrice' is above 'maxPrice'.")
+        raise Refusal(Code.INVALID_REQUEST, "'minPrice' must not be above 'maxPrice'.")
     if (order := only_value(query, "sort")) is not None:
         if order not in tuple(PostOrder):
             orders = ", ".join(PostOrder)
-            raise Refusal(Code.INVALID_REQUEST, f"The parameter 'sort' is one of {orders}.")
+            raise Refusal(Code.INVALID_REQUEST, f"The parameter 'sort' must be one of {orders}.")
         given["order"] = PostOrder(order)
     return ListRequest(given, *_page(query, MAX_PAGE_SIZE), _search(query))
 
@@ -269,7 +269,7 @@ def _page(query: QueryParams, largest: int) -> tuple[str | None, int | None]:
     given = only_value(query, "limit")
     if given is None:
         return token, None
-    problem = f"The parameter 'limit' is a number from 1 to {largest}."
+    problem = f"The parameter 'limit' must be a number from 1 to {largest}."
     limit = decimal_number(given, Code.INVALID_REQUEST, problem)
     if not 1 <= limit <= largest:
         raise Refusal(Code.INVALID_REQUEST, problem)
@@ -284,7 +284,7 @@ def _tags(given: list[str]) -> tuple[str, ...]:
     for text in given:
         parsed = parse_tags(text)
         if len(parsed) != 1 or "," in text:
-            raise Refusal(Code.INVALID_TAGS, "Each parameter 'tag' is one hashtag.")
+            raise Refusal(Code.INVALID_TAGS, "Each parameter 'tag' must be one hashtag.")
         tags.update(parsed)
     return tuple(sorted(tags))
 

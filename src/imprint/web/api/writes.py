@@ -146,7 +146,7 @@ def _ends_all(body: bytes) -> bool:
     try:
         return msgspec.convert(parse_json(body) if body.strip() else {}, LogoutBody).all
     except msgspec.ValidationError:
-        problem = 'The body is empty, {} or {"all": true}.'
+        problem = 'The body must be empty, {} or {"all": true}.'
         raise Refusal(Code.INVALID_REQUEST, problem) from None
 
 

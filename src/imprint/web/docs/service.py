@@ -21,8 +21,8 @@ UNREADY = Readiness(
     "not ready",
     msgspec.structs.replace(_WELL, storage="unavailable"),
     (
-        "Documents cannot be read: the content store does not respond, or is not the one of this"
-        " installation.",
+        "Documents cannot be read: the content store does not respond, or belongs to another "
+        "installation.",
     ),
 )
 """The readiness response while the content store is unreachable."""

@@ -151,7 +151,9 @@ class ContentSplitter:
         escapes = content.count(b"\\", start) + 4 * content.count(b"\\u", start - 1)
         self._least_size += added - escapes
         if self._least_size > self._max_content:
-            raise Refusal(Code.TOO_LARGE, f"Content has at most {self._max_content} bytes.")
+            raise Refusal(
+                Code.TOO_LARGE, f"The content must have at most {self._max_content} bytes."
+            )
 
 
 def _invalid_json() -> Refusal:

@@ -116,7 +116,7 @@ class UnreadBody:
         except TimeoutError:
             raise Refusal(Code.REQUEST_TIMEOUT, "The request took too long to arrive.") from None
         except ClientDisconnect:
-            raise Refusal(Code.INVALID_REQUEST, "The request was not sent completely.") from None
+            raise Refusal(Code.INVALID_REQUEST, "The request body is incomplete.") from None
 
     async def _receive(self, take: Callable[[bytes], None]) -> None:
         size, more = 0, True
@@ -417,7 +417,7 @@ def query_params(request: Request, code: Code = Code.INVALID_REQUEST) -> QueryPa
     if len(query) <= MAX_CACHED_QUERY:
         return _cached_params(query)
     if len(query) > MAX_QUERY:
-        raise Refusal(code, f"A query has at most {MAX_QUERY} bytes.")
+        raise Refusal(code, f"A query string may have at most {MAX_QUERY} bytes.")
     return QueryParams(query)
 
 
@@ -439,7 +439,7 @@ def refuse_unknown(given: QueryParams, known: frozenset[str]) -> None:
     if unknown:
         names = ", ".join(f"'{name[:NAMED_CHARACTERS]}'" for name in unknown[:MAX_NAMED])
         rest = ", …" if len(unknown) > MAX_NAMED else ""
-        raise Refusal(Code.INVALID_REQUEST, f"These parameters are not known here: {names}{rest}.")
+        raise Refusal(Code.INVALID_REQUEST, f"Unknown parameters: {names}{rest}.")
 
 
 def given_values(query: QueryParams, name: str) -> list[str]:
@@ -499,7 +499,7 @@ def query_post_id(request: Request) -> int:
 
 def canonical_post_id(text: str) -> int:
     """Parse a post ID in plain decimal below 2^256. Refuses with `invalid_post_id`."""
-    problem = "A post id is a decimal number below 2^256."
+    problem = "A post id must be a decimal number below 2^256."
     return decimal_number(text, Code.INVALID_POST_ID, problem)
 
 

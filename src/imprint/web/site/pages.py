@@ -177,7 +177,7 @@ class SiteRoutes:
         """`/t/{tag}`: the newest posts with a hashtag."""
         given = parse_tags(request.path_params["tag"])
         if len(given) != 1:
-            raise Refusal(Code.INVALID_TAGS, "This page is of one hashtag.")
+            raise Refusal(Code.INVALID_TAGS, "This page shows exactly one hashtag.")
         (tag,) = given
         token = only_value(query_params(request), TOKEN)
         listed = await self.sources.posts.list(ListRequest({"tags": given}, token))
@@ -476,5 +476,5 @@ def _preview_content(body: bytes, most: int) -> str:
     except msgspec.ValidationError as error:
         raise Refusal(Code.INVALID_REQUEST, f"{error}.") from None
     if len(content.encode()) > most:
-        raise Refusal(Code.TOO_LARGE, f"A text has at most {most} bytes.")
+        raise Refusal(Code.TOO_LARGE, f"A text may have at most {most} bytes.")
     return content

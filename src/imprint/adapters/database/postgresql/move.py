@@ -188,8 +188,8 @@ async def _finish(
     for table in tables:
         if _summarize(reader, table) != tuple(await writer.fetchrow(_summary(table)) or ()):
             raise CannotMove(
-                f"The records in {table.name} differ: the source was changed meanwhile. "
-                "Begin again with an empty target."
+                f"The records in {table.name} differ: the source was changed in the meantime. "
+                "Start over with an empty target."
             )
     (position,) = reader.execute(_COUNTER, ("position",)).fetchone()
     (fence,) = reader.execute(_COUNTER, ("fence",)).fetchone()

@@ -56,13 +56,13 @@ def check_server(version: int, encoding: str) -> None:
     """Raise `UnsuitableServer` for a server that cannot hold the catalog."""
     if version < LEAST_VERSION:
         raise UnsuitableServer(
-            f"The server is PostgreSQL {version}, and {LEAST_VERSION} is the oldest that is"
-            " supported. Upgrade the server."
+            f"The server is PostgreSQL {version}, but {LEAST_VERSION} is the oldest supported "
+            "version. Upgrade the server."
         )
     if encoding.upper() != "UTF8":
         raise UnsuitableServer(
-            f"The encoding of the database is {encoding}, not UTF8. Create it anew with"
-            " ENCODING 'UTF8' TEMPLATE template0."
+            f"The encoding of the database is {encoding}, not UTF8. Recreate the database with "
+            "ENCODING 'UTF8' TEMPLATE template0."
         )
 
 
@@ -71,8 +71,8 @@ class Unfinished(Exception):
 
     def __init__(self) -> None:
         super().__init__(
-            "A catalog is being moved to this database. Run `imprint migrate-catalog` again, "
-            "until it ends."
+            "A catalog is being moved to this database. Run `imprint migrate-catalog` again "
+            "until it completes."
         )
 
 
@@ -129,11 +129,11 @@ async def examine_server(connection: Connection) -> list[str]:
     """What an operator should change on the server."""
     found = []
     if not await connection.fetchval("SELECT has_table_privilege('files', 'INSERT')"):
-        found.append("The user of IMPRINT_DATABASE_URL must not write records.")
+        found.append("The user in IMPRINT_DATABASE_URL is not allowed to write records.")
     if await connection.fetchval("SHOW data_checksums") != "on":
         found.append(
-            "The server does not notice damaged pages: enable data_checksums with pg_checksums"
-            " while it is stopped."
+            "The server does not detect damaged pages: stop it and enable data checksums with "
+            "pg_checksums."
         )
     return found
 

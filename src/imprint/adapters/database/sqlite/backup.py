@@ -131,7 +131,7 @@ def check_schema(path: Path) -> None:
             found = _read_schema(connection)
             known = known_migrations()
             if not found >= {each for each in schema_after(known) if each[1] == _NUMBERS}:
-                raise DamagedCopy("The copy of the catalog is not one of Imprint.")
+                raise DamagedCopy("The copy of the catalog was not made by Imprint.")
             (number,) = connection.execute(LATEST).fetchone()
     except (sqlite3.Error, UnicodeError) as error:
         raise DamagedCopy(f"The copy of the catalog cannot be read: {error}.") from error
@@ -142,7 +142,7 @@ def check_schema(path: Path) -> None:
     if found - _LITESTREAM != expected:
         kind, name, _ = min((found - _LITESTREAM) ^ expected)
         raise DamagedCopy(
-            f"The copy of the catalog has another schema than Imprint's: see {kind} {name[:60]!a}."
+            f"The schema of the catalog's copy is not Imprint's: see {kind} {name[:60]!a}."
         )
 
 

@@ -221,8 +221,9 @@ class OpenedFiles:
             self._settled = None
             self.missing = name
             _log.critical(
-                "The file %s was %s while the service runs. Nothing is read or written until it is"
-                " back. Stop the service, put the file back or restore a backup, and start again.",
+                "The file %s was %s while the service was running. Nothing is read or written "
+                "until it is back. Stop the service, put the file back or restore a backup, and "
+                "start again.",
                 name,
                 what,
             )

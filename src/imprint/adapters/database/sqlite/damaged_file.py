@@ -34,7 +34,7 @@ class FileInUse(Exception):
 
     def __init__(self, file: Path) -> None:
         super().__init__(
-            f"Another process has {file} open. Stop the service and every command first."
+            f"Another process has {file} open. Stop the service and all commands first."
         )
 
 

@@ -441,7 +441,9 @@ class SqliteDatabase(Database):
         if self.lock is not None:
             self.lock.close()
         if self._unlogged_since not in (None, self._path.stat().st_mtime_ns):
-            raise CannotStart("A service that was started changed the database. Please try again.")
+            raise CannotStart(
+                "A service that started in the meantime changed the database. Please try again."
+            )
 
     def lease_now(self) -> int:
         return int(self._clock() * 1_000_000)
@@ -506,7 +508,7 @@ class SqliteDatabase(Database):
     async def warnings(self) -> list[str]:
         if os.access(self._path, os.W_OK) and os.access(self._path.parent, os.W_OK):
             return []
-        return [f"This user must not write to {self._path} and its folder."]
+        return [f"This user is not allowed to write to {self._path} and its folder."]
 
     def note_findings(self, findings: Findings) -> None:
         """Record a check's findings."""

@@ -38,18 +38,18 @@ class DamagedLog(Exception):
     def dropping(cls, log: Path, commits: int) -> "DamagedLog":
         """A log whose damaged frame is followed by commits."""
         return cls(
-            f"The write-ahead log {log} is damaged: {commits} commits in it would be lost. Restore"
-            " a backup or run imprint repair. To go on with what comes before the damage, copy the"
-            f" file to {accepted_log(log).name} beside it and start again."
+            f"The write-ahead log {log} is damaged: {commits} commits in it would be lost. "
+            "Restore a backup or run imprint repair. To continue with what comes before the "
+            f"damage, copy the file to {accepted_log(log).name} beside it and start again."
         )
 
     @classmethod
     def alone(cls, log: Path, path: Path) -> "DamagedLog":
         """A log without its database, which SQLite would delete."""
         return cls(
-            f"There is a write-ahead log {log}, but {path} is missing or empty. Put that file back,"
-            " restore a backup or run imprint repair. To begin with an empty file, move the log"
-            " away."
+            f"There is a write-ahead log {log}, but {path} is missing or empty. Put that file "
+            "back, restore a backup or run imprint repair. To start with an empty file, move "
+            "the log away."
         )
 
     @classmethod

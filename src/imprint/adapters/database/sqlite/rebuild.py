@@ -115,14 +115,14 @@ _NOT_FROM_BACKUP = frozenset({"intents", "private_feeds"})
 """A backup's private feed may have been revoked since, or given a new token."""
 
 _LOST_ROWS = {
-    "private_feeds": "Private feeds that could not be read: their readers create new ones.",
-    "ended_sessions": "Sessions that were ended: those that could not be read and that no backup"
-    " has are valid until they expire, for two hours at most. Another IMPRINT_JWT_SECRET ends all"
-    " sessions at once.",
-    "nonces": "Nonces that were spent: those that could not be read and that no backup has. A"
-    " signed write is valid for one minute, so none that was signed earlier than that takes effect"
-    " again. A writing session can be opened again by who has its key, until it would have"
-    " expired, for 24 hours at most.",
+    "private_feeds": "Private feeds that could not be read: readers must create new ones.",
+    "ended_sessions": "Ended sessions that could not be read and that no backup has: they are "
+    "valid again until they expire, for two hours at most. Changing "
+    "IMPRINT_JWT_SECRET ends all sessions at once.",
+    "nonces": "Spent nonces that could not be read and that no backup has. A signed write is"
+    " valid for one minute, so none signed earlier than that can take effect again. A writing"
+    " session can be opened again by whoever has its key, until it would have expired, for 24"
+    " hours at most.",
 }
 """What is lost with rows that have no name."""
 
@@ -367,7 +367,7 @@ class _Rebuild:
             found.append(str(self.damaged.file_damage))
             self.broken = set(tables)
             self.rebuilt.lost.append(
-                "What was written after the backup was made: its names are not known."
+                "Anything written after the backup was made, which cannot be listed."
             )
             return
         if self.damaged.log_damage is not None:

@@ -30,9 +30,9 @@ class BeingMoved(Exception):
 
     def __init__(self) -> None:
         super().__init__(
-            "The records of this database are being moved by `imprint migrate-catalog`, repaired by"
-            " `imprint repair` or upgraded by `imprint upgrade`. Start again when that has ended;"
-            " after a move, set IMPRINT_DATABASE_URL to the database that has them."
+            "The records of this database are being moved by `imprint migrate-catalog`, repaired "
+            "by `imprint repair` or upgraded by `imprint upgrade`. Start again when that has "
+            "finished; after a move, set IMPRINT_DATABASE_URL to the database that has them."
         )
 
 

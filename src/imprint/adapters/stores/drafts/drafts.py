@@ -402,8 +402,8 @@ async def _detach(tx: Transaction, cid: Cid, size: int, network: Network, write:
 def _over_quota() -> Refusal:
     return Refusal(
         Code.QUOTA_EXCEEDED,
-        "The drafts of this signer take up all the space they may. Deleted and replaced ones count"
-        " until they are destroyed.",
+        "This signer's drafts have reached their quota. Delete or publish some; deleted and "
+        "replaced versions count until they are destroyed.",
     )
 
 

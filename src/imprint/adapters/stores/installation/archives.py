@@ -133,7 +133,7 @@ async def _compare_file(tx: Transaction, exported: ExportedFile) -> ImportOutcom
         return ImportOutcome.PRESENT if here.state.live else ImportOutcome.RETIRED
     if await tx.fetchall(CONFLICTING_FILES, id=file.id, name=file.name):
         raise ImportConflict(
-            f"The id {file.id} or the name {file.name} is of another document here."
+            f"The id {file.id} or the name {file.name} belongs to another document here."
         )
     group = await tx.fetchone(OWNER_OF_GROUP, id=file.group_id)
     if group is not None and group["owner"] != file.owner:
@@ -145,7 +145,7 @@ async def _compare_file(tx: Transaction, exported: ExportedFile) -> ImportOutcom
         other = await find_by_post_id(tx, exported.event.post_id)
         if other is not None:
             raise ImportConflict(
-                f"The post {exported.event.post_id} is of the document {other.cid} here."
+                f"The post {exported.event.post_id} belongs to the document {other.cid} here."
             )
     return ImportOutcome.ADDED
 

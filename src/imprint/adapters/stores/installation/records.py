@@ -115,5 +115,5 @@ async def _compare_tags(tx: Transaction) -> list[str]:
         findings.append(f"{row['count']} entries of the index of tags have no such file.")
     (row,) = await tx.fetchall(MISCOUNTED_TAGS)
     if row["count"]:
-        findings.append(f"The files of {row['count']} tags are counted wrong.")
+        findings.append(f"The file counts of {row['count']} tags are wrong.")
     return findings

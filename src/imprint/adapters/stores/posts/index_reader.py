@@ -102,7 +102,7 @@ def build_post(  # noqa: PLR0917  one parameter for each column
             holders,
         )
     except UNREADABLE as error:
-        raise Damaged.record(f"the post at place {place!a}") from error
+        raise Damaged.record(f"the post at position {place!a}") from error
 
 
 def _text(stored: bytes) -> str:
