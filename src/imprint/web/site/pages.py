@@ -185,7 +185,7 @@ class SiteRoutes:
         listed = await self.sources.posts.list(ListRequest({"author": address}, token))
 
         def render() -> RenderedPage:
-            card = self.cards.author(address)
+            card = self.cards.author(author, indexed=bool(listed.posts))
             return self._rendered("author.html", card, listed=listed, author=author)
 
         return self._respond(request, self._lists.of(listed, (author, token), render))
