@@ -165,7 +165,7 @@ export interface Checks {
   records: string;
 }
 
-/** The body of every error response (RFC 9457). Only a problem with the code `nonce_used` has the members `action` (`create`, `update`, `publish`, `delete`, `writing_session` or `login`) and `file`: the action that spent the nonce, and the record that it produced, or `null`. If the action differs from that of the request, the file was not produced by this request. */
+/** The body of every error response (RFC 9457). Only a problem with the code `nonce_used` has an `action` (`create`, `update`, `publish`, `delete`, `profile`, `writing_session` or `login`) and a `file`: what spent the nonce, and the record that it produced, or `null`. If the action is not that of the request, the file is not its own. */
 export interface Problem {
   /** A URI that identifies the code. */
   type: string;
@@ -654,6 +654,7 @@ export type Code =
   | "invalid_typed_data"
   | "invalid_login_message"
   | "invalid_image"
+  | "invalid_profile"
   | "signature_invalid"
   | "signature_stale"
   | "body_mismatch"

@@ -1,13 +1,15 @@
 """Posts, authors, readers and sales as recorded on the chain, and feeds of posts."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from msgspec import Struct, field
 
+from imprint.domain.profiles import AVATAR_SIDE
 from imprint.interface.drafts import Hashtags
 from imprint.interface.values import (
     POST_ID_PATTERN,
     TRANSACTION_PATTERN,
+    Address,
     Amount,
     Cid,
     Count,
@@ -15,6 +17,7 @@ from imprint.interface.values import (
     Moment,
     PostId,
     PostPageToken,
+    Signature,
     Total,
     TransactionHash,
     Wei,
@@ -137,6 +140,32 @@ class Profile(Struct, frozen=True, rename="camel"):
         Cid | None, doc("The cid of the picture, at `/ipfs/{cid}`; null without one.")
     ]
     updated_at: Annotated[Moment, doc("When the author last changed it.")]
+
+
+class ProfileForm(Struct, frozen=True, omit_defaults=True):
+    """A signed profile, and its new picture if there is one.
+
+    Every part but `file` is text, and may be sent with a file name as browsers send a `Blob`;
+    `salt` is JSON.
+    """
+
+    salt: Annotated[Any, doc("The signed typed data (EIP-712).")]
+    address: Address
+    signature: Signature
+    file: Annotated[
+        str | None,
+        doc(
+            "A PNG, JPEG or WebP, sent as a file, within the limits of thumbnails. The square in "
+            f"its middle becomes the picture, made smaller to {AVATAR_SIDE} pixels on a side.",
+            format="binary",
+        ),
+    ] = None
+
+
+class ProfileResponse(Struct, frozen=True):
+    """The profile after an update."""
+
+    profile: Profile
 
 
 class Author(Struct, frozen=True, rename="camel"):

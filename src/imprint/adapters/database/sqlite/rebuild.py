@@ -116,6 +116,8 @@ _NOT_FROM_BACKUP = frozenset({"intents", "private_feeds"})
 
 _LOST_ROWS = {
     "private_feeds": "Private feeds that could not be read: their readers create new ones.",
+    "profiles": "Profiles that could not be read and that no backup has: their authors save them"
+    " again. One from a backup may be older than the lost one.",
     "ended_sessions": "Sessions that were ended: those that could not be read and that no backup"
     " has are valid until they expire, for two hours at most. Another IMPRINT_JWT_SECRET ends all"
     " sessions at once.",
@@ -211,7 +213,8 @@ SELECT owner, max(CAST(substr(name, length(owner) + 2) AS INTEGER)) FROM files G
 ON CONFLICT (owner) DO UPDATE SET last_number = max(last_number, excluded.last_number)""",
     """
 INSERT OR IGNORE INTO owners (owner, last_number)
-SELECT owner, 0 FROM detached WHERE owner IS NOT NULL UNION SELECT signer, 0 FROM intents""",
+SELECT owner, 0 FROM detached WHERE owner IS NOT NULL UNION SELECT signer, 0 FROM intents
+UNION SELECT address, 0 FROM profiles""",
     """
 INSERT OR IGNORE INTO file_tags (tag, position, state)
 SELECT t.value, f.position, f.state FROM files f JOIN file_groups g ON g.id = f.group_id,
@@ -491,7 +494,7 @@ class _Rebuild:
     def read_backup(self) -> None:
         """Take the missing rows from the backup."""
         before = self._count_files()
-        for table in sorted(self.broken - _NOT_FROM_BACKUP - {*CHECKED_TABLES}):
+        for table in sorted(self.broken - _NOT_FROM_BACKUP - {"file_groups", "files"}):
             columns = ", ".join(
                 row["name"] for row in self.target.execute(f"PRAGMA main.table_info({table})")
             )
