@@ -31,6 +31,7 @@ RECORDS: dict[str, type[msgspec.Struct]] = {
     "Post": posts.Post,
     "HeldPost": posts.HeldPost,
     "Author": posts.Author,
+    "Profile": posts.Profile,
     "Sale": posts.Sale,
     "Stats": posts.Stats,
     "GlobalMetrics": posts.MarketMetrics,

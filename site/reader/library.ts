@@ -108,7 +108,7 @@ async function more(
   }
 }
 
-function entry({ id, title, description, author, held }: HeldPost): HTMLElement {
+function entry({ id, title, description, author, byline, held }: HeldPost): HTMLElement {
   const arrival =
     held.paid === null
       ? `Given to you on ${day(held.boughtAt)}`
@@ -122,7 +122,13 @@ function entry({ id, title, description, author, held }: HeldPost): HTMLElement 
       "p",
       { class: "shelf-note" },
       `${arrival} · by `,
-      h("a", { href: `/a/${author}`, title: author }, short(author)),
+      h(
+        "a",
+        { href: `/a/${author}`, title: byline ? short(author) : author },
+        byline ? h("bdi", null, byline.name) : short(author),
+      ),
+      // Entries are added page by page: any two authors may turn out to have one name.
+      byline && h("span", { class: "author-address" }, ` ${short(author)}`),
     ),
   );
 }

@@ -13,10 +13,15 @@ const PublishView = lazy(
   "the publisher",
 );
 const IncomeView = lazy(async () => (await import("./income/index.tsx")).IncomeView, "your income");
+const ProfileView = lazy(
+  async () => (await import("./profile/index.tsx")).ProfileView,
+  "your profile",
+);
 
 const TABS: readonly { readonly name: string; readonly to: Route }[] = [
   { name: "Drafts", to: { view: "drafts" } },
   { name: "Income", to: { view: "income" } },
+  { name: "Profile", to: { view: "profile" } },
 ];
 
 export function Frame() {
@@ -36,8 +41,10 @@ export function Frame() {
   );
 }
 
-const isWithin = (shown: Route, tab: Route): boolean =>
-  tab.view === "income" ? shown.view === "income" : shown.view !== "income";
+const isWithin = (shown: Route, tab: Route): boolean => {
+  const isOfDrafts = shown.view === "draft" || shown.view === "publish";
+  return tab.view === (isOfDrafts ? "drafts" : shown.view);
+};
 
 function View({ shown }: { shown: Route }) {
   switch (shown.view) {
@@ -49,6 +56,8 @@ function View({ shown }: { shown: Route }) {
       return <PublishView key={shown.key} draftKey={shown.key} />;
     case "income":
       return session.value ? <IncomeView /> : <SignInAgain reason="to see your income" />;
+    case "profile":
+      return <ProfileView />;
   }
 }
 

@@ -1,4 +1,4 @@
-/** The Studio: where authors write, publish and see their income. */
+/** The Studio: where authors write, publish, see their income and keep their profile. */
 
 import { render } from "preact";
 import { Frame } from "./frame.tsx";

@@ -268,6 +268,20 @@ def test_lost_private_feeds_are_reported_but_not_restored_from_a_backup(here, tm
         assert connection.execute("SELECT * FROM private_feeds").fetchall() == []
 
 
+PROFILE = ("0x" + "1" * 40, "Ada", "Words.", "", None, 0, 7, None)
+
+
+def test_lost_profiles_are_restored_from_a_backup(here, tmp_path):
+    with closing(sqlite3.connect(here / "imprint.db", isolation_level=None)) as connection:
+        connection.execute("INSERT INTO profiles VALUES (?, ?, ?, ?, ?, ?, ?, ?)", PROFILE)
+    environ = environment_of(here)
+    assert run(environ, "backup", "--out", tmp_path / "saved.tar").exit_code == 0
+    (here / "imprint.db").write_bytes(_with_damaged_index(here / "imprint.db", "profiles"))
+    run(environ, "repair", "--backup", tmp_path / "saved.tar")
+    with closing(sqlite3.connect(here / "imprint.db")) as connection:
+        assert connection.execute("SELECT * FROM profiles").fetchall() == [PROFILE]
+
+
 ENDED = ("0x" + "1" * 40, 7, 8)
 SESSIONS = ("ended_sessions", "writing_sessions")
 

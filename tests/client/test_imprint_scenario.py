@@ -36,6 +36,10 @@ from imprint.interface.codec import encode_json
 
 ROOT = Path(__file__).parents[2]
 SCENARIO = json.loads((ROOT / "clients" / "scenario.json").read_text(encoding="utf-8"))
+SIGNED_CALLS = (
+    *("login", "createDraft", "updateDraft", "publishDraft", "deleteDraft", "updateProfile"),
+)
+"""Calls that take the wallet first."""
 COVER = (ROOT / "examples" / "viem" / "cover.png").read_bytes()
 ATTEMPTS = 150
 AMOUNTS = {"price", "min_price", "max_price"}
@@ -101,8 +105,7 @@ class Runner:
             snake_case(name): self._fill(value) for name, value in step.get("with", {}).items()
         }
         given |= {name: int(given[name]) for name in AMOUNTS & given.keys()}
-        if "thumbnail" in given:
-            given["thumbnail"] = COVER
+        given |= dict.fromkeys({"thumbnail", "avatar"} & given.keys(), COVER)
         person = self.people.get(step.get("as", ""))
         client = person.client if person else self.nobody
         if "form" in step:
@@ -118,7 +121,7 @@ class Runner:
         if (own := getattr(self, f"_{snake_case(call)}", None)) is not None:
             return plain(await own(person, client, given))
         method = getattr(client, snake_case(call))
-        signed = call in ("login", "createDraft", "updateDraft", "publishDraft", "deleteDraft")
+        signed = call in SIGNED_CALLS
         signer = None
         if signed and person:
             signer = person.writing if step.get("signer") else person.wallet

@@ -53,6 +53,7 @@ const CALLS = {
   updateDraft: ({ client, signer }, { cid, content }) => client.updateDraft(signer, cid, content),
   deleteDraft: ({ client, signer }, { cid }) => client.deleteDraft(signer, cid),
   publishDraft: ({ client, signer }, { cid, hashtags }) => client.publishDraft(signer, cid, { thumbnail: cover, hashtags }),
+  updateProfile: ({ client, wallet }, { avatar, ...texts }) => client.updateProfile(wallet, { ...texts, ...(avatar && { avatar: cover }) }),
   async openWritingSession(person, given) {
     const options = { ...given, keyStore: person.keyStore };
     person.owner.writing = await person.client.openWritingSession(person.wallet, options);

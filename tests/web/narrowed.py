@@ -11,6 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from imprint.auth.signed_profiles import PROFILE_TYPE
 from imprint.auth.typed_data import WRITE_TYPES
 from imprint.auth.writing_sessions import OPENING_TYPE
 from imprint.domain.drafts.tags import MAX_TAG_LENGTH, MAX_TAGS
@@ -88,6 +89,7 @@ def narrow(document: Mapping[str, Any], facts: Mapping[str, Any]) -> dict[str, A
         types = components[f"{component_of(each)}Types"]["properties"]
         types |= {each.name: {"const": each.declared}, "EIP712Domain": {"const": DOMAIN_MEMBERS}}
     _narrow_writing_sessions(components, facts)
+    _narrow_profiles(components)
     components["PublishForm"]["additionalProperties"] = False
     _narrow_problems(narrowed)
     return narrowed
@@ -108,6 +110,24 @@ def _narrow_writing_sessions(components: dict[str, Any], facts: Mapping[str, Any
         "notBefore": {"enum": [0, 1, "0", "000001"]},
         "expires": {"enum": [2, expires, str(expires)]},
     }
+
+
+def _narrow_profiles(components: dict[str, Any]) -> None:
+    """Profiles without a picture: its hash would have to be that of the file."""
+    components["UpdateProfileTypes"]["properties"] |= {
+        PROFILE_TYPE.name: {"const": PROFILE_TYPE.declared},
+        "EIP712Domain": {"const": DOMAIN_MEMBERS},
+    }
+    components["UpdateProfileMessage"]["properties"] |= {
+        "name": {"type": "string", "pattern": "^[B-DF-Zb-df-z]{1,64}$"},
+        "bio": {"type": "string", "pattern": "^[A-Za-z \\n]{0,500}$"},
+        "links": {"enum": ["", "https://a.example", "https://a.example\nmailto:a@b.example"]},
+        "avatar": {"enum": ["keep", "none"]},
+        "timestamp": {"anyOf": [{"const": 1_700_000_000}, {"$ref": TIMESTAMP}]},
+    }
+    form = components["ProfileForm"]
+    form["additionalProperties"] = False
+    del form["properties"]["file"]
 
 
 def _narrow_problems(document: dict[str, Any]) -> None:

@@ -49,7 +49,7 @@ export {
   walletOfAccount,
   walletOfProvider,
 } from "./wallet.js";
-export { ImprintWriter, type SaveOptions, type SignedWrite } from "./writer.js";
+export { ImprintWriter, type ProfileChange, type SaveOptions, type SignedWrite } from "./writer.js";
 export {
   resumeWritingSession,
   WritingSession,

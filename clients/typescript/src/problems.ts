@@ -14,6 +14,7 @@ export const CODES = [
   "invalid_typed_data",
   "invalid_login_message",
   "invalid_image",
+  "invalid_profile",
   "signature_invalid",
   "signature_stale",
   "body_mismatch",

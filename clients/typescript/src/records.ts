@@ -178,7 +178,7 @@ export interface Checks {
   records: string;
 }
 
-/** The body of every error response (RFC 9457). Only a problem with the code `nonce_used` has the members `action` (`create`, `update`, `publish`, `delete`, `writing_session` or `login`) and `file`: the action that spent the nonce, and the record that it produced, or `null`. If the action differs from that of the request, the file was not produced by this request. */
+/** The body of every error response (RFC 9457). Only a problem with the code `nonce_used` has an `action` (`create`, `update`, `publish`, `delete`, `profile`, `writing_session` or `login`) and a `file`: what spent the nonce, and the record that it produced, or `null`. If the action is not that of the request, the file is not its own. */
 export interface Problem {
   /** A URI that identifies the code. */
   type: string;
@@ -335,6 +335,7 @@ export interface Post {
   /** How many addresses hold its token now. */
   holders: number;
   links: PostLinks;
+  byline: Byline | null;
   /** Only in a search: HTML in which everything but `<mark>` around the words is text. */
   snippet?: string;
   /** Only of a single post: its latest 20 prices, the newest first. */
@@ -365,6 +366,14 @@ export interface PostLinks {
   content: string;
   /** The address of the page for readers. */
   page: string;
+}
+
+/** How an author is named beside a post. Names are not unique: only addresses are. */
+export interface Byline {
+  /** The name in the author's profile: any visible characters. */
+  name: string;
+  /** The cid of the author's picture, at `/ipfs/{cid}`; null without one. */
+  avatarCid: string | null;
 }
 
 /** A price of a post and when it was set. */
@@ -408,6 +417,7 @@ export interface HeldPost {
   /** How many addresses hold its token now. */
   holders: number;
   links: PostLinks;
+  byline: Byline | null;
   /** Only in a search: HTML in which everything but `<mark>` around the words is text. */
   snippet?: string;
   /** Only of a single post: its latest 20 prices, the newest first. */
@@ -425,7 +435,7 @@ export interface Held {
   paid: string | null;
 }
 
-/** An author's publications and sales. */
+/** What an author has published and sold, and their profile. */
 export interface Author {
   /** An Ethereum address in lower case. */
   address: Address;
@@ -438,6 +448,23 @@ export interface Author {
   firstPostAt: string | null;
   /** When the last was published. */
   lastPostAt: string | null;
+  profile: Profile | null;
+}
+
+/** What an author says about themselves. */
+export interface Profile {
+  /** An Ethereum address in lower case. */
+  address: Address;
+  /** 1 to 64 characters. Names are not unique: only addresses are. */
+  name: string;
+  /** At most 500 characters, with line feeds; may be empty. */
+  bio: string;
+  /** At most 5 addresses of the author elsewhere. */
+  links: string[];
+  /** The cid of the picture, at `/ipfs/{cid}`; null without one. */
+  avatarCid: string | null;
+  /** When the author last changed it. */
+  updatedAt: string;
 }
 
 /** A purchase of one of the author's posts. */
@@ -594,10 +621,12 @@ export interface FeedItem {
 
 /** An author. */
 export interface FeedAuthor {
-  /** The address. */
+  /** The name in the author's profile, or the address without one. */
   name: string;
   /** About the author. */
   url: string;
+  /** The address of the author's picture. */
+  avatar?: string;
 }
 
 /** Fields that are not part of the JSON Feed standard. */
@@ -638,6 +667,7 @@ export type Code =
   | "invalid_typed_data"
   | "invalid_login_message"
   | "invalid_image"
+  | "invalid_profile"
   | "signature_invalid"
   | "signature_stale"
   | "body_mismatch"

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Action, Form } from "./records.js";
-import { buildWrite, hashText } from "./typed-data.js";
+import { buildProfile, buildWrite, hashText } from "./typed-data.js";
 
 const facts = {
   service: "https://press.example",
@@ -53,6 +53,19 @@ for (const [form, action, type] of [
     assert.equal(Number(data.message.timestamp), 7);
   });
 }
+
+test("a profile has its type, and a message with exactly its members", () => {
+  const texts = { name: "Ada", bio: "Writes.", links: "https://ada.example", avatar: "keep" };
+  const { primaryType, types, message } = buildProfile(facts, texts, 7);
+  const members = types[primaryType]?.map(({ name, type }) => `${type} ${name}`).join(",");
+  assert.equal(
+    `${primaryType}(${members})`,
+    "UpdateProfile(string service,string name,string bio,string links,string avatar,string nonce,uint256 timestamp)",
+  );
+  const { nonce, ...signed } = message;
+  assert.equal(typeof nonce, "string");
+  assert.deepEqual(signed, { service: facts.service, ...texts, timestamp: 7 });
+});
 
 test("no nonce is used twice", () => {
   const build = () => buildWrite({ facts, form: "imprint-2", address, now: 7 }, "delete", values);

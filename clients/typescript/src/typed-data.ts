@@ -62,6 +62,27 @@ export function buildWrite(signing: Signing, action: Action, values: WriteValues
   return buildTypedData(facts, primaryType, `string ${subject},${INKDAO_TAIL}`, message);
 }
 
+const PROFILE_TYPE = `string service,string name,string bio,string links,string avatar,${TAIL}`;
+
+/** The signed parts of a profile: `links` separated by line feeds, `avatar` what happens to it. */
+export interface ProfileValues {
+  name: string;
+  bio: string;
+  links: string;
+  /** `keep`, `none`, or the hash of the picture. */
+  avatar: string;
+}
+
+/** The typed data of a profile. Its nonce is random, so it takes effect once. */
+export function buildProfile(
+  facts: Pick<ServiceFacts, "service" | "signing">,
+  values: ProfileValues,
+  now: number,
+): TypedData {
+  const message = { service: facts.service, ...values, nonce: randomNonce(), timestamp: now };
+  return buildTypedData(facts, "UpdateProfile", PROFILE_TYPE, message);
+}
+
 /** Typed data of this service; values that the type does not have are left out. */
 export function buildTypedData(
   facts: Pick<ServiceFacts, "signing">,

@@ -1,4 +1,4 @@
-/** Signed writes: creating, saving, publishing and deleting drafts. */
+/** Signed writes: creating, saving, publishing and deleting drafts, and profiles of authors. */
 
 import { Refusal, Unconfirmed, Unreachable, WalletNeeded } from "./problems.js";
 import { type ClientOptions, ImprintReader } from "./reader.js";
@@ -8,6 +8,7 @@ import type {
   DeletedDraft,
   Draft,
   Form,
+  Profile,
   Publication,
   PublishedDraft,
   ServiceFacts,
@@ -15,7 +16,14 @@ import type {
   WritingSessionRecord,
 } from "./records.js";
 import { pause } from "./transport.js";
-import { buildWrite, hashBytes, hashText, type TypedData, type WriteValues } from "./typed-data.js";
+import {
+  buildProfile,
+  buildWrite,
+  hashBytes,
+  hashText,
+  type TypedData,
+  type WriteValues,
+} from "./typed-data.js";
 import type { Signer } from "./wallet.js";
 
 /**
@@ -31,6 +39,14 @@ export interface SignedWrite {
   signature: string;
   /** The id of the writing session that signed. */
   session?: string;
+}
+
+/** A new profile; what is left out becomes empty, and the picture stays. */
+export interface ProfileChange {
+  name: string;
+  bio?: string;
+  links?: string[];
+  avatar?: Blob | "keep" | "none";
 }
 
 export interface SaveOptions {
@@ -115,6 +131,23 @@ export class ImprintWriter extends ImprintReader {
     const body = await this.signWrite(wallet, "delete", { cid });
     const path = `/delete/file?cid=${encodeURIComponent(cid)}`;
     return (await this.send<{ deletedFile: DeletedDraft }>(path, body)).deletedFile;
+  }
+
+  /** Replace the profile of the wallet's author; without an `avatar` the picture stays. */
+  async updateProfile(
+    wallet: Signer,
+    { name, bio = "", links = [], avatar = "keep" }: ProfileChange,
+  ): Promise<Profile> {
+    const change =
+      typeof avatar === "string" ? avatar : hashBytes(new Uint8Array(await avatar.arrayBuffer()));
+    const values = { name, bio, links: links.join("\n"), avatar: change };
+    const salt = buildProfile(this.facts, values, this.now());
+    const form = new FormData();
+    form.set("salt", JSON.stringify(salt));
+    form.set("address", wallet.address);
+    form.set("signature", await wallet.signTypedData(salt));
+    if (typeof avatar !== "string") form.set("file", avatar, "avatar");
+    return (await this.send<{ profile: Profile }>("/update/profile", form)).profile;
   }
 
   /**

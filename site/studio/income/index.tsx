@@ -34,10 +34,13 @@ function Income({ by }: { by: Account }) {
   const [failure, setFailure] = useState<string | null>(null);
   const load = () => {
     setFailure(null);
-    imprint.showAuthor(by.address).then(setTotals, (error) => {
-      if (error instanceof Refusal && error.code === "not_found") setTotals(null);
-      else setFailure(explain(error).sentence);
-    });
+    imprint.showAuthor(by.address).then(
+      (found) => setTotals(found.posts ? found : null),
+      (error) => {
+        if (error instanceof Refusal && error.code === "not_found") setTotals(null);
+        else setFailure(explain(error).sentence);
+      },
+    );
   };
   useEffect(load, []);
   if (failure) {

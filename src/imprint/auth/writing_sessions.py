@@ -223,7 +223,7 @@ def _read_actions(value: object) -> tuple[Action, ...]:
     return actions
 
 
-def beyond_scope(action: Action) -> Refusal:
+def beyond_scope(action: str) -> Refusal:
     """The refusal of an action outside a writing session's scope."""
     return Refusal(
         Code.WRITING_SESSION_SCOPE,

@@ -11,6 +11,7 @@ from imprint.auth.logins import LoginVerifier
 from imprint.auth.page_tokens import PageTokens
 from imprint.auth.post_page_tokens import PostPageTokens
 from imprint.auth.sessions import SessionKeys, Sessions
+from imprint.auth.signed_profiles import ProfileVerifier
 from imprint.auth.typed_data import SigningDomain, WriteVerifier
 from imprint.auth.writing_sessions import OpeningVerifier
 from imprint.bootstrap.adapters import (
@@ -41,12 +42,13 @@ from imprint.services.access.entitlement import Entitlement
 from imprint.services.access.reads import Reads
 from imprint.services.accounts.contract_wallets import MAX_CHECKS, WalletProofs
 from imprint.services.accounts.login import Login
+from imprint.services.accounts.profiles import Profiles
 from imprint.services.accounts.writing_sessions import WritingSessions
 from imprint.services.chain.log_stream import examine_history
 from imprint.services.content.labels import LabelUpdater
 from imprint.services.content.store_claim import InstallationClaim
 from imprint.services.content.thumbnails import Thumbnails
-from imprint.services.drafts.drafts import Drafts, WriteHealth
+from imprint.services.drafts.drafts import Drafts
 from imprint.services.drafts.garbage_collector import StrayScan
 from imprint.services.installation.readiness import Readiness
 from imprint.services.installation.usage_monitor import UsageMonitor
@@ -58,6 +60,7 @@ from imprint.services.publication.chain_sync import Publications
 from imprint.services.publication.webhooks import Webhooks
 from imprint.services.site import Pages, Sitemap
 from imprint.services.tasks.leases import LeaseMonitor
+from imprint.services.write_health import WriteHealth
 from imprint.settings import Compatibility, Secret, Settings
 from imprint.web.api.feed_links import FeedLinks
 from imprint.web.app import (
@@ -115,6 +118,7 @@ def build_service(
     services = Services(
         _login(settings, adapters, wallets),
         drafts,
+        _profiles(settings, adapters, health, wallets),
         drafts.sessions,
         reads,
         Lists(stores.files, _page_tokens(settings), clock, settings.retention.public_drafts),
@@ -270,6 +274,28 @@ def _drafts(
         adapters.images,
         adapters.clock,
         rate,
+        timedelta(seconds=settings.retention.lease_seconds),
+        Quota(limits.quota_bytes, limits.quota_drafts),
+        adapters.disk,
+        health,
+    )
+
+
+def _profiles(
+    settings: Settings, adapters: Adapters, health: WriteHealth, wallets: WalletProofs
+) -> Profiles:
+    limits, stores = settings.limits, adapters.stores
+    return Profiles(
+        ProfileVerifier(_signing_domain(settings), settings.server.public_url),
+        wallets,
+        stores.profiles,
+        stores.drafts,
+        stores.garbage,
+        stores.rate_limits,
+        adapters.content,
+        adapters.images,
+        adapters.clock,
+        limits.enforced(limits.writes),
         timedelta(seconds=settings.retention.lease_seconds),
         Quota(limits.quota_bytes, limits.quota_drafts),
         adapters.disk,

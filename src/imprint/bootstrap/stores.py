@@ -4,7 +4,11 @@ from dataclasses import dataclass
 
 from imprint.adapters.database.database import Database
 from imprint.adapters.database.sqlite.database import SqliteDatabase
-from imprint.adapters.stores.accounts import SqlPrivateFeeds, SqlWritingSessions
+from imprint.adapters.stores.accounts import (
+    SqlPrivateFeeds,
+    SqlProfileStore,
+    SqlWritingSessions,
+)
 from imprint.adapters.stores.drafts.drafts import SqlDraftStore
 from imprint.adapters.stores.drafts.garbage import SqlGarbageStore
 from imprint.adapters.stores.ended_sessions import SqlSessionStore
@@ -43,6 +47,7 @@ class Stores:
     search: SqlSearchIndex
     sessions: SqlSessionStore
     writing_sessions: SqlWritingSessions
+    profiles: SqlProfileStore
     private_feeds: SqlPrivateFeeds
     leases: SqlLeaseStore
     archives: SqlArchiveStore
@@ -73,6 +78,7 @@ def open_stores(database: Database) -> Stores:
         search=SqlSearchIndex(database, find_in_sqlite if is_sqlite else find_in_postgresql),
         sessions=SqlSessionStore(database),
         writing_sessions=SqlWritingSessions(database),
+        profiles=SqlProfileStore(database),
         private_feeds=SqlPrivateFeeds(database),
         leases=SqlLeaseStore(database),
         archives=SqlArchiveStore(database),

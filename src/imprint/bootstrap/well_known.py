@@ -35,10 +35,13 @@ def accepted_forms(settings: Settings) -> tuple[SigningForm, ...]:
 
 def _features(settings: Settings, is_development: bool) -> tuple[str, ...]:
     """Features beyond drafts and their publication."""
+    has_index = bool(settings.chain.follow_seconds)
     return (
-        *(INDEX_FEATURES if settings.chain.follow_seconds else ()),
+        *(INDEX_FEATURES if has_index else ()),
         "writing-sessions",
         *(["contract-wallets"] if settings.signing.contract_wallets else []),
+        # Without the index, nobody can see them.
+        *(["profiles"] if has_index else []),
         *(["development"] if is_development else []),
     )
 

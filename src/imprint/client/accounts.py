@@ -1,16 +1,20 @@
-"""Session methods: readers' login and logout, and authors' writing sessions."""
+"""Methods for accounts: login and logout of readers, writing sessions and profiles of authors."""
 
+import json
 import secrets
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Literal
 from urllib.parse import urlsplit
 
+import aiohttp
+
 from imprint.client.connection import Connection
-from imprint.client.typed_data import opening_typed_data
+from imprint.client.typed_data import opening_typed_data, profile_typed_data
 from imprint.client.wallet import Wallet, settle
 from imprint.client.writing_session import KeyStore, WritingSession, new_key, public_point
-from imprint.domain.formats.addresses import checksum_address, parse_address
+from imprint.domain.formats.addresses import checksum_address, keccak256, parse_address
 from imprint.domain.formats.instants import format_instant
 from imprint.interface.accounts import (
     LoginBody,
@@ -21,6 +25,7 @@ from imprint.interface.accounts import (
     WritingSessionResponse,
     WritingSessionsResponse,
 )
+from imprint.interface.posts import Profile, ProfileResponse
 
 WRITING_SECONDS = 12 * 3600
 """Default lifetime of a writing session; a service allows twice as much."""
@@ -30,7 +35,7 @@ STATEMENT = "Sign in to read what you hold."
 
 
 class AccountMethods(Connection):
-    """Login, logout and writing sessions."""
+    """Login, logout, writing sessions and profiles."""
 
     async def login(
         self, wallet: Wallet, *, origin: str | None = None, statement: str = STATEMENT
@@ -104,6 +109,38 @@ class AccountMethods(Connection):
     async def revoke_writing_sessions(self) -> None:
         """End all of the wallet's writing sessions, for example after losing a computer."""
         await self._request("DELETE", "/writing/sessions", signed_in=True)
+
+    async def update_profile(
+        self,
+        wallet: Wallet,
+        *,
+        name: str,
+        bio: str = "",
+        links: Sequence[str] = (),
+        avatar: bytes | Literal["keep", "none"] = "keep",
+    ) -> Profile:
+        """Replace the profile of the wallet's author; `avatar` is a picture, or what happens to the
+        one that there is."""
+        picture = avatar if isinstance(avatar, bytes) else None
+        data = profile_typed_data(
+            self.facts.signing,
+            self.facts.service,
+            name=name,
+            bio=bio,
+            links=links,
+            avatar=avatar if isinstance(avatar, str) else f"0x{keccak256(avatar).hex()}",
+            nonce=secrets.token_hex(16),
+            timestamp=self.now(),
+        )
+        signature = await settle(wallet.sign_typed_data(data))
+        form = aiohttp.FormData()
+        form.add_field("salt", json.dumps(data.salt), content_type="application/json")
+        form.add_field("address", wallet.address)
+        form.add_field("signature", signature)
+        if picture is not None:
+            form.add_field("file", picture, filename="avatar")
+        response = await self._request("POST", "/update/profile", form=form)
+        return response.decode(ProfileResponse).profile
 
 
 def _login_message(site: str, address: str, statement: str, *, chain_id: int, now: int) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from imprint.auth.signed_profiles import PROFILE_TYPE
 from imprint.auth.typed_data import WRITE_TYPES, SigningDomain, SigningForm, StructType
 from imprint.auth.writing_sessions import OPENING_TYPE
 from imprint.domain.drafts.files import Action
@@ -124,6 +125,30 @@ def opening_typed_data(
         "nonce": nonce,
     }
     return TypedData(OPENING_TYPE, facts, values)
+
+
+def profile_typed_data(
+    facts: SigningFacts,
+    service: str,
+    *,
+    name: str,
+    bio: str,
+    links: Sequence[str],
+    avatar: str,
+    nonce: str,
+    timestamp: int,
+) -> TypedData:
+    """The typed data with which a wallet changes the profile of its author."""
+    values = {
+        "service": service,
+        "name": name,
+        "bio": bio,
+        "links": "\n".join(links),
+        "avatar": avatar,
+        "nonce": nonce,
+        "timestamp": timestamp,
+    }
+    return TypedData(PROFILE_TYPE, facts, values)
 
 
 def _write_value(value: object) -> object:

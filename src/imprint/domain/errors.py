@@ -38,6 +38,7 @@ class Code(StrEnum):
     INVALID_TYPED_DATA = "invalid_typed_data"
     INVALID_LOGIN_MESSAGE = "invalid_login_message"
     INVALID_IMAGE = "invalid_image"
+    INVALID_PROFILE = "invalid_profile"
     SIGNATURE_INVALID = "signature_invalid"
     SIGNATURE_STALE = "signature_stale"
     BODY_MISMATCH = "body_mismatch"

@@ -1,11 +1,11 @@
-"""Export format: the DAG-JSON blocks from the signed root down to the file records.
+"""Export format: the DAG-JSON blocks around the documents, from the signed root to the records.
 
     root      the manifest's CID and its signature
-    manifest  the scope of the export, and the CIDs of its pages or indexes
+    manifest  what the export is of, and the CIDs of its pages or indexes
     index     CIDs of pages or further indexes
-    page      records: everything about a visible file except its bytes
+    page      records: everything about a visible file but its bytes; or profiles of authors
 
-This module has two sections: records, and the blocks above them.
+The file has two sections: records, and the blocks above them.
 """
 
 import re
@@ -15,11 +15,13 @@ from typing import Any
 
 from imprint.domain.drafts.files import File, Publication, State
 from imprint.domain.drafts.tags import MAX_TAG_LENGTH, MAX_TAGS
+from imprint.domain.errors import Refusal
 from imprint.domain.formats.addresses import Address, parse_address
 from imprint.domain.formats.cids import Cid, Codec, codec_of, parse_cid
 from imprint.domain.formats.dag_json import Link, NotDagJson, read_node, write_node
 from imprint.domain.formats.hexadecimal import parse_hash
 from imprint.domain.posts.posts import LogPosition, PostCreated
+from imprint.domain.profiles import Profile, parse_profile
 
 # --- Records ---
 
@@ -178,6 +180,37 @@ def _count(value: object) -> int:
     return value
 
 
+def write_profile(profile: Profile) -> dict[str, Any]:
+    """Convert a profile into the value of a DAG-JSON node."""
+    texts, avatar = profile.texts, profile.avatar_cid
+    return {
+        "address": profile.address,
+        "avatar_cid": None if avatar is None else Link(avatar),
+        "bio": texts.bio,
+        "links": list(texts.links),
+        "name": texts.name,
+        "updated_at": write_instant(profile.updated_at),
+    }
+
+
+def read_profile(record: Any) -> Profile:
+    """Parse a profile. Raises `NotAnExport` for anything that `write_profile` would not write."""
+    try:
+        avatar = record["avatar_cid"]
+        profile = Profile(
+            parse_address(record["address"]),
+            parse_profile(record["name"], record["bio"], "\n".join(record["links"])),
+            None if avatar is None else _document_cid(avatar),
+            read_instant(record["updated_at"]),
+        )
+        written = write_profile(profile)
+    except (Refusal, ValueError, TypeError, KeyError, AttributeError) as error:
+        raise NotAnExport("A profile is malformed.") from error
+    if written != record:
+        raise NotAnExport(f"The profile of {profile.address} is malformed.")
+    return profile
+
+
 # --- Pages, indexes, the manifest and its signed root ---
 
 FILES_PER_PAGE = 250
@@ -206,6 +239,7 @@ class Manifest:
     owner: Address | None
     files: int
     pages: tuple[Cid, ...]
+    profiles: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,22 +283,22 @@ def read_signed_root(block: bytes) -> SignedRoot:
 
 
 def write_manifest(manifest: Manifest) -> bytes:
-    """Encode a manifest."""
-    return write_node(
-        {
-            "chain_id": manifest.chain_id,
-            "files": manifest.files,
-            "made_at": write_instant(manifest.made_at),
-            "marketplace": manifest.marketplace,
-            "owner": manifest.owner,
-            "pages": [Link(page) for page in manifest.pages],
-        }
-    )
+    """Encode a manifest. Without profiles it is the same as before there were any."""
+    members = {
+        "chain_id": manifest.chain_id,
+        "files": manifest.files,
+        "made_at": write_instant(manifest.made_at),
+        "marketplace": manifest.marketplace,
+        "owner": manifest.owner,
+        "pages": [Link(page) for page in manifest.pages],
+    }
+    return write_node(members | ({"profiles": manifest.profiles} if manifest.profiles else {}))
 
 
 def read_manifest(block: bytes) -> Manifest:
     """Decode a manifest. Raises `NotAnExport`."""
-    node = _read_members(block, "chain_id", "files", "made_at", "marketplace", "owner", "pages")
+    names = ("chain_id", "files", "made_at", "marketplace", "owner", "pages")
+    node = _read_members(block, *names, optional=("profiles",))
     owner = node["owner"]
     try:
         manifest = Manifest(
@@ -274,6 +308,7 @@ def read_manifest(block: bytes) -> Manifest:
             None if owner is None else parse_address(owner),
             _count(node["files"]),
             _cids(node["pages"]),
+            _count(node.get("profiles", 0)),
         )
     except (ValueError, TypeError) as error:
         raise NotAnExport("The manifest is malformed.") from error
@@ -292,8 +327,13 @@ def write_page(files: list[ExportedFile]) -> bytes:
     return write_node({"files": [write_record(each) for each in files]})
 
 
-def read_page(block: bytes) -> tuple[Cid, ...] | list[ExportedFile]:
-    """Decode a page into its files, or an index into its links. Raises `NotAnExport`."""
+def write_profiles(profiles: list[Profile]) -> bytes:
+    """Encode a page of profiles."""
+    return write_node({"profiles": [write_profile(each) for each in profiles]})
+
+
+def read_page(block: bytes) -> tuple[Cid, ...] | list[ExportedFile] | list[Profile]:
+    """Decode a page into its records, or an index into its links. Raises `NotAnExport`."""
     try:
         node = read_node(block)
     except NotDagJson as error:
@@ -304,15 +344,20 @@ def read_page(block: bytes) -> tuple[Cid, ...] | list[ExportedFile]:
         if 1 <= len(node["files"]) <= FILES_PER_PAGE:
             return [read_record(each) for each in node["files"]]
         raise NotAnExport(f"A page must list 1 to {FILES_PER_PAGE} files.")
+    if isinstance(node, dict) and node.keys() == {"profiles"}:
+        profiles = node["profiles"]
+        if isinstance(profiles, list) and 1 <= len(profiles) <= FILES_PER_PAGE:
+            return [read_profile(each) for each in profiles]
+        raise NotAnExport(f"A page must list 1 to {FILES_PER_PAGE} profiles.")
     raise NotAnExport("A page lists neither files nor pages.")
 
 
-def _read_members(block: bytes, *names: str) -> dict[str, Any]:
+def _read_members(block: bytes, *names: str, optional: tuple[str, ...] = ()) -> dict[str, Any]:
     try:
         node = read_node(block)
     except NotDagJson as error:
         raise NotAnExport("This is not an export: its root is not DAG-JSON.") from error
-    if not isinstance(node, dict) or node.keys() != set(names):
+    if not isinstance(node, dict) or node.keys() - set(optional) != set(names):
         raise NotAnExport("This is not an export of Imprint.")
     return node
 

@@ -25,6 +25,9 @@ CLIENT_PREFIX = 64
 A customer usually gets the whole network below them.
 """
 
+INVALID_IMAGE_COST = 9
+"""The extra cost of an invalid image in its signer's rate limit, in writes."""
+
 SHARE = 4
 """A client may hold at most one part in this many of a budget."""
 

@@ -1,19 +1,23 @@
 """Posts, authors, readers and sales as recorded on the chain, and feeds of posts."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from msgspec import Struct, field
 
+from imprint.domain.profiles import AVATAR_SIDE
 from imprint.interface.drafts import Hashtags
 from imprint.interface.values import (
     POST_ID_PATTERN,
     TRANSACTION_PATTERN,
+    Address,
     Amount,
+    Cid,
     Count,
     LowerAddress,
     Moment,
     PostId,
     PostPageToken,
+    Signature,
     Total,
     TransactionHash,
     Wei,
@@ -54,6 +58,15 @@ class PricePoint(Struct, frozen=True):
     since: Annotated[Moment, doc("Since when it had this price: the time of a block.")]
 
 
+class Byline(Struct, frozen=True, rename="camel"):
+    """How an author is named beside a post. Names are not unique: only addresses are."""
+
+    name: Annotated[str, doc("The name in the author's profile: any visible characters.")]
+    avatar_cid: Annotated[
+        Cid | None, doc("The cid of the author's picture, at `/ipfs/{cid}`; null without one.")
+    ]
+
+
 class Post(Struct, frozen=True, rename="camel", omit_defaults=True):
     """A post in the index."""
 
@@ -74,6 +87,7 @@ class Post(Struct, frozen=True, rename="camel", omit_defaults=True):
     sales: SalesTotal
     holders: Annotated[Count, doc("How many addresses hold its token now.")]
     links: PostLinks
+    byline: Annotated[Byline | None, doc("The author's name and picture; null without a profile.")]
     snippet: Annotated[
         str | None,
         doc("Only in a search: HTML in which everything but `<mark>` around the words is text."),
@@ -112,8 +126,50 @@ class LibraryResponse(Struct, frozen=True):
     next_page_token: PostPageToken | None
 
 
+class Profile(Struct, frozen=True, rename="camel"):
+    """What an author says about themselves."""
+
+    address: LowerAddress
+    name: Annotated[str, doc("1 to 64 characters. Names are not unique: only addresses are.")]
+    bio: Annotated[str, doc("At most 500 characters, with line feeds; may be empty.")]
+    links: Annotated[
+        tuple[Annotated[str, doc("An address that begins with `https:` or `mailto:`.")], ...],
+        doc("At most 5 addresses of the author elsewhere."),
+    ]
+    avatar_cid: Annotated[
+        Cid | None, doc("The cid of the picture, at `/ipfs/{cid}`; null without one.")
+    ]
+    updated_at: Annotated[Moment, doc("When the author last changed it.")]
+
+
+class ProfileForm(Struct, frozen=True, omit_defaults=True):
+    """A signed profile, and its new picture if there is one.
+
+    Every part but `file` is text, and may be sent with a file name as browsers send a `Blob`;
+    `salt` is JSON.
+    """
+
+    salt: Annotated[Any, doc("The signed typed data (EIP-712).")]
+    address: Address
+    signature: Signature
+    file: Annotated[
+        str | None,
+        doc(
+            "A PNG, JPEG or WebP, sent as a file, within the limits of thumbnails. The square in "
+            f"its middle becomes the picture, made smaller to {AVATAR_SIDE} pixels on a side.",
+            format="binary",
+        ),
+    ] = None
+
+
+class ProfileResponse(Struct, frozen=True):
+    """The profile after an update."""
+
+    profile: Profile
+
+
 class Author(Struct, frozen=True, rename="camel"):
-    """An author's publications and sales."""
+    """What an author has published and sold, and their profile."""
 
     address: LowerAddress
     posts: Annotated[Count, doc("How many posts.")]
@@ -121,6 +177,7 @@ class Author(Struct, frozen=True, rename="camel"):
     readers: Annotated[Count, doc("How many addresses hold one of them now.")]
     first_post_at: Annotated[Moment | None, doc("When the first was published.")]
     last_post_at: Annotated[Moment | None, doc("When the last was published.")]
+    profile: Annotated[Profile | None, doc("Null if the author has none.")]
 
 
 class Sale(Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -256,11 +313,12 @@ class FeedPost(Struct, frozen=True, rename="camel"):
     has_text: Annotated[bool, doc("Whether `content_text` is the text of the post.")]
 
 
-class FeedAuthor(Struct, frozen=True):
+class FeedAuthor(Struct, frozen=True, omit_defaults=True):
     """An author."""
 
-    name: Annotated[str, doc("The address.")]
+    name: Annotated[str, doc("The name in the author's profile, or the address without one.")]
     url: Annotated[str, doc("About the author.")]
+    avatar: Annotated[str | None, doc("The address of the author's picture.")] = None
 
 
 class FeedItem(Struct, frozen=True):

@@ -1,10 +1,12 @@
-"""Ports for accounts: sessions, writing sessions, private feeds, rate limits, contract wallets."""
+"""Ports for accounts: sessions, profiles, private feeds, rate limits, contract wallets."""
 
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
+from imprint.domain.drafts.files import Intent
 from imprint.domain.formats.addresses import Address
+from imprint.domain.profiles import Profile, ProfileUpdate
 from imprint.domain.rate_limits import Rate
 from imprint.domain.sessions import Session, WritingSession
 
@@ -60,6 +62,17 @@ class WritingSessionStore(Protocol):
 
     async def revoke_sessions(self, wallet: Address) -> None:
         """Revoke every session of a wallet."""
+
+
+class ProfileStore(Protocol):
+    """The profiles of all authors."""
+
+    async def save_profile(self, update: ProfileUpdate, intent: Intent | None) -> Profile:
+        """Save the profile of the signer, with the intent's document as its picture if given.
+
+        In the same transaction the intent ends, the nonce is spent, and a replaced picture is
+        detached. Raises `NonceUsed`.
+        """
 
 
 class ContractWallets(Protocol):

@@ -11,6 +11,7 @@ from imprint.domain.drafts.files import Network
 from imprint.domain.exports import ExportedFile
 from imprint.domain.formats.addresses import Address
 from imprint.domain.formats.cids import Cid
+from imprint.domain.profiles import Profile
 
 
 class ImportOutcome(StrEnum):
@@ -48,6 +49,9 @@ class ArchiveStore(Protocol):
         callers must not pause it for long.
         """
 
+    def walk_profiles(self, owner: Address | None, size: int) -> AsyncIterator[list[Profile]]:
+        """A snapshot of every profile, or of that of one author, in ascending order of address."""
+
     async def documents_after(
         self, network: Network, after: str, limit: int
     ) -> list[StoredDocument]:
@@ -82,6 +86,10 @@ class ArchiveStore(Protocol):
         documents were stored; raises `FenceRaised` if it is no longer the newest, because
         they may have been destroyed since.
         """
+
+    async def import_profile(self, profile: Profile, avatar_size: int, fence: int) -> None:
+        """Add a profile whose picture is stored, unless its author has one; counts and raises
+        as `import_file` does."""
 
 
 @dataclass(frozen=True, slots=True)

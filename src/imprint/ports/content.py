@@ -115,6 +115,12 @@ class ImageRecoder(Protocol):
         many of this signer's images are waiting.
         """
 
+    async def crop_square(self, image: bytes, side: int, signer: Address) -> bytes:
+        """The square in the middle of an image, made smaller until it has this side at most.
+
+        Encoded again and refused as `recode` does.
+        """
+
     async def scale(self, image: bytes, box: tuple[int, int], client: str) -> bytes:
         """Scale down a PNG or JPEG that `recode` returned until it fits the box.
 

@@ -9,6 +9,7 @@ from imprint.domain.drafts.files import File
 from imprint.domain.formats.cids import Cid
 from imprint.domain.installation import Identity
 from imprint.domain.posts.posts import EventStatus, KeptLetter, KnownEvent
+from imprint.domain.profiles import Profile
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +108,9 @@ class RecordStore(Protocol):
 
     async def fill_checksums(self, file: File) -> None:
         """Set the missing checksums of a file in its current state."""
+
+    async def verify_profiles(self, after: str, limit: int) -> list[tuple[str, Profile | None]]:
+        """Verify up to `limit` profiles above an address; None for one that is damaged."""
 
     async def compare_tags(self) -> list[str]:
         """Return the differences between the tag index and the files; reads the whole index."""

@@ -19,6 +19,7 @@ from imprint.interface.service import MarketplaceFacts, Parameters
 from imprint.ports import Clock, Monotonic
 from imprint.services.access.reads import Reads
 from imprint.services.accounts.login import Login
+from imprint.services.accounts.profiles import Profiles
 from imprint.services.accounts.writing_sessions import WritingSessions
 from imprint.services.content.thumbnails import Thumbnails
 from imprint.services.drafts.drafts import Drafts
@@ -82,6 +83,7 @@ class Services:
 
     login: Login
     drafts: Drafts
+    profiles: Profiles
     writing_sessions: WritingSessions
     reads: Reads
     lists: Lists
@@ -272,6 +274,7 @@ def _routes(
     writes = WriteRoutes(
         services.login,
         services.drafts,
+        services.profiles,
         bodies,
         options.max_content,
         options.max_image,
@@ -448,6 +451,7 @@ def _write_routes(writes: WriteRoutes) -> Iterator[Route]:
     yield Route("/update/file", writes.update, methods=["POST"])
     yield Route("/publish/file", writes.publish, methods=["POST"])
     yield Route("/delete/file", writes.delete, methods=["POST"])
+    yield Route("/update/profile", writes.update_profile, methods=["POST"])
 
 
 def _writing_session_routes(sessions: WritingSessionRoutes) -> Iterator[Route]:

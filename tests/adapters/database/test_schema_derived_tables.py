@@ -38,6 +38,7 @@ LASTING = {
     "owners",
     "paces",
     "private_feeds",
+    "profiles",
     "schema_migrations",
     "tags",
     "writing_sessions",

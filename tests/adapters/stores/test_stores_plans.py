@@ -66,6 +66,8 @@ INSERT INTO writing_sessions SELECT 'session-' || n, 'owner-' || n % 500, 'key',
     FROM generate_series(1, {ROWS}) n;
 INSERT INTO private_feeds SELECT 'feed-' || n, 'owner-' || n % 500, 'token-' || n, n, NULL
     FROM generate_series(1, {ROWS}) n;
+INSERT INTO profiles (address, name, bio, links, avatar_cid, updated_at)
+    SELECT 'owner-' || n, 'name', '', '', 'avatar-' || n, n FROM generate_series(1, {ROWS}) n;
 INSERT INTO leases SELECT 'lease-' || n, 'holder', n FROM generate_series(1, {ROWS}) n;
 """
 

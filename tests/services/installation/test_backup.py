@@ -10,6 +10,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from tests.profiles import portrait, save_profile
 from tests.services.installation.test_exports import fill
 from tests.services.installations import files_of, ignore, say_nothing
 from tests.world import World, open_world
@@ -49,6 +50,20 @@ def open_restored(folder: Path, world: World):
 @pytest.fixture(params=["saved", "saved.tar"])
 def out(request, tmp_path):
     return tmp_path / request.param
+
+
+@BOTH
+async def test_a_restored_backup_has_profiles_and_their_pictures(world, tmp_path):
+    author = world.stranger()
+    await save_profile(world, author, portrait(), name="First")
+    profile = await save_profile(world, author, portrait(), name="Ada", bio="Words.")
+    await save(world, tmp_path / "saved")
+    await restore(tmp_path / "saved", tmp_path / "restored")
+    async with open_restored(tmp_path / "restored", world) as restored:
+        shown = (await restored.client.get(f"/authors/{author.address}")).json()
+        assert shown["profile"] == profile
+        picture = await restored.client.get(f"/ipfs/{profile['avatarCid']}")
+        assert picture.status_code == 200
 
 
 @BOTH

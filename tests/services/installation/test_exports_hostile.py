@@ -18,7 +18,7 @@ from tests.services.hostile_exports import (
 from tests.services.installations import ignore, opened_car, verify
 
 from imprint.adapters.archives.car_file import CarFile
-from imprint.domain.exports import NotAnExport
+from imprint.domain.exports import ExportedFile, NotAnExport
 from imprint.domain.formats.cids import Cid, blocks, document_cid
 from imprint.services.installation.exports import (
     FREE_REPETITION,
@@ -71,7 +71,8 @@ def contents(folder, car: bytes) -> dict[str, bytes]:
         export = open_export(archive)
         check_export(archive, export, ignore)
         records = walk_records(opened, export.manifest)
-        return {each.file.name: read_file(opened, each.file) for each in records}
+        files = [each.file for each in records if isinstance(each, ExportedFile)]
+        return {file.name: read_file(opened, file) for file in files}
 
 
 @pytest.mark.parametrize("name", EXPORTS)

@@ -36,6 +36,6 @@ async def test_a_document_restored_from_a_backup_survives_an_older_removal(world
         report,
     ).restore_documents(ignore)
     assert report.documents_from_backup == 1
-    assert report.found == [f"The thumbnail {thumbnail} is missing or damaged."]
+    assert report.found == [f"The picture {thumbnail} is missing or damaged."]
     await content.remove(thumbnail, Network.PUBLIC, condemned.fence)
     assert await content.read(thumbnail, Network.PUBLIC) == document

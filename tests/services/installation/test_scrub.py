@@ -8,6 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from tests.profiles import portrait, save_profile
 from tests.world import World, open_world
 
 from imprint.domain.drafts.files import Network
@@ -202,3 +203,33 @@ async def test_a_slow_examination_runs_less_often():
         await examination.examine()
         now += 600.0
     assert examined == [0.0, 2402.0]
+
+
+async def test_a_damaged_profile_and_a_lost_picture_are_found(world: World, tmp_path: Path):
+    first, second = world.stranger(), world.stranger()
+    await save_profile(world, first, name="Ada")
+    avatar = (await save_profile(world, second, portrait()))["avatarCid"]
+    assert await scrub_of(world).scrub()
+    damage = world.adapters.stores.database.damage
+    assert not damage.found
+    execute(tmp_path, "UPDATE profiles SET name = 'Eve' WHERE name = 'Ada'")
+    await world.adapters.content.remove(Cid(avatar), Network.PUBLIC)
+    assert await scrub_of(world).scrub()
+    assert damage.found
+    stores = world.adapters.stores
+    found = [
+        what
+        async for _, what in verify_everything(stores.records, stores.files, world.adapters.content)
+        if what is not None
+    ]
+    assert found == sorted(
+        [
+            f"the profile of '{first.address}'",
+            f"the public document {avatar} of the profile of {second.address}",
+        ],
+        key=lambda what: what.split("0x")[-1],
+    )
+    await save_profile(world, first, avatar="none", name="Ada")
+    await save_profile(world, second, avatar="none")
+    assert await scrub_of(world).scrub()
+    assert not damage.found

@@ -54,7 +54,7 @@ async def test_a_post_combines_data_from_the_chain_and_the_catalog(town: World) 
     assert list(post) == [
         *("id", "author", "cid", "thumbnailCid", "title", "description", "price", "firstPrice"),
         *("free", "hashtags", "hosted", "createdAt", "block", "transaction", "sales", "holders"),
-        *("links", "priceHistory"),
+        *("links", "byline", "priceHistory"),
     ]
     assert post["id"] == post_id
     assert post["author"] == alice.address.lower()
@@ -286,7 +286,15 @@ async def test_an_author_record_has_posts_and_sales(town: World) -> None:
     await town.index()
     response = await town.client.get(f"/authors/{author.account.address}")
     shown = response.json()
-    assert list(shown) == ["address", "posts", "sales", "readers", "firstPostAt", "lastPostAt"]
+    assert list(shown) == [
+        "address",
+        "posts",
+        "sales",
+        "readers",
+        "firstPostAt",
+        "lastPostAt",
+        "profile",
+    ]
     assert shown["address"] == author.address.lower()
     assert shown["posts"] == 2
     assert shown["sales"] == {"count": 2, "volume": str(DEFAULT_PRICE + 3)}

@@ -5,6 +5,7 @@ import {
   cropHeight,
   fullCrop,
   moveCrop,
+  SQUARE,
   thumbnailSize,
   zoomCrop,
   zoomOf,
@@ -65,4 +66,14 @@ test("arrows move, plus and minus zoom, Home shows everything, other keys do not
   assert.ok(zoomOf(cropByKey(crop, WIDE, "-", false) ?? crop, WIDE) < 2);
   assert.deepEqual(cropByKey(crop, WIDE, "Home", false), fullCrop(WIDE));
   assert.equal(cropByKey(crop, WIDE, "Tab", false), null);
+});
+
+test("a square stays one, moved and zoomed within the picture", () => {
+  const full = fullCrop(WIDE, SQUARE);
+  assert.deepEqual(full, { x: 500, y: 0, width: 1000, ratio: 1 });
+  const near = zoomCrop(full, WIDE, 2);
+  assert.deepEqual(near, { x: 750, y: 250, width: 500, ratio: 1 });
+  assert.equal(cropHeight(near), 500);
+  assert.deepEqual(moveCrop(near, WIDE, 9999, 9999), { x: 1500, y: 500, width: 500, ratio: 1 });
+  assert.deepEqual(cropByKey(near, WIDE, "0", false), full);
 });

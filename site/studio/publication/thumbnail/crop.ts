@@ -10,6 +10,8 @@ export interface Crop {
   readonly x: number;
   readonly y: number;
   readonly width: number;
+  /** The width by the height; without one, that of thumbnails. */
+  readonly ratio?: number;
 }
 
 interface PictureLimits {
@@ -20,21 +22,27 @@ interface PictureLimits {
 /** The aspect ratio of every thumbnail: cards of Farcaster and of the lists are 3:2. */
 export const RATIO = 3 / 2;
 
+/** The aspect ratio of the pictures of authors. */
+export const SQUARE = 1;
+
 /** The width of a thumbnail, if the picture has enough pixels. */
 const FULL_WIDTH = 1200;
 
 /** The maximum zoom. */
 const MOST_ZOOM = 8;
 
-export const cropHeight = (crop: Crop): number => crop.width / RATIO;
+export const ratioOf = (crop: Crop): number => crop.ratio ?? RATIO;
+
+export const cropHeight = (crop: Crop): number => crop.width / ratioOf(crop);
 
 /** The largest part of the right shape. */
-const widest = (size: Size): number => Math.min(size.width, size.height * RATIO);
+const widest = (size: Size, ratio: number): number => Math.min(size.width, size.height * ratio);
 
 /** The largest part of the right shape, from the middle. */
-export function fullCrop(size: Size): Crop {
-  const width = widest(size);
-  return { x: (size.width - width) / 2, y: (size.height - width / RATIO) / 2, width };
+export function fullCrop(size: Size, ratio = RATIO): Crop {
+  const width = widest(size, ratio);
+  const crop = { x: (size.width - width) / 2, y: (size.height - width / ratio) / 2, width };
+  return ratio === RATIO ? crop : { ...crop, ratio };
 }
 
 /** The same part, moved by this many pixels of the picture and kept within it. */
@@ -43,7 +51,7 @@ export function moveCrop(crop: Crop, size: Size, dx: number, dy: number): Crop {
 }
 
 /** The zoom of a crop: 1 is everything that fits, `MOST_ZOOM` the closest. */
-export const zoomOf = (crop: Crop, size: Size): number => widest(size) / crop.width;
+export const zoomOf = (crop: Crop, size: Size): number => widest(size, ratioOf(crop)) / crop.width;
 
 /** Zoom to this level; the point at `anchor` (0 to 1 across and down the crop) does not move. */
 export function zoomCrop(
@@ -52,18 +60,19 @@ export function zoomCrop(
   zoom: number,
   anchor: { x: number; y: number } = { x: 0.5, y: 0.5 },
 ): Crop {
-  const width = widest(size) / Math.min(Math.max(zoom, 1), MOST_ZOOM);
+  const ratio = ratioOf(crop);
+  const width = widest(size, ratio) / Math.min(Math.max(zoom, 1), MOST_ZOOM);
   const less = crop.width - width;
-  const moved = { x: crop.x + less * anchor.x, y: crop.y + (less / RATIO) * anchor.y, width };
-  return within(moved, size);
+  const [x, y] = [crop.x + less * anchor.x, crop.y + (less / ratio) * anchor.y];
+  return within({ ...crop, x, y, width }, size);
 }
 
 function within(crop: Crop, size: Size): Crop {
   const between = (value: number, most: number) => Math.min(Math.max(value, 0), Math.max(most, 0));
   return {
+    ...crop,
     x: between(crop.x, size.width - crop.width),
     y: between(crop.y, size.height - cropHeight(crop)),
-    width: crop.width,
   };
 }
 
@@ -98,7 +107,7 @@ export function cropByKey(crop: Crop, size: Size, key: string, shift: boolean): 
       return zoomCrop(crop, size, zoom / 1.1);
     case "0":
     case "Home":
-      return fullCrop(size);
+      return fullCrop(size, ratioOf(crop));
     default:
       return null;
   }

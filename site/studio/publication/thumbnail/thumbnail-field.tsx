@@ -1,8 +1,9 @@
 /** Choosing the picture of a post: the author's own, cropped, or one made from the title. */
 
 import { useEffect, useRef, useState } from "preact/hooks";
-import { type Crop, cropByKey, fullCrop, moveCrop, zoomCrop, zoomOf } from "./crop.ts";
-import { decodePicture, drawCrop } from "./thumbnails.ts";
+import { type Crop, fullCrop } from "./crop.ts";
+import { CropStage } from "./crop-stage.tsx";
+import { decodePicture } from "./thumbnails.ts";
 
 interface Props {
   kind: "own" | "made";
@@ -14,7 +15,7 @@ interface Props {
 }
 
 export function ThumbnailField(props: Props) {
-  const { kind, picture, onKind, onPicture } = props;
+  const { kind, picture, crop, onKind, onPicture, onCrop } = props;
   const [problem, setProblem] = useState<string | null>(null);
   const [isOver, setOver] = useState(false);
   const input = useRef<HTMLInputElement>(null);
@@ -95,7 +96,7 @@ export function ThumbnailField(props: Props) {
         />
       </div>
       {kind === "own" && picture ? (
-        <CropStage {...props} picture={picture} />
+        <CropStage picture={picture} crop={crop ?? fullCrop(picture)} onCrop={onCrop} />
       ) : (
         <p class="publish-hint">
           The card shows the picture that is made. You can also drop or paste one of your own here.
@@ -112,71 +113,3 @@ export function ThumbnailField(props: Props) {
 
 const pictureOf = (data: DataTransfer | null): File | undefined =>
   [...(data?.files ?? [])].find((file) => file.type.startsWith("image/"));
-
-function CropStage({ picture, crop: given, onCrop }: Props & { picture: ImageBitmap }) {
-  const canvas = useRef<HTMLCanvasElement>(null);
-  const pointers = useRef(new Map<number, { x: number; y: number }>());
-  const crop = given ?? fullCrop(picture);
-  const zoom = zoomOf(crop, picture);
-  useEffect(() => {
-    if (canvas.current) drawCrop(canvas.current, picture, crop);
-  });
-  const drag = (event: PointerEvent) => {
-    const shown = canvas.current;
-    const before = pointers.current.get(event.pointerId);
-    if (!shown || !before) return;
-    const scale = crop.width / shown.clientWidth;
-    const now = { x: event.clientX, y: event.clientY };
-    const other = [...pointers.current].find(([id]) => id !== event.pointerId)?.[1];
-    pointers.current.set(event.pointerId, now);
-    if (other) {
-      const apart = (point: typeof now) => Math.hypot(point.x - other.x, point.y - other.y);
-      onCrop(zoomCrop(crop, picture, (zoom * apart(now)) / Math.max(apart(before), 1)));
-    } else {
-      onCrop(moveCrop(crop, picture, (before.x - now.x) * scale, (before.y - now.y) * scale));
-    }
-  };
-  const release = (event: PointerEvent) => pointers.current.delete(event.pointerId);
-  return (
-    <>
-      {/* biome-ignore lint/a11y/noInteractiveElementToNoninteractiveRole: arrows move the picture */}
-      <canvas
-        ref={canvas}
-        class="publish-canvas publish-crop"
-        width={900}
-        height={600}
-        tabIndex={0}
-        role="application"
-        aria-label="Part of the picture that is shown"
-        aria-describedby="publish-crop-keys"
-        onKeyDown={(event) => {
-          const next = cropByKey(crop, picture, event.key, event.shiftKey);
-          if (!next || event.ctrlKey || event.metaKey || event.altKey) return;
-          event.preventDefault();
-          onCrop(next);
-        }}
-        onPointerDown={(event) => {
-          event.currentTarget.setPointerCapture(event.pointerId);
-          pointers.current.set(event.pointerId, { x: event.clientX, y: event.clientY });
-        }}
-        onPointerMove={drag}
-        onPointerUp={release}
-        onPointerCancel={release}
-      />
-      <label class="publish-zoom">
-        Zoom
-        <input
-          type="range"
-          min={1}
-          max={8}
-          step={0.05}
-          value={zoom}
-          onInput={(event) => onCrop(zoomCrop(crop, picture, Number(event.currentTarget.value)))}
-        />
-      </label>
-      <p class="publish-hint" id="publish-crop-keys">
-        Drag the picture, or use the arrow keys; + and − zoom, 0 shows all of it.
-      </p>
-    </>
-  );
-}

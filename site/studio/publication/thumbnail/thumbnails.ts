@@ -52,14 +52,28 @@ export async function renderCrop(
 ): Promise<Blob> {
   const canvas = canvasOf(thumbnailSize(crop, limits));
   drawCrop(canvas, picture, crop);
-  return encode(canvas, limits, mediaType === "image/png");
+  return encode(canvas, limits.bytes, mediaType === "image/png");
+}
+
+/** The square of a crop: never enlarged, of this side and this many bytes at most. */
+export async function renderSquare(
+  picture: ImageBitmap,
+  crop: Crop,
+  side: number,
+  bytes: number,
+  mediaType: string,
+): Promise<Blob> {
+  const width = Math.max(1, Math.min(side, Math.floor(crop.width)));
+  const canvas = canvasOf({ width, height: width });
+  drawCrop(canvas, picture, crop);
+  return encode(canvas, bytes, mediaType === "image/png");
 }
 
 /** The thumbnail that is made from a title, within the limits. */
 export async function renderTitle(title: string, limits: ThumbnailLimits): Promise<Blob> {
   const canvas = canvasOf(thumbnailSize({ x: 0, y: 0, width: 1200 }, limits));
   await drawTitle(canvas, title);
-  return encode(canvas, limits, true);
+  return encode(canvas, limits.bytes, true);
 }
 
 /** Pairs of background and text colours with good contrast. */
@@ -144,20 +158,16 @@ function contextOf(canvas: HTMLCanvasElement): CanvasRenderingContext2D {
   return context;
 }
 
-async function encode(
-  canvas: HTMLCanvasElement,
-  limits: ThumbnailLimits,
-  isDrawing: boolean,
-): Promise<Blob> {
+async function encode(canvas: HTMLCanvasElement, most: number, isDrawing: boolean): Promise<Blob> {
   const make = (type: string, quality?: number) =>
     new Promise<Blob | null>((resolve) => canvas.toBlob(resolve, type, quality));
   if (isDrawing) {
     const png = await make("image/png");
-    if (png && png.size <= Math.min(LARGEST_PNG, limits.bytes)) return png;
+    if (png && png.size <= Math.min(LARGEST_PNG, most)) return png;
   }
   for (const quality of QUALITIES) {
     const jpeg = await make("image/jpeg", quality);
-    if (jpeg && jpeg.size <= limits.bytes) return jpeg;
+    if (jpeg && jpeg.size <= most) return jpeg;
   }
   throw new RangeError("This picture does not become small enough. Choose another one.");
 }

@@ -182,7 +182,7 @@ def kept_text(text: str) -> str:
     return clean.encode("utf-8", "replace").decode("utf-8")
 
 
-CHECKED_TABLES = ("file_groups", "files")
+CHECKED_TABLES = ("file_groups", "files", "profiles")
 """Tables whose rows have a checksum."""
 
 _FILE = (
@@ -219,10 +219,21 @@ def group_checksum_of(id: str, hashtags: str, thumbnail_cid: str | None) -> int:
     return crc32(_encode((id, hashtags, thumbnail_cid)))
 
 
+_PROFILE = ("address", "name", "bio", "links", "avatar_cid", "updated_at")
+"""The columns of a profile that have a checksum, in its order."""
+
+
+def profile_checksum(*columns: Value) -> int:
+    """The checksum of a row of `profiles`, of its columns from address to updated_at."""
+    return crc32(_encode(columns))
+
+
 def record_checksum(table: str, row: Mapping[str, Any]) -> int:
     """The expected checksum of a row of this table."""
     if table == "files":
         return file_checksum(*(row[column] for column in _FILE))
+    if table == "profiles":
+        return profile_checksum(*(row[column] for column in _PROFILE))
     return group_checksum_of(row["id"], row["hashtags"], row["thumbnail_cid"])
 
 
@@ -232,15 +243,15 @@ def is_damaged(table: str, row: Mapping[str, Any]) -> bool:
 
 
 def damaged_records(connection: sqlite3.Connection, table: str) -> Iterator[str]:
-    """Ids of the rows whose checksum does not match their values.
+    """The ids or addresses of the rows whose checksum does not match their values.
 
-    An earlier release's catalog has no checksums.
+    A catalog of an earlier release has no checksums, or not the table.
     """
-    cursor = connection.execute(f"SELECT * FROM {table}")  # noqa: S608  one of ours
-    columns = [each[0] for each in cursor.description]
+    columns = [each[1] for each in connection.execute(f"PRAGMA table_info({table})")]
     if "checksum" not in columns:
         return
+    cursor = connection.execute(f"SELECT * FROM {table}")  # noqa: S608  one of ours
     for values in cursor:
         row = dict(zip(columns, values, strict=True))
         if is_damaged(table, row):
-            yield str(row["id"])[:64]
+            yield str(row["address" if table == "profiles" else "id"])[:64]

@@ -1,9 +1,10 @@
 """Image recoder: the script that decodes and encodes images in a sandboxed process.
 
-It is started by its path and imports nothing from the service, so it repeats some constants; a test
-compares them. Standard input is a socket. A request consists of the image's length, the box it must
-fit into (0 for none) and its bytes. The process sends `ACCEPTED` once it has received them, and
-later an outcome byte, the length of the response, and the response.
+It is started by its path and imports nothing of the service, so some constants are repeated here;
+a test compares them. Standard input is a socket: a request is the length of an image, the sides of
+the box that it must fit into, 0 for no box, whether it is cropped to a square, and its bytes. The
+process sends `ACCEPTED` when it has
+received them, and later a byte for the outcome, the length of the response, and the response.
 """
 
 import io
@@ -20,7 +21,7 @@ from contextlib import suppress
 from PIL import ExifTags, Image, ImageFile, JpegImagePlugin, PngImagePlugin, WebPImagePlugin
 
 LENGTH = struct.Struct(">I")
-REQUEST = struct.Struct(">IHH")
+REQUEST = struct.Struct(">IHH?")
 ACCEPTED, RECODED, INVALID = b"a", b"r", b"i"
 
 MAX_PIXELS = 16_000_000
@@ -90,18 +91,19 @@ Box = tuple[int, int]
 """Maximum width and height of the result."""
 
 
-def recode(data: bytes, box: Box | None = None) -> bytes:
-    """Decode a PNG, JPEG or WebP file, turn it upright and encode it without metadata.
+def recode(data: bytes, box: Box | None = None, *, cropped: bool = False) -> bytes:
+    """The image of a PNG, JPEG or WebP file, turned upright and encoded again without metadata.
 
-    With a box, a PNG or JPEG is scaled down to fit, and never enlarged.
+    With a box, a PNG or JPEG is made smaller until it fits into it, and never larger. If it is
+    cropped, only the square in its middle is left.
 
-    A lossless or transparent WebP becomes a PNG, any other a JPEG, which every client can show.
-    Only the first frame of an animation is kept. Raises `InvalidImage` for too many pixels or
-    scans, before anything is decoded, and for a file that is truncated or cannot be decoded
-    completely.
+    A WebP file becomes a PNG if it is lossless or transparent, otherwise a JPEG, which every
+    client can show. Of an animation, it is the first frame. Raises `InvalidImage` for too many
+    pixels or scans, before anything is decoded, and for a file that is cut short or cannot be
+    decoded completely.
     """
     try:
-        return _recode(data, box)
+        return _crop(data, box[0]) if cropped and box is not None else _recode(data, box)
     except InvalidImage:
         raise
     except Exception as error:
@@ -109,9 +111,32 @@ def recode(data: bytes, box: Box | None = None) -> bytes:
         raise InvalidImage("The file is broken, or is not an image.") from error
 
 
-def _recode(data: bytes, box: Box | None) -> bytes:
+def _crop(data: bytes, side: int) -> bytes:
+    """The square in the middle of an image, of this side at most."""
     if data.startswith(b"RIFF"):
-        return _recode_webp(data)
+        upright, png = _open_webp(data)
+    else:
+        image, png = _open(data)
+        # It decodes a JPEG at a scale close to that of the square.
+        image.draft(None, (side, side))
+        image.load()
+        upright = _simplify(_turn_upright(image))
+    if upright.mode not in ("L", "LA", "RGB", "RGBA"):
+        upright = upright.convert("L" if upright.mode == "1" else "RGB")
+    width, height = upright.size
+    shorter = min(width, height)
+    left, top = (width - shorter) // 2, (height - shorter) // 2
+    square = upright.resize(
+        (min(side, shorter),) * 2,
+        Image.Resampling.LANCZOS,
+        (left, top, left + shorter, top + shorter),
+    )
+    square.info = {}
+    return _write_png(square) if png else _write_jpeg(square)
+
+
+def _open(data: bytes) -> tuple[ImageFile.ImageFile, bool]:
+    """A PNG or JPEG file whose sizes are checked, before it is decoded; whether it is a PNG."""
     png = data.startswith(b"\x89PNG")
     scans = _check_chunks(data) if png else _count_scans(data)
     plugin = PngImagePlugin.PngImageFile if png else JpegImagePlugin.JpegImageFile
@@ -123,6 +148,16 @@ def _recode(data: bytes, box: Box | None) -> bytes:
     if scans > 1 and width * height > MAX_PROGRESSIVE_PIXELS:
         detail = f"A progressive JPEG may have at most {MAX_PROGRESSIVE_PIXELS} pixels."
         raise InvalidImage(detail)
+    return image, png
+
+
+def _recode(data: bytes, box: Box | None) -> bytes:
+    if data.startswith(b"RIFF"):
+        upright, png = _open_webp(data)
+        upright.info = {}
+        return _write_png(upright) if png else _write_jpeg(upright)
+    image, png = _open(data)
+    width, height = image.size
     if box is not None and width <= box[0] and height <= box[1]:
         return data
     if box is not None:
@@ -136,7 +171,8 @@ def _recode(data: bytes, box: Box | None) -> bytes:
     return _write_png(upright) if png else _write_jpeg(upright)
 
 
-def _recode_webp(data: bytes) -> bytes:
+def _open_webp(data: bytes) -> tuple[Image.Image, bool]:
+    """A WebP file, decoded and turned upright; whether it becomes a PNG."""
     end, lossless = _check_riff(data)
     image = WebPImagePlugin.WebPImageFile(io.BytesIO(data[:end]))
     _check_size(*image.size)
@@ -144,8 +180,7 @@ def _recode_webp(data: bytes) -> bytes:
     upright = _turn_upright(image)
     if upright.mode == "RGBA" and upright.getchannel("A").getextrema() == (255, 255):
         upright = upright.convert("RGB")
-    upright.info = {}
-    return _write_png(upright) if lossless or upright.mode == "RGBA" else _write_jpeg(upright)
+    return upright, lossless or upright.mode == "RGBA"
 
 
 def _check_size(width: int, height: int, most: int = MAX_PIXELS) -> None:
@@ -303,23 +338,24 @@ def serve(connection: socket.socket) -> None:
         spent = int(time.process_time()) + 1
         resource.setrlimit(resource.RLIMIT_CPU, (spent + CPU_LIMIT, resource.RLIM_INFINITY))
         try:
-            outcome, response = RECODED, recode(*request)
+            data, box, cropped = request
+            outcome, response = RECODED, recode(data, box, cropped=cropped)
         except InvalidImage as error:
             outcome, response = INVALID, str(error).encode()
         connection.sendall(outcome + LENGTH.pack(len(response)))
         connection.sendall(response)
 
 
-def _receive(connection: socket.socket) -> tuple[bytes, Box | None] | None:
+def _receive(connection: socket.socket) -> tuple[bytes, Box | None, bool] | None:
     with connection.makefile("rb") as stream:
         head = stream.read(REQUEST.size)
         if len(head) < REQUEST.size:
             return None
-        length, *box = REQUEST.unpack(head)
+        length, width, height, cropped = REQUEST.unpack(head)
         data = stream.read(length)
         if len(data) < length:
             return None
-        return data, (box[0], box[1]) if any(box) else None
+        return data, (width, height) if width or height else None, cropped
 
 
 if __name__ == "__main__":

@@ -48,8 +48,8 @@ _SIGNATURES = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff")
 _WEBP = re.compile(rb"RIFF....WEBP", re.DOTALL)
 """The first bytes of WebP files."""
 
-_REQUEST = struct.Struct(">IHH")
-"""Request header: the image's length and the box it must fit into."""
+_REQUEST = struct.Struct(">IHH?")
+"""What precedes an image: its length, the box that it must fit into, and whether it is cropped."""
 
 Box = tuple[int, int]
 NO_BOX = (0, 0)
@@ -78,17 +78,21 @@ class SandboxedRecoder:
         Each signer's images are recoded one at a time, so that they do not delay those of others.
         Refuses `too_large`, `unsupported_media_type`, `invalid_image`, `rate_limited`.
         """
-        if len(image) > MAX_IMAGE_BYTES:
-            raise Refusal(Code.TOO_LARGE, f"The picture may have at most {MAX_IMAGE_BYTES} bytes.")
-        if not image.startswith(_SIGNATURES) and _WEBP.match(image) is None:
-            raise Refusal(Code.UNSUPPORTED_MEDIA_TYPE, "An image must be a PNG, JPEG or WebP file.")
+        _check_format(image)
         return await self._take_turn(image, signer)
+
+    async def crop_square(self, image: bytes, side: int, signer: Address) -> bytes:
+        """The square in the middle of an image, made smaller and encoded again like `recode`."""
+        _check_format(image)
+        return await self._take_turn(image, signer, (side, side), cropped=True)
 
     async def scale(self, image: bytes, box: Box, client: str) -> bytes:
         """Scale down a PNG or JPEG returned by `recode` until it fits the box."""
         return await self._take_turn(image, client, box)
 
-    async def _take_turn(self, image: bytes, signer: str, box: Box = NO_BOX) -> bytes:
+    async def _take_turn(
+        self, image: bytes, signer: str, box: Box = NO_BOX, *, cropped: bool = False
+    ) -> bytes:
         if self._closed or len(self._jobs) >= MAX_WAITING:
             raise _overloaded()
         turns = self._turns.setdefault(signer, _Turns())
@@ -99,7 +103,7 @@ class SandboxedRecoder:
         turns.taken += 1
         try:
             async with turns.lock:
-                return await self._run(_Request(image, box), job)
+                return await self._run(_Request(image, box, cropped), job)
         finally:
             self._jobs.discard(job)
             turns.taken -= 1
@@ -153,7 +157,7 @@ class SandboxedRecoder:
         try:
             if not job.assign(process):
                 raise ProcessDied
-            response = process.exchange(image.data, self._wall_limit, image.box)
+            response = process.exchange(image, self._wall_limit)
             healthy = True
         finally:
             # Once it is unassigned, the process cannot be killed for a job that is done.
@@ -206,7 +210,7 @@ class ImageProcess:
             self._socket.close()
             raise
 
-    def exchange(self, image: bytes, seconds: float, box: Box = NO_BOX) -> tuple[bytes, bytes]:
+    def exchange(self, image: "_Request", seconds: float) -> tuple[bytes, bytes]:
         """Send an image; return the outcome and the recoded image or the reason for its refusal.
 
         Raises `NotAccepted` and `ProcessDied`.
@@ -214,8 +218,8 @@ class ImageProcess:
         deadline = time.monotonic() + seconds
         try:
             self._socket.settimeout(seconds)
-            self._socket.sendall(_REQUEST.pack(len(image), *box))
-            self._socket.sendall(image)
+            self._socket.sendall(_REQUEST.pack(len(image.data), *image.box, image.cropped))
+            self._socket.sendall(image.data)
             accepted = self._receive(1, deadline)
         except (OSError, ProcessDied) as error:
             raise NotAccepted from error
@@ -253,10 +257,11 @@ class ImageProcess:
 
 @dataclass(frozen=True, slots=True)
 class _Request:
-    """An image and the box it must fit into."""
+    """An image, the box that it must fit into, and whether it is cropped to a square."""
 
     data: bytes
-    box: Box
+    box: Box = NO_BOX
+    cropped: bool = False
 
 
 class _Turns:
@@ -289,6 +294,13 @@ class _Job:
             self.abandoned = True
             if self._process is not None:
                 self._process.kill()
+
+
+def _check_format(image: bytes) -> None:
+    if len(image) > MAX_IMAGE_BYTES:
+        raise Refusal(Code.TOO_LARGE, f"The picture may have at most {MAX_IMAGE_BYTES} bytes.")
+    if not image.startswith(_SIGNATURES) and _WEBP.match(image) is None:
+        raise Refusal(Code.UNSUPPORTED_MEDIA_TYPE, "An image is a PNG, JPEG or WebP file.")
 
 
 def _overloaded() -> Unavailable:

@@ -1,4 +1,4 @@
-"""`WritingSessionStore` and `PrivateFeeds` in the database."""
+"""`WritingSessionStore`, `ProfileStore` and `PrivateFeeds` in the database."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -8,14 +8,25 @@ from imprint.adapters.database.transaction import (
     Row,
     Transaction,
     Value,
+    document_lock,
     micros,
     moment_of,
     owner_lock,
+    write_locks,
 )
-from imprint.adapters.stores.drafts.drafts import refuse_spent, spend_nonce
-from imprint.domain.drafts.files import Action
+from imprint.adapters.stores.drafts.drafts import detach, end_intent, refuse_spent, spend_nonce
+from imprint.adapters.stores.files import count_usage, reattach
+from imprint.adapters.stores.profiles import (
+    FIND_PROFILE,
+    is_damaged_profile,
+    profile_of,
+    store_profile,
+)
+from imprint.domain.drafts.files import Action, Intent, Network, Write
 from imprint.domain.errors import Damaged
 from imprint.domain.formats.addresses import Address
+from imprint.domain.formats.cids import Cid
+from imprint.domain.profiles import AvatarChange, Profile, ProfileUpdate
 from imprint.domain.sessions import OPENING, WritingSession
 from imprint.ports.accounts import PrivateFeed
 
@@ -106,6 +117,64 @@ def _session(row: Row) -> WritingSession:
         moment_of(row["expires_at"]),
         moment_of(row["created_at"]),
     )
+
+
+# Profiles
+
+
+@dataclass(frozen=True, slots=True)
+class SqlProfileStore:
+    """The profiles of all authors."""
+
+    database: Database
+
+    async def save_profile(self, update: ProfileUpdate, intent: Intent | None) -> Profile:
+        locks = write_locks(update.write, intent)
+        return await self.database.transact(locks, _save_update, update, intent)
+
+
+async def _save_update(tx: Transaction, update: ProfileUpdate, intent: Intent | None) -> Profile:
+    write = update.write
+    await refuse_spent(tx, write.signer, write.nonce)
+    row = await tx.fetchone(FIND_PROFILE, address=write.signer)
+    avatar, size = await _change_avatar(tx, update, intent, row)
+    saved = Profile(write.signer, update.texts, avatar, write.at)
+    await store_profile(tx, saved, size)
+    action = write.action.value
+    await spend_nonce(tx, write.signer, write.nonce, write.at, action=action, file_id=None)
+    return saved
+
+
+async def _change_avatar(
+    tx: Transaction, update: ProfileUpdate, intent: Intent | None, row: Row | None
+) -> tuple[Cid | None, int]:
+    """The picture from now on, and its bytes. A damaged profile is replaced, unless it is kept."""
+    if update.avatar is AvatarChange.KEEP:
+        return (None, 0) if row is None else (profile_of(row).avatar_cid, row["avatar_size"])
+    avatar, size = None, 0
+    if intent is not None:
+        await end_intent(tx, intent)
+        avatar, size = intent.cid, intent.size
+    if row is not None and not is_damaged_profile(row):
+        await _drop_avatar(tx, row, update.write, avatar)
+    if avatar is not None:
+        await reattach(tx, avatar, Network.PUBLIC)
+    return avatar, size
+
+
+async def _drop_avatar(tx: Transaction, row: Row, write: Write, successor: Cid | None) -> None:
+    """Detach the picture of a profile, unless its successor is the same."""
+    old, size = row["avatar_cid"], row["avatar_size"]
+    if old is None:
+        return
+    if old == successor:
+        # Its bytes already counted, and were reserved again.
+        await count_usage(tx, write.signer, -size)
+        return
+    await tx.lock(document_lock(old, Network.PUBLIC))
+    # Several authors may have had the same picture; it counts for the last one.
+    await reattach(tx, old, Network.PUBLIC)
+    await detach(tx, old, size, Network.PUBLIC, write)
 
 
 # Private feeds

@@ -47,9 +47,11 @@ VERSION_BY_CID = FILE + " WHERE f.cid = :cid"
 VERSION_BY_POST = FILE + " WHERE f.post_id = :post_id"
 VERSION_BY_ID = FILE + " WHERE f.id = :id"
 LIVE_IN_GROUP = FILE + " WHERE f.group_id = :group_id AND f.state IN ('pending', 'onchain')"
-THUMBNAIL_OF_LIVE = """
-SELECT g.thumbnail_size FROM file_groups g JOIN files f ON f.group_id = g.id
-WHERE g.thumbnail_cid = :cid AND f.state IN ('pending', 'onchain') LIMIT 1"""
+PICTURE_IN_USE = """
+SELECT g.thumbnail_size AS size FROM file_groups g JOIN files f ON f.group_id = g.id
+WHERE g.thumbnail_cid = :cid AND f.state IN ('pending', 'onchain')
+UNION ALL SELECT avatar_size FROM profiles WHERE avatar_cid = :cid LIMIT 1"""
+"""The bytes of a picture that a live file or a profile has."""
 
 REPLACED_THUMBNAIL = """
 SELECT d.size FROM detached d
@@ -224,13 +226,13 @@ async def _find(
 
 
 async def _public_size(tx: Transaction, cid: Cid) -> int | None:
-    """This thumbnail's bytes, if a live file has it or had it recently.
+    """The bytes of this picture, if a live file or a profile has it or had it a while ago.
 
     Raises `Damaged` if a file must have it.
     """
-    row = await tx.fetchone(THUMBNAIL_OF_LIVE, cid=cid)
+    row = await tx.fetchone(PICTURE_IN_USE, cid=cid)
     if row is not None:
-        return int(row["thumbnail_size"])
+        return int(row["size"])
     row = await tx.fetchone(REPLACED_THUMBNAIL, cid=cid)
     if row is not None:
         return int(row["size"])

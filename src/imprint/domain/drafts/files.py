@@ -42,12 +42,18 @@ class State(StrEnum):
 
 
 class Action(StrEnum):
-    """The action requested by a signed write."""
+    """The action of a signed write of a draft."""
 
     CREATE = "create"
     UPDATE = "update"
     PUBLISH = "publish"
     DELETE = "delete"
+
+
+class AccountAction(StrEnum):
+    """The action of a signed write of an account."""
+
+    PROFILE = "profile"
 
 
 class Network(StrEnum):
@@ -121,7 +127,7 @@ class Write:
     """
 
     signer: Address
-    action: Action
+    action: Action | AccountAction
     nonce: str
     at: datetime
     session: str | None = None

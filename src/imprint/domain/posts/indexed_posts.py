@@ -7,6 +7,7 @@ from enum import StrEnum
 from imprint.domain.drafts.files import File
 from imprint.domain.formats.addresses import Address
 from imprint.domain.posts.posts import BlockRef
+from imprint.domain.profiles import Byline, Profile
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,11 +20,11 @@ class Sales:
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
 class IndexedPost:
-    """A post as recorded on the chain.
+    """A post as the chain describes it.
 
-    `cid` is canonical if the text on the chain is a CID; otherwise it is that text
-    unchanged. Invalid UTF-8 is replaced in all texts. `hosted` is true if the post's
-    document is stored here.
+    `cid` is canonical if the text on the chain is a CID, and that text otherwise. Invalid UTF-8 is
+    replaced in all texts. `hosted` if the document of the post is stored here. `byline` is of the
+    author's profile, if they have one.
     """
 
     place: int
@@ -42,6 +43,7 @@ class IndexedPost:
     tx_hash: str
     sales: Sales
     holders: int
+    byline: Byline | None = None
 
     @property
     def free(self) -> bool:
@@ -153,6 +155,13 @@ class AccountSummary:
     readers: int
     purchases: Sales
     held: int
+    profile: Profile | None = None
+
+
+def inactive_account(address: Address) -> AccountSummary:
+    """The account of an address that has neither published nor bought anything."""
+    nothing = Sales(0, 0)
+    return AccountSummary(address, 0, None, None, nothing, 0, 0, nothing, 0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,10 +36,10 @@ from imprint.domain.drafts.files import (
     file_name,
     new_id,
 )
-from imprint.domain.errors import Code, Damaged, Refusal, Unavailable
+from imprint.domain.errors import Code, Refusal, Unavailable
 from imprint.domain.formats.cids import Cid, document_cid
-from imprint.domain.rate_limits import Rate, write_key
-from imprint.ports import Clock, ContentStore, ImageRecoder, MarketplaceReader, Monotonic, monotonic
+from imprint.domain.rate_limits import INVALID_IMAGE_COST, Rate, write_key
+from imprint.ports import Clock, ContentStore, ImageRecoder, MarketplaceReader
 from imprint.ports.accounts import RateLimits
 from imprint.ports.content import DiskSpace, DocumentCipher
 from imprint.ports.drafts import DraftStore, GarbageStore
@@ -47,70 +47,9 @@ from imprint.ports.files import FileStore
 from imprint.services.accounts.contract_wallets import WalletProofs
 from imprint.services.accounts.writing_sessions import WritingSessions
 from imprint.services.content.large_documents import LargeDocuments
-
-WINDOW = 1.0
-"""Seconds over which failed writes are compared with successful ones.
-
-A successful probe counts only if no write has failed for this long.
-"""
-
-
-@dataclass(slots=True)
-class _Failures:
-    """Writes that one dependency made fail within a window, with the first and last times."""
-
-    since: float
-    last: float
-    count: int
-    succeeded_before: int
-
-
-@dataclass(slots=True)
-class WriteHealth:
-    """The outcomes of this process's signed writes.
-
-    Completing a write just increments `succeeded`. A dependency is failing while it has
-    caused more writes to fail than have succeeded since the window began; this ends with
-    successful writes or a successful probe.
-    """
-
-    clock: Monotonic = monotonic
-    succeeded: int = 0
-    _failures: dict[Code, _Failures] = field(default_factory=dict, init=False)
-
-    def note(self, code: Code, problem: Unavailable) -> None:
-        """Count a write that failed in a call to the dependency with this code.
-
-        Only failures of the dependency itself count. A damaged record, or a document that
-        is just being destroyed, fails only its own write, and retries of that write must
-        not make the whole service unready.
-        """
-        if problem.code is not code or isinstance(problem, Damaged):
-            return
-        now = self.clock()
-        found = self._failures.get(code)
-        if found is None or now - found.since > WINDOW:
-            self._failures[code] = _Failures(now, now, 1, self.succeeded)
-        else:
-            found.count += 1
-            found.last = now
-
-    def is_failing(self, code: Code) -> bool:
-        """Whether writes currently fail because of the dependency with this code."""
-        found = self._failures.get(code)
-        return found is not None and found.count > self.succeeded - found.succeeded_before
-
-    def note_probe(self, code: Code) -> None:
-        """Record that this dependency responded to a probe."""
-        found = self._failures.get(code)
-        if found is not None and self.clock() - found.last > WINDOW:
-            del self._failures[code]
-
+from imprint.services.write_health import WriteHealth
 
 T = TypeVar("T")
-
-INVALID_IMAGE_COST = 9
-"""The extra cost of an invalid image in its signer's rate limit, as a number of writes."""
 
 Content = str | Callable[[], str]
 """A text, or a function that decodes a large one and may refuse it."""

@@ -8,7 +8,7 @@ time.
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import BinaryIO, TypeVar
@@ -32,6 +32,7 @@ from imprint.domain.exports import (
     write_index,
     write_manifest,
     write_page,
+    write_profiles,
     write_signed_root,
 )
 from imprint.domain.formats.addresses import Address
@@ -45,6 +46,7 @@ from imprint.domain.formats.cids import (
     write_varint,
 )
 from imprint.domain.formats.dag_json import node_cid
+from imprint.domain.profiles import Profile
 from imprint.ports import Clock, ContentStore, Progress
 from imprint.ports.archives import Archive, ArchiveStore, ImportConflict, ImportOutcome
 from imprint.ports.drafts import FenceRaised, GarbageStore
@@ -85,6 +87,9 @@ MAX_CONFLICTS = 10
 _IMAGE_SIGNATURES = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff")
 """The signatures of PNG and JPEG, the thumbnail formats."""
 
+ExportedRecord = ExportedFile | Profile
+"""A record on a page of an export."""
+
 WriteBytes = Callable[[bytes], object]
 
 
@@ -115,10 +120,12 @@ class Export:
         """Write a CAR of all files, or of one owner's files. Raises `DocumentMissing`."""
         async with pause_collection(self.leases, "export", self.clock):
             made_at = self.clock()
-            files, pages = await self._write_spool(owner, spool)
+            files, profiles, pages = await self._write_spool(owner, spool)
             indexes = list(_build_indexes(pages, self.width))
             top = [node_cid(block) for block in indexes[-1]] if indexes else pages
-            manifest = Manifest(made_at, self.chain_id, self.marketplace, owner, files, tuple(top))
+            manifest = Manifest(
+                made_at, self.chain_id, self.marketplace, owner, files, tuple(top), profiles
+            )
             root, *nodes = self._top_nodes(write_manifest(manifest), indexes)
             write(write_header([node_cid(root)]))
             for node in (root, *nodes):
@@ -126,15 +133,24 @@ class Export:
             await self._write_pages(spool, files, write, progress)
         return manifest
 
-    async def _write_spool(self, owner: Address | None, spool: BinaryIO) -> tuple[int, list[Cid]]:
-        count, pages = 0, []
-        async for files in self.archives.walk_files(owner, self.page_size):
-            page = write_page(files)
+    async def _write_spool(
+        self, owner: Address | None, spool: BinaryIO
+    ) -> tuple[int, int, list[Cid]]:
+        """Write the pages of files and of profiles; returns how many there are, and the pages."""
+        count, listed, pages = 0, 0, []
+
+        def add(page: bytes) -> None:
             spool.write(write_varint(len(page)) + page)
             pages.append(node_cid(page))
+
+        async for files in self.archives.walk_files(owner, self.page_size):
+            add(write_page(files))
             count += len(files)
+        async for profiles in self.archives.walk_profiles(owner, self.page_size):
+            add(write_profiles(profiles))
+            listed += len(profiles)
         spool.seek(0)
-        return count, pages
+        return count, listed, pages
 
     def _top_nodes(self, manifest: bytes, indexes: list[list[bytes]]) -> Iterator[bytes]:
         signature = self.key.sign(signed_bytes(manifest))
@@ -151,15 +167,17 @@ class Export:
         while (length := take_varint(spool.read)) is not None:
             page = spool.read(length)
             write(write_section(node_cid(page), page))
-            files = [each for each in read_page(page) if isinstance(each, ExportedFile)]
-            async for named, document in self._documents(files):
+            records = [each for each in read_page(page) if not isinstance(each, str)]
+            async for named, document in self._documents(records):
                 for cid, block in blocks_of(named, document):
                     write(write_section(cid, block))
-            done += len(files)
+            done += sum(isinstance(each, ExportedFile) for each in records)
             progress(done, total)
 
-    async def _documents(self, files: list[ExportedFile]) -> AsyncIterator[tuple[Cid, bytes]]:
-        named = [each for file in files for each in _documents_of(file.file)]
+    async def _documents(
+        self, records: Sequence[ExportedRecord]
+    ) -> AsyncIterator[tuple[Cid, bytes]]:
+        named = [each for record in records for each in _documents_of(record)]
         for start in range(0, len(named), CONCURRENT_READS):
             batch = named[start : start + CONCURRENT_READS]
             documents = await asyncio.gather(*(self.content.read(*each) for each in batch))
@@ -169,7 +187,12 @@ class Export:
                 yield cid, document
 
 
-def _documents_of(file: File) -> Iterator[tuple[Cid, Network]]:
+def _documents_of(record: ExportedRecord) -> Iterator[tuple[Cid, Network]]:
+    if isinstance(record, Profile):
+        if record.avatar_cid is not None:
+            yield record.avatar_cid, Network.PUBLIC
+        return
+    file = record.file
     yield file.cid, Network.PRIVATE
     if file.thumbnail_cid is not None:
         yield file.thumbnail_cid, Network.PUBLIC
@@ -213,10 +236,14 @@ def check_export(archive: Archive, opened: OpenedExport, progress: Progress) -> 
 
     Raises `NotAnExport`.
     """
-    manifest, done = opened.manifest, 0
+    manifest, done, profiles = opened.manifest, 0, 0
     left = MAX_REPETITION * archive.size + FREE_REPETITION
     progress(done, manifest.files)
     for exported in walk_records(archive, manifest, partial(archive.note, "page")):
+        if isinstance(exported, Profile):
+            left -= _check_profile(archive, manifest, exported, left)
+            profiles += 1
+            continue
         file = exported.file
         _check_record(archive, manifest, exported)
         if file.size > left:
@@ -228,13 +255,15 @@ def check_export(archive: Archive, opened: OpenedExport, progress: Progress) -> 
         progress(done, manifest.files)
     if done != manifest.files:
         raise NotAnExport(f"The manifest counts {manifest.files} files, but lists {done}.")
+    if profiles != manifest.profiles:
+        raise NotAnExport(f"The manifest counts {manifest.profiles} profiles, lists {profiles}.")
     if unreached := archive.unreached():
         raise NotAnExport(f"{unreached} blocks belong to no file in the manifest.")
 
 
 def walk_records(
     archive: Archive, manifest: Manifest, is_new: Callable[[Cid], bool] = lambda _: True
-) -> Iterator[ExportedFile]:
+) -> Iterator[ExportedRecord]:
     """Yield every record in order. Raises `NotAnExport`.
 
     `is_new` checks that each page and index is read only once.
@@ -251,7 +280,7 @@ def walk_records(
             waiting += [(each, level + 1) for each in reversed(page)]
             continue
         listed += len(page)
-        if listed > manifest.files:
+        if listed > manifest.files + manifest.profiles:
             raise NotAnExport(f"The manifest counts {manifest.files} files, but lists more.")
         yield from page
 
@@ -284,6 +313,17 @@ def _assemble(archive: Archive, cid: Cid, limit: int) -> bytes:
         return assemble(cid, archive.read, limit)
     except NotAssembled as error:
         raise NotAnExport(str(error)) from error
+
+
+def _check_profile(archive: Archive, manifest: Manifest, profile: Profile, left: int) -> int:
+    """Verify a profile; returns the bytes of its picture, of which `left` are allowed."""
+    if manifest.owner not in (None, profile.address):
+        raise NotAnExport(f"The profile of {profile.address} is not of the export's owner.")
+    if not archive.note("profile", profile.address):
+        raise NotAnExport(f"There are two profiles of {profile.address}.")
+    if profile.avatar_cid is None or not archive.note("thumbnail", profile.avatar_cid):
+        return 0
+    return len(read_thumbnail(archive, profile.avatar_cid, left))
 
 
 def _check_record(archive: Archive, manifest: Manifest, exported: ExportedFile) -> None:
@@ -335,6 +375,9 @@ class Import:
             counts: Counter[ImportOutcome] = Counter()
             stored = _Stored(await self.garbage.fence())
             for exported in walk_records(archive, opened.manifest):
+                if isinstance(exported, Profile):
+                    await self._import_profile(archive, exported, stored)
+                    continue
                 counts[await self._import_file(archive, exported, stored)] += 1
                 progress(counts.total(), opened.manifest.files)
         return counts
@@ -353,6 +396,8 @@ class Import:
     async def _check_conflicts(self, archive: Archive, opened: OpenedExport) -> None:
         reasons: list[str] = []
         for exported in walk_records(archive, opened.manifest):
+            if isinstance(exported, Profile):
+                continue
             try:
                 await self.archives.compare_file(exported)
             except ImportConflict as conflict:
@@ -379,14 +424,22 @@ class Import:
         document = read_file(archive, file)
 
         async def attempt(fence: int) -> ImportOutcome:
-            if fence != stored.fence:
-                stored.fence = fence
-                stored.thumbnails.clear()
+            stored.renew(fence)
             await self.content.put(file.cid, document, Network.PRIVATE, label_of(file), fence)
             size = await self._store_thumbnail(archive, file.thumbnail_cid, stored)
             return await self.archives.import_file(exported, size, fence)
 
         return await add_with_fence(self.garbage, attempt)
+
+    async def _import_profile(self, archive: Archive, profile: Profile, stored: "_Stored") -> None:
+        """Add a profile with its picture, unless its author has one here."""
+
+        async def attempt(fence: int) -> None:
+            stored.renew(fence)
+            size = await self._store_thumbnail(archive, profile.avatar_cid, stored)
+            await self.archives.import_profile(profile, size, fence)
+
+        await add_with_fence(self.garbage, attempt)
 
     async def _store_thumbnail(self, archive: Archive, cid: Cid | None, stored: "_Stored") -> int:
         """Store a thumbnail and return its size; many files may share one thumbnail."""
@@ -426,3 +479,9 @@ class _Stored:
 
     fence: int
     thumbnails: BoundedCache[Cid, int] = field(default_factory=lambda: BoundedCache(MAX_REMEMBERED))
+
+    def renew(self, fence: int) -> None:
+        """Forget the thumbnails if the fence was raised, so that they are stored again."""
+        if fence != self.fence:
+            self.fence = fence
+            self.thumbnails.clear()

@@ -12,8 +12,8 @@ from imprint.ports import ContentStore, MarketplaceReader, Monotonic
 from imprint.ports.content import DiskSpace
 from imprint.ports.damage import DatabaseHealth
 from imprint.services.chain.log_stream import History
-from imprint.services.drafts.drafts import WriteHealth
 from imprint.services.tasks.periodic_task import SingleFlight
+from imprint.services.write_health import WriteHealth
 
 PROBE_TIMEOUT = 2.0
 """Timeout in seconds for a dependency to respond."""

@@ -26,7 +26,7 @@ from imprint.ports.damage import DatabaseHealth
 from imprint.ports.drafts import GarbageStore
 from imprint.ports.files import FileStore
 from imprint.ports.installation import RecordStore
-from imprint.services.installation.scrub import verify_some
+from imprint.services.installation.scrub import verify_some, walk_profiles
 from imprint.services.publication.chain_sync import Follower
 
 BATCH = 256
@@ -163,7 +163,7 @@ class Repair:
 
     async def _describe(self, cid: Cid, network: Network) -> str:
         if network is Network.PUBLIC:
-            return f"The thumbnail {cid}"
+            return f"The picture {cid}"
         file = await self.files.file_by_cid(cid)
         owner = "a version that was replaced or deleted" if file is None else file.owner
         return f"The document {cid} of {owner}"
@@ -175,4 +175,9 @@ async def find_damage(database: DatabaseHealth, records: RecordStore) -> list[st
     async for _, damage in verify_some(records, most=sys.maxsize):
         if damage is not None:
             found.append(f"{damage}.")
+    found += [
+        f"the profile of {address!a}."
+        async for address, profile in walk_profiles(records)
+        if profile is None
+    ]
     return found + await records.compare_tags()

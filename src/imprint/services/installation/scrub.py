@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from imprint.domain.drafts.files import File, Network
 from imprint.domain.errors import Damaged
 from imprint.domain.formats.cids import Cid
+from imprint.domain.profiles import Profile
 from imprint.ports import ContentStore
 from imprint.ports.damage import Damage, DatabaseHealth
 from imprint.ports.files import FileStore
@@ -108,6 +109,12 @@ class Scrub:
             self.damage.note_document(what)
 
     async def _finish(self) -> None:
+        async for what, is_record in verify_profiles(self.records, self.files, self.content):
+            if is_record:
+                self._note_record(what)
+            else:
+                self._documents.add(what)
+                self.damage.note_document(what)
         for finding in await self.records.compare_tags():
             self._note_record(finding)
         self.damage.keep_only(self._records, self._documents)
@@ -146,6 +153,33 @@ async def verify_documents(files: FileStore, content: ContentStore, file: File) 
     return found
 
 
+async def verify_profiles(
+    records: RecordStore, files: FileStore, content: ContentStore
+) -> AsyncIterator[tuple[str, bool]]:
+    """The profiles that are damaged, and the pictures that are missing or damaged.
+
+    Each with whether it is a record. Raises `Unavailable` as `verify_documents` does.
+    """
+    async for address, profile in walk_profiles(records):
+        if profile is None:
+            yield f"the profile of {address!a}", True
+        elif (
+            (avatar := profile.avatar_cid) is not None
+            and not await _is_sound(content, avatar, Network.PUBLIC)
+            and await files.public_size(avatar) is not None
+        ):
+            yield f"the public document {avatar} of the profile of {address}", False
+
+
+async def walk_profiles(records: RecordStore) -> AsyncIterator[tuple[str, Profile | None]]:
+    """Every profile by its address; None for one that is damaged."""
+    after = ""
+    while batch := await records.verify_profiles(after, BATCH):
+        for each in batch:
+            yield each
+        after = batch[-1][0]
+
+
 async def _is_sound(content: ContentStore, cid: Cid, network: Network) -> bool:
     try:
         return await content.read(cid, network) is not None
@@ -173,6 +207,8 @@ async def verify_everything(
         if record.file is not None:
             for what in await verify_documents(files, content, record.file):
                 yield done, what
+    async for what, _ in verify_profiles(records, files, content):
+        yield done, what
     for finding in await records.compare_tags():
         yield done, finding
 

@@ -88,7 +88,7 @@ class Feeds:
         return await self._public(client, feed, PostFilter(tags=(tag,)))
 
     async def authored(self, client: str, author: Address) -> Feed:
-        """Return the newest posts of an author. Refuses an address that has published nothing."""
+        """The newest posts of an author. Refuses an address without a post and a profile."""
         await expect_complete(self.index)
         await find_author(self.index, author)
         title, path, page = f"posts of {author}", author_path(author), f"/a/{author}"

@@ -16,8 +16,8 @@ from imprint.domain.posts.indexed_posts import (
     MarketTotals,
     OwnDrafts,
     PublicList,
-    Sales,
     cut_page,
+    inactive_account,
 )
 from imprint.domain.sessions import Session
 from imprint.ports import Clock
@@ -119,8 +119,6 @@ ACTIVITY_PERIOD = timedelta(days=366)
 MAX_MOMENTS = 10_000
 """Maximum number of timestamps shown per kind; the oldest are left out."""
 
-_NOTHING = Sales(0, 0)
-
 
 @dataclass(frozen=True, slots=True)
 class Activity:
@@ -154,7 +152,7 @@ class Totals:
         if found is not None:
             return found
         await expect_complete(self.index)
-        return AccountSummary(address, 0, None, None, _NOTHING, 0, 0, _NOTHING, 0)
+        return inactive_account(address)
 
     async def activity(self, address: Address) -> Activity:
         """Return the most recent times at which an address published and bought.

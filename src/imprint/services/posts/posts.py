@@ -249,7 +249,7 @@ class Posts:
         return await _expect_post(self.index, await self.index.priced_post(post_id))
 
     async def author(self, address: Address) -> AccountSummary:
-        """Return the account of an author. Refuses an address that has published nothing."""
+        """The account of an author. Refuses an address without a post and a profile."""
         return await find_author(self.index, address)
 
     async def library(self, session: LiveSession, request: ListRequest) -> Library:
@@ -375,12 +375,12 @@ async def _expect_post(index: PostIndexReader, found: T | None) -> T:
 
 
 async def find_author(index: PostIndexReader, address: Address) -> AccountSummary:
-    """Return the account of an author. Refuses an address that has published nothing.
+    """The account of an author. Refuses an address without a post and a profile.
 
     Raises `Unavailable`.
     """
     found = await index.account(address)
-    if found is None or not found.posts:
+    if found is None or not (found.posts or found.profile):
         await expect_complete(index)
-        raise Refusal(Code.NOT_FOUND, "This address has not published anything.")
+        raise Refusal(Code.NOT_FOUND, "This address has neither published anything nor a profile.")
     return found

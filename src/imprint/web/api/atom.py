@@ -52,8 +52,9 @@ def _entry(entry: FeedEntry, links: FeedLinks) -> Iterator[str]:
     yield f"<title>{xml_text(post.title)}</title>\n"
     yield f"<published>{format_instant(post.created_at)}</published>\n"
     yield f"<updated>{format_instant(entry.updated_at)}</updated>\n"
+    name = post.author if post.byline is None else post.byline.name
     author = xml_text(links.author(post))
-    yield f"<author><name>{post.author}</name><uri>{author}</uri></author>\n"
+    yield f"<author><name>{xml_text(name)}</name><uri>{author}</uri></author>\n"
     yield f'<link rel="alternate" href="{xml_text(links.page(post.post_id))}"/>\n'
     for tag in post.hashtags:
         yield f'<category term="{xml_text(tag)}"/>\n'

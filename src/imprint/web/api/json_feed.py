@@ -1,6 +1,7 @@
 """Feeds as JSON Feed 1.1."""
 
 from imprint.domain.posts.feeds import Feed, FeedEntry
+from imprint.domain.posts.indexed_posts import IndexedPost
 from imprint.interface.codec import encode_json
 from imprint.interface.posts import JSON_FEED, FeedAuthor, FeedHub, FeedItem, FeedPost, JsonFeed
 from imprint.interface.values import Wei
@@ -39,7 +40,7 @@ def _item(entry: FeedEntry, links: FeedLinks) -> FeedItem:
         teaser(entry, links) if entry.text is None else entry.text,
         post.created_at,
         entry.updated_at,
-        (FeedAuthor(post.author, links.author(post)),),
+        (_author(post, links),),
         post.hashtags,
         FeedPost(
             str(post.post_id),
@@ -51,3 +52,11 @@ def _item(entry: FeedEntry, links: FeedLinks) -> FeedItem:
             entry.text is not None,
         ),
     )
+
+
+def _author(post: IndexedPost, links: FeedLinks) -> FeedAuthor:
+    if post.byline is None:
+        return FeedAuthor(post.author, links.author(post))
+    avatar = post.byline.avatar_cid
+    picture = None if avatar is None else f"{links.service}/ipfs/{avatar}"
+    return FeedAuthor(post.byline.name, links.author(post), picture)

@@ -18,6 +18,7 @@ from imprint.domain.posts.indexed_posts import (
     Sales,
 )
 from imprint.domain.posts.posts import BlockRef
+from imprint.domain.profiles import Profile
 from imprint.interface import posts as records
 from imprint.interface.codec import encode_once
 from imprint.interface.values import Wei
@@ -103,6 +104,7 @@ def post_record(post: IndexedPost, public_url: str) -> records.Post:
         _sales(post.sales),
         post.holders,
         records.PostLinks(address, f"{address}/content", public_url + page_path(post.post_id)),
+        None if post.byline is None else records.Byline(post.byline.name, post.byline.avatar_cid),
     )
 
 
@@ -115,6 +117,20 @@ def author_response(account: AccountSummary) -> records.Author:
         account.readers,
         account.first_post_at,
         account.last_post_at,
+        None if account.profile is None else profile_record(account.profile),
+    )
+
+
+def profile_record(profile: Profile) -> records.Profile:
+    """The record of a profile."""
+    texts = profile.texts
+    return records.Profile(
+        profile.address,
+        texts.name,
+        texts.bio,
+        texts.links,
+        profile.avatar_cid,
+        profile.updated_at,
     )
 
 

@@ -1,6 +1,8 @@
-"""Signed endpoints: login, logout, the four writes, and writing sessions."""
+"""The signed endpoints: login, logout, the four writes, profiles, and writing sessions."""
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 import msgspec
@@ -34,10 +36,13 @@ from imprint.interface.drafts import (
     UpdateBody,
     UpdatedResponse,
 )
+from imprint.interface.posts import ProfileResponse
 from imprint.metrics import OVERLOADS
 from imprint.services.accounts.login import Login
+from imprint.services.accounts.profiles import Profiles
 from imprint.services.accounts.writing_sessions import WritingSessions
 from imprint.services.drafts.drafts import Drafts
+from imprint.web.api.post_records import profile_record
 from imprint.web.http.requests import (
     SMALL_BODY,
     BodyReader,
@@ -71,6 +76,7 @@ class WriteRoutes:
 
     login_service: Login
     drafts: Drafts
+    profiles: Profiles
     bodies: BodyReader
     max_content: int
     max_image: int
@@ -119,19 +125,29 @@ class WriteRoutes:
         )
         hashtags = salvage_hashtags(tags_text) if self.salvage_tags else parse_tags(tags_text)
         image = form.file("file")
-        if len(image) > self.max_image:
-            raise Refusal(Code.TOO_LARGE, f"The picture may have at most {self.max_image} bytes.")
-        if not self.publishing.take(client):
-            OVERLOADS.labels("images").inc()
-            raise Unavailable(Code.OVERLOADED, "Too many images are being checked.")
-        try:
-            async with self._turns.setdefault(client, asyncio.Lock()):
-                thumbnail_cid = await self.drafts.publish(claim, cid, image, hashtags)
-        finally:
-            self.publishing.give_back(client)
-            if not self.publishing.held(client):
-                del self._turns[client]
+        self._check_image(image)
+        async with self._image_turn(client):
+            thumbnail_cid = await self.drafts.publish(claim, cid, image, hashtags)
         return _write_response(Published(thumbnail_cid))
+
+    async def update_profile(self, request: Request) -> Response:
+        form = await self.bodies.open_form(request, self.max_image).parse()
+        client = client_of(request)
+        claim = TypedDataClaim(
+            parse_json(form.field("salt")),
+            form.text("address"),
+            form.text("signature"),
+            form.text("session") if "session" in form.fields else None,
+            client=client,
+        )
+        picture = form.files.get("file")
+        if picture is None:
+            profile = await self.profiles.update(claim, None)
+        else:
+            self._check_image(picture)
+            async with self._image_turn(client):
+                profile = await self.profiles.update(claim, picture)
+        return _write_response(ProfileResponse(profile_record(profile)))
 
     async def delete(self, request: Request) -> Response:
         unread = self.bodies.open_json(request, SMALL_BODY)
@@ -139,6 +155,24 @@ class WriteRoutes:
         body = await unread.parse(DeleteBody)
         file = await self.drafts.delete(_claim(request, body), cid)
         return _write_response(DeletedResponse(DeletedDraft(file.id, "deleted")))
+
+    def _check_image(self, image: bytes) -> None:
+        if len(image) > self.max_image:
+            raise Refusal(Code.TOO_LARGE, f"The picture may have at most {self.max_image} bytes.")
+
+    @asynccontextmanager
+    async def _image_turn(self, client: str) -> AsyncIterator[None]:
+        """Wait until no other image of the client is being checked. Raises `Unavailable`."""
+        if not self.publishing.take(client):
+            OVERLOADS.labels("images").inc()
+            raise Unavailable(Code.OVERLOADED, "Too many images are being checked.")
+        try:
+            async with self._turns.setdefault(client, asyncio.Lock()):
+                yield
+        finally:
+            self.publishing.give_back(client)
+            if not self.publishing.held(client):
+                del self._turns[client]
 
 
 def _ends_all(body: bytes) -> bool:
@@ -156,7 +190,7 @@ def _claim(request: Request, body: SignedBody) -> TypedDataClaim:
 
 
 def _write_response(
-    body: CreatedResponse | UpdatedResponse | Published | DeletedResponse,
+    body: CreatedResponse | UpdatedResponse | Published | DeletedResponse | ProfileResponse,
 ) -> Response:
     failpoints.reach("before_response")
     return json_response(body)

@@ -1,7 +1,7 @@
-"""Account operations: reader logins and authors' writing sessions.
+"""The operations of accounts: logins of readers, writing sessions and profiles of authors.
 
-The example signatures verify: an opening is signed by the owner, and the session's key is
-the number 1 on P-256.
+The signatures of the examples verify: that of an opening is the owner's, and the key of the
+session is the number 1 on P-256.
 """
 
 from datetime import datetime, timedelta
@@ -14,6 +14,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from imprint.auth.sessions import encode_base64url
 from imprint.auth.signatures import personal_digest
+from imprint.auth.signed_profiles import PROFILE_TYPE
 from imprint.auth.writing_sessions import OPENING_TYPE
 from imprint.domain.errors import Code
 from imprint.domain.formats.addresses import checksum_address, keccak256
@@ -27,7 +28,19 @@ from imprint.interface.accounts import (
     WritingSessionResponse,
     WritingSessionsResponse,
 )
-from imprint.web.docs.examples import DOMAIN, FACTS, LOGIN_DOMAIN, MOMENT, OWNER, sign_digest
+from imprint.interface.posts import ProfileForm, ProfileResponse
+from imprint.web.api.post_records import profile_record
+from imprint.web.docs.examples import (
+    DOMAIN,
+    FACTS,
+    LOGIN_DOMAIN,
+    MOMENT,
+    OWNER,
+    PROFILE,
+    THUMBNAIL,
+    TIMESTAMP,
+    sign_digest,
+)
 from imprint.web.docs.operation import (
     JSON_CODES,
     MIDDLEWARE_CODES,
@@ -100,6 +113,27 @@ def _opening() -> OpeningBody:
     }
     digest = keccak256(DOMAIN.signed_bytes(OPENING_TYPE.hash_struct(values)))
     return OpeningBody(salt, checksum_address(OWNER), sign_digest(digest))
+
+
+def _profile() -> ProfileForm:
+    texts = PROFILE.texts
+    message: dict[str, Any] = {
+        "service": FACTS.service,
+        "name": texts.name,
+        "bio": texts.bio,
+        "links": "\n".join(texts.links),
+        "avatar": f"0x{keccak256(THUMBNAIL).hex()}",
+        "nonce": keccak256(PROFILE_TYPE.name.encode())[:16].hex(),
+        "timestamp": int(TIMESTAMP),
+    }
+    salt = {
+        "domain": FACTS.signing,
+        "types": {PROFILE_TYPE.name: PROFILE_TYPE.declared},
+        "primaryType": PROFILE_TYPE.name,
+        "message": message,
+    }
+    digest = keccak256(DOMAIN.signed_bytes(PROFILE_TYPE.hash_struct(message)))
+    return ProfileForm(salt, checksum_address(OWNER), sign_digest(digest), file="portrait.png")
 
 
 _SESSION = WritingSessionRecord(SESSION_ID, OWNER, WRITING_ACTIONS, MOMENT, EXPIRES, MOMENT)
@@ -219,6 +253,40 @@ REVOKE_SESSION = Operation(
     (Code.NOT_FOUND, *OWN_CODES),
     parameters=(_ID,),
     needs_session=True,
+)
+
+UPDATE_PROFILE = Operation(
+    "updateProfile",
+    "post",
+    "/update/profile",
+    Topic.POSTS,
+    "Update your profile",
+    "Replaces the name, the bio, the links and, if `avatar` says so, the picture of the author who "
+    "signs. Sign typed data of the type `UpdateProfile`, and send its JSON as the form field "
+    "`salt`. Every post of the author has the new `byline` from then on.\n\n"
+    "The picture is re-encoded without metadata, as thumbnails are. Names are not unique: show the "
+    "address beside a name wherever it matters who somebody is. The key of a writing session "
+    "cannot sign a profile.",
+    Response("The profile.", ProfileResponse, ProfileResponse(profile_record(PROFILE))),
+    (
+        *JSON_CODES,
+        Code.INVALID_TYPED_DATA,
+        Code.INVALID_PROFILE,
+        Code.INVALID_IMAGE,
+        Code.BODY_MISMATCH,
+        Code.WRITING_SESSION_SCOPE,
+        Code.NONCE_USED,
+        Code.QUOTA_EXCEEDED,
+        Code.DATABASE_UNAVAILABLE,
+        Code.STORAGE_UNAVAILABLE,
+    ),
+    body=Body(
+        ProfileForm,
+        "The signed profile, and its picture.",
+        _profile(),
+        "multipart/form-data",
+        (("file", "image/png, image/jpeg, image/webp"), ("salt", "application/json")),
+    ),
 )
 
 LOGIN_OPERATIONS = (LOG_IN, LOG_OUT)

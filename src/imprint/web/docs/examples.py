@@ -30,6 +30,7 @@ from imprint.domain.posts.indexed_posts import (
     Sales,
 )
 from imprint.domain.posts.posts import BlockRef
+from imprint.domain.profiles import Profile, ProfileTexts
 from imprint.interface.drafts import Content
 from imprint.interface.service import (
     ChainFacts,
@@ -147,6 +148,14 @@ POST = read_record(_PUBLISHED)
 POST_CONTENT = Content(CONTENT, POST)
 """The text of the post."""
 
+PROFILE = Profile(
+    OWNER,
+    ProfileTexts("Ada Ink", "Writes by hand.", ("https://ada.example",)),
+    THUMBNAIL_CID,
+    PUBLISHED,
+)
+"""The profile of the owner."""
+
 INDEXED_POST = IndexedPost(
     7 << 20,
     int(POST_ID),
@@ -164,6 +173,7 @@ INDEXED_POST = IndexedPost(
     TX_HASH,
     Sales(1, 10**18),
     1,
+    PROFILE.byline,
 )
 """The post as stored in the index."""
 

@@ -8,7 +8,11 @@ import msgspec
 from imprint.domain.errors import Code
 from imprint.interface.codec import encode_json
 from imprint.interface.problems import Problem
-from imprint.web.docs.accounts import LOGIN_OPERATIONS, WRITING_SESSION_OPERATIONS
+from imprint.web.docs.accounts import (
+    LOGIN_OPERATIONS,
+    UPDATE_PROFILE,
+    WRITING_SESSION_OPERATIONS,
+)
 from imprint.web.docs.content import CONTENT_COMPONENTS, CONTENT_OPERATIONS
 from imprint.web.docs.deliveries import DELIVERY_COMPONENTS, DELIVERY_OPERATIONS
 from imprint.web.docs.drafts import DRAFT_OPERATIONS, SIGNED_ACTIONS
@@ -151,6 +155,7 @@ OPERATIONS = (
     *WRITING_SESSION_OPERATIONS,
     *CONTENT_OPERATIONS,
     *POST_OPERATIONS,
+    UPDATE_PROFILE,
     *DELIVERY_OPERATIONS,
     *FEED_OPERATIONS,
     *SERVICE_OPERATIONS,
@@ -252,6 +257,7 @@ def _describe_components() -> dict[str, Schema]:
     for name, action in SIGNED_ACTIONS.items():
         schemas[name]["properties"]["salt"] = describe_salt(action)
     schemas["WritingSessionBody"]["properties"]["salt"] = ref("WritingSessionTypedData")
+    schemas["ProfileForm"]["properties"]["salt"] = ref("UpdateProfileTypedData")
     schemas["KeyValues"]["additionalProperties"] = string("A hashtag, under its own name.")
     # Deliveries come first: generators number a class whose name is already taken by a component.
     return {

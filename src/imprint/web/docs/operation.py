@@ -289,6 +289,8 @@ MEANINGS: dict[Code, str] = {
     "domain or chain.",
     Code.INVALID_IMAGE: "The file starts like a PNG, JPEG or WebP, but cannot be decoded, is cut "
     "short, or has too many pixels, scans or chunks.",
+    Code.INVALID_PROFILE: "A name, bio or link of the profile is too long, has a control or "
+    "invisible character, or is not allowed; or the picture and `avatar` do not go together.",
     Code.SIGNATURE_INVALID: "The signature is malformed, or was not made by the given address, and "
     "no contract at that address accepts it.",
     Code.SIGNATURE_STALE: "The timestamp of a write is more than 60 seconds before or after now; "

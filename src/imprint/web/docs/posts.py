@@ -35,7 +35,7 @@ from imprint.interface.posts import (
 from imprint.interface.values import POST_ID_PATTERN, POST_PAGE_TOKEN_PATTERN, Wei
 from imprint.services.posts.posts import MAX_PAGE_SIZE, MAX_TABLE_SIZE
 from imprint.services.site import ShownPost
-from imprint.web.api.post_records import post_record
+from imprint.web.api.post_records import post_record, profile_record
 from imprint.web.docs.examples import (
     CONTENT,
     FREE_POST,
@@ -45,6 +45,7 @@ from imprint.web.docs.examples import (
     PAGE_TOKEN,
     POST_CONTENT,
     POST_ID,
+    PROFILE,
     PUBLISHED,
     SERVICE,
     TX_HASH,
@@ -225,12 +226,21 @@ SHOW_AUTHOR = Operation(
     "/authors/{address}",
     Topic.POSTS,
     "Show an author",
-    "Returns what an address has published and sold. An address without posts is not found. "
+    "Returns what an address has published and sold, and its profile. An address with neither a "
+    "post nor a profile is not found. "
     "A browser that asks for `text/html` is sent to the page of the author, if there are pages.",
     Response(
         "The author.",
         Author,
-        Author(OWNER, 1, SalesTotal(1, _PRICE), 1, PUBLISHED, PUBLISHED),
+        Author(
+            OWNER,
+            1,
+            SalesTotal(1, _PRICE),
+            1,
+            PUBLISHED,
+            PUBLISHED,
+            profile_record(PROFILE),
+        ),
         tagged=True,
     ),
     (Code.INVALID_ADDRESS, Code.NOT_FOUND, *_INDEX_CODES),

@@ -1,5 +1,6 @@
 """Components for signed typed data (EIP-712), generated from the types that are verified."""
 
+from imprint.auth.signed_profiles import PROFILE_TYPE
 from imprint.auth.typed_data import (
     MAX_NONCE_LENGTH,
     WRITE_TYPES,
@@ -9,6 +10,7 @@ from imprint.auth.typed_data import (
 )
 from imprint.auth.writing_sessions import OPENING_TYPE
 from imprint.domain.drafts.files import Action
+from imprint.domain.profiles import MAX_BIO, MAX_LINK, MAX_LINKS, MAX_NAME
 from imprint.domain.sessions import WRITING_ACTIONS
 from imprint.interface.values import (
     ANY_CID_PATTERN,
@@ -102,6 +104,27 @@ _OPENING_MEMBERS: dict[str, Schema] = {
 }
 
 
+_PROFILE_MEMBERS: dict[str, Schema] = {
+    "service": _SERVICE,
+    "name": string(
+        f"1 to {MAX_NAME} characters after NFC. No control or invisible characters but the joiners "
+        "U+200C and U+200D, and nothing that reads as an address (`0x…`) or an ENS name (`….eth`)."
+    ),
+    "bio": string(
+        f"At most {MAX_BIO} characters after NFC, and line feeds; the same characters are allowed."
+    ),
+    "links": string(
+        f"At most {MAX_LINKS} addresses that begin with `https:` or `mailto:`, of at most "
+        f"{MAX_LINK} characters each, separated by line feeds."
+    ),
+    "avatar": string(
+        "`keep` or `none`; or `0x` and the Keccak-256 hash of the bytes of `file` as they are sent."
+    ),
+    "nonce": ref("Nonce"),
+    "timestamp": _WRITE_MEMBERS["timestamp"],
+}
+
+
 def describe_typed_data() -> dict[str, Schema]:
     """Return the components of all signed data."""
     listed = ", ".join(f"`{name}`, which is `{kind}`" for name, kind in OPENING_TYPE.members)
@@ -116,12 +139,19 @@ def describe_typed_data() -> dict[str, Schema]:
                 f"The members of `{kind.declaration}`, in this order.",
                 {member: _write_member(kind, member, action) for member, _ in kind.members},
             )
-    return described | _envelope(
+    described |= _envelope(
         OPENING_TYPE.name,
         OPENING_TYPE,
         "The signed typed data (EIP-712), with exactly these members.",
         f"In this order: {listed}.",
         _OPENING_MEMBERS,
+    )
+    return described | _envelope(
+        PROFILE_TYPE.name,
+        PROFILE_TYPE,
+        "The signed typed data (EIP-712), with exactly these members.",
+        f"The members of `{PROFILE_TYPE.declaration}`, in this order.",
+        _PROFILE_MEMBERS,
     )
 
 

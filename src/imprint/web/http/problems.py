@@ -35,6 +35,7 @@ STATUSES: dict[int, tuple[Code, ...]] = {
         Code.INVALID_TYPED_DATA,
         Code.INVALID_LOGIN_MESSAGE,
         Code.INVALID_IMAGE,
+        Code.INVALID_PROFILE,
     ),
     401: (
         Code.SIGNATURE_INVALID,

@@ -6,12 +6,11 @@ from urllib.parse import quote
 
 import msgspec
 
-from imprint.domain.formats.addresses import Address
 from imprint.domain.formats.cids import NotACid, parse_cid
 from imprint.domain.formats.coins import format_amount
 from imprint.domain.formats.instants import format_instant
 from imprint.domain.posts.feeds import ALL_POSTS, author_path, tag_path
-from imprint.domain.posts.indexed_posts import IndexedPost
+from imprint.domain.posts.indexed_posts import AccountSummary, IndexedPost
 from imprint.web.api.feed_links import page_path
 
 MAX_DESCRIPTION = 300
@@ -57,7 +56,7 @@ class Card:
             return None
         author = {
             "@type": "Person",
-            "name": short_address(post.author),
+            "name": author_name(post),
             "identifier": post.author,
             "url": f"{self.service}/a/{post.author}",
         }
@@ -133,17 +132,24 @@ class Cards:
             indexed=indexed,
         )
 
-    def author(self, address: Address) -> Card:
+    def author(self, author: AccountSummary, *, indexed: bool) -> Card:
         """Build the head of an author's page."""
-        feed = FeedLink(f"{self.name}: {short_address(address)}", author_path(address))
-        title = f"Posts of {short_address(address)}"
-        description = f"Everything that {address} has published."
-        feeds = (feed, self._site_feed)
-        return Card(self.service, f"/a/{address}", title, description, feeds, kind="profile")
+        address, profile = author.address, author.profile
+        name, image = short_address(address), None
+        title, description = f"Posts of {name}", f"Everything that {address} has published."
+        if profile is not None:
+            name = f"{profile.texts.name} ({name})"
+            title, description = name, _shortened(profile.texts.bio) or description
+            image = None if profile.avatar_cid is None else f"/ipfs/{profile.avatar_cid}"
+        feeds = (FeedLink(f"{self.name}: {name}", author_path(address)), self._site_feed)
+        path = f"/a/{address}"
+        return Card(
+            self.service, path, title, description, feeds, image, "profile", indexed=indexed
+        )
 
     def post(self, post: IndexedPost) -> Card:
         """Build the head of a post's page."""
-        feed = FeedLink(f"{self.name}: {short_address(post.author)}", author_path(post.author))
+        feed = FeedLink(f"{self.name}: {author_name(post)}", author_path(post.author))
         return Card(
             self.service,
             page_path(post.post_id),
@@ -159,6 +165,11 @@ class Cards:
 def post_title(post: IndexedPost) -> str:
     """Return the title of a post, or its ID if it has none."""
     return " ".join(post.title.split()) or f"Post {post.post_id}"
+
+
+def author_name(post: IndexedPost) -> str:
+    """The name of a post's author, or their short address."""
+    return short_address(post.author) if post.byline is None else post.byline.name
 
 
 def thumbnail_path(post: IndexedPost) -> str | None:
@@ -182,8 +193,12 @@ def price_text(wei: int, symbol: str) -> str:
 
 
 def _description(post: IndexedPost, symbol: str) -> str:
-    text = " ".join(post.description.split())
-    if not text:
-        price = f" {price_text(post.price, symbol)}." if post.hosted else ""
-        return f"A post by {short_address(post.author)}.{price}"
+    if text := _shortened(post.description):
+        return text
+    price = f" {price_text(post.price, symbol)}." if post.hosted else ""
+    return f"A post by {author_name(post)}.{price}"
+
+
+def _shortened(description: str) -> str:
+    text = " ".join(description.split())
     return text if len(text) <= MAX_DESCRIPTION else f"{text[: MAX_DESCRIPTION - 1]}…"

@@ -66,7 +66,10 @@ class MachinePages:
         """Render a post with this Markdown; if it is not free, with instructions for buying it."""
         post = shown.post
         lines = [f"# {markdown_line(post.title) or f'Post {post.post_id}'}", ""]
-        lines.append(f"By `{post.author}`, {post.created_at:%Y-%m-%d}")
+        author = f"`{post.author}`"
+        if post.byline is not None:
+            author = f"{markdown_line(post.byline.name)} ({author})"
+        lines.append(f"By {author}, {post.created_at:%Y-%m-%d}")
         if post.hashtags:
             tags = " ".join(f"#{markdown_line(tag)}" for tag in post.hashtags)
             lines += ["", f"Tags: {tags}"]

@@ -210,12 +210,13 @@ class SiteRoutes:
             author = await self.sources.posts.author(address)
 
         def render() -> RenderedPage:
-            card = self.cards.author(address)
-            if is_front:
-                card = self.cards.front(indexed=token is None, feeds=card.feeds)
             if author is None:
+                card = self.cards.front(indexed=token is None)
                 empty = {"first": True, "bought": [], "tag_names": []}
                 return self._rendered("front.html", card, listed=listed, **empty)
+            card = self.cards.author(author, indexed=bool(listed.posts))
+            if is_front:
+                card = self.cards.front(indexed=token is None, feeds=card.feeds)
             return self._rendered("author.html", card, listed=listed, author=author)
 
         return self._respond(request, self._lists.of(listed, (author, token, is_front), render))

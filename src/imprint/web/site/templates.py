@@ -1,5 +1,7 @@
 """Page templates: Jinja2, with autoescaping of everything not marked as safe."""
 
+from collections import Counter
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from functools import cache, partial
 from typing import Any
@@ -11,8 +13,16 @@ from markupsafe import Markup
 
 from imprint.domain.formats.coins import format_amount
 from imprint.domain.formats.instants import format_instant
+from imprint.domain.posts.indexed_posts import IndexedPost
+from imprint.domain.profiles import name_key
 from imprint.web.site.assets import MARK, Assets
-from imprint.web.site.cards import post_title, price_text, short_address, thumbnail_path
+from imprint.web.site.cards import (
+    author_name,
+    post_title,
+    price_text,
+    short_address,
+    thumbnail_path,
+)
 
 FONTS = ("source-serif-4-latin-400-normal.woff2", "source-serif-4-latin-600-normal.woff2")
 """Fonts used above the fold, which pages preload before their style sheet requests them."""
@@ -45,11 +55,15 @@ def _environment(assets: Assets, coin: str) -> jinja2.Environment:
     fonts = [assets.url(name) for name in FONTS if assets.has(name)]
     environment.globals.update(asset=assets.url, fonts=fonts, mark=MARK)
     environment.filters.update(
+        author_name=author_name,
         amount=partial(format_amount, symbol=coin),
         coin=partial(price_text, symbol=coin),
         data=script_data,
         day=_day,
         instant=format_instant,
+        link_text=_link_text,
+        name_key=name_key,
+        shared_names=_shared_names,
         short=short_address,
         snippet=_snippet,
         thumbnail=thumbnail_path,
@@ -68,6 +82,18 @@ def _day(moment: datetime) -> str:
     """Format the date of a time in words: 3 November 2026."""
     moment = moment.astimezone(UTC)
     return f"{moment.day} {moment:%B %Y}"
+
+
+def _link_text(link: str) -> str:
+    """A link without its scheme."""
+    return link.removeprefix("https://").removeprefix("mailto:").removesuffix("/")
+
+
+def _shared_names(posts: Iterable[IndexedPost]) -> frozenset[str]:
+    """The names that more than one author of these posts has, as `name_key` compares them."""
+    named = {(post.author, name_key(post.byline.name)) for post in posts if post.byline}
+    counted = Counter(name for _, name in named)
+    return frozenset(name for name, count in counted.items() if count > 1)
 
 
 def _snippet(text: str) -> Markup:

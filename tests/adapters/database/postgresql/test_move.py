@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner
 from tests.adapters.stores.conftest import World
 from tests.adapters.stores.databases import PostgresqlServer, SqliteFile, open_any
+from tests.adapters.stores.test_accounts_profiles import update as profile_update
 from tests.adapters.stores.test_stores_invariants import Chaos
 from tests.cli.installations import environment_of
 from tests.postgresql import Server
@@ -47,6 +48,7 @@ async def source(tmp_path):
     await chaos.create()
     for _ in range(120):
         await chaos.act()
+    await world.stores.profiles.save_profile(profile_update(world), None)
     await world.stores.close()
     return file
 
@@ -66,6 +68,9 @@ async def everything(address):
         await stores.events.known_events(31337, 0, 10**9),
         await stores.events.report_events(100),
     )
+    account = await stores.index_reader.account(world.alice)
+    assert account is not None
+    assert account.profile is not None
     with pytest.raises(NonceUsed):
         await stores.writing_sessions.check_nonce(world.alice, "spent \U0001f58b \\x00")
     await stores.close()

@@ -31,6 +31,8 @@ INSERT INTO price_changes SELECT n, (n % 700)::text, '1', n FROM generate_series
 INSERT INTO holdings SELECT 'holder-' || n % 700, n::text, '1', 1, n, n, NULL
     FROM generate_series(1, {ROWS}) n;
 INSERT INTO accounts (address) SELECT 'author-' || n FROM generate_series(1, {ROWS}) n;
+INSERT INTO profiles (address, name, bio, links, updated_at)
+    SELECT 'author-' || n, 'name', '', '', n FROM generate_series(1, {ROWS}) n;
 INSERT INTO market_days (day) SELECT n FROM generate_series(1, {ROWS}) n;
 INSERT INTO file_groups SELECT 'group-' || n, 'owner', '[]', NULL, n
     FROM generate_series(1, {ROWS}) n;

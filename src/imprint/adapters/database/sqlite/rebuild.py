@@ -116,6 +116,8 @@ _NOT_FROM_BACKUP = frozenset({"intents", "private_feeds"})
 
 _LOST_ROWS = {
     "private_feeds": "Private feeds that could not be read: readers must create new ones.",
+    "profiles": "Profiles that could not be read and that no backup has: their authors must save "
+    "them again. One restored from a backup may be older than the lost one.",
     "ended_sessions": "Ended sessions that could not be read and that no backup has: they are "
     "valid again until they expire, for two hours at most. Changing "
     "IMPRINT_JWT_SECRET ends all sessions at once.",
@@ -216,7 +218,8 @@ SELECT owner, max(CAST(substr(name, length(owner) + 2) AS INTEGER)) FROM files G
 ON CONFLICT (owner) DO UPDATE SET last_number = max(last_number, excluded.last_number)""",
     """
 INSERT OR IGNORE INTO owners (owner, last_number)
-SELECT owner, 0 FROM detached WHERE owner IS NOT NULL UNION SELECT signer, 0 FROM intents""",
+SELECT owner, 0 FROM detached WHERE owner IS NOT NULL UNION SELECT signer, 0 FROM intents
+UNION SELECT address, 0 FROM profiles""",
     """
 INSERT OR IGNORE INTO file_tags (tag, position, state)
 SELECT t.value, f.position, f.state FROM files f JOIN file_groups g ON g.id = f.group_id,
@@ -496,7 +499,7 @@ class _Rebuild:
     def read_backup(self) -> None:
         """Take the missing rows from the backup."""
         before = self._count_files()
-        for table in sorted(self.broken - _NOT_FROM_BACKUP - {*CHECKED_TABLES}):
+        for table in sorted(self.broken - _NOT_FROM_BACKUP - {"file_groups", "files"}):
             columns = ", ".join(
                 row["name"] for row in self.target.execute(f"PRAGMA main.table_info({table})")
             )

@@ -233,7 +233,7 @@ async def _settle_deleted(tx: Transaction, owner: Address) -> bool:
 async def add_draft(tx: Transaction, write: Write, intent: Intent, version: Version) -> File:
     """Create a group with this version as its draft, or as a post if its event came first."""
     await refuse_spent(tx, write.signer, write.nonce)
-    await _end_intent(tx, intent)
+    await end_intent(tx, intent)
     await tx.execute(
         ADD_GROUP,
         id=version.group_id,
@@ -257,7 +257,7 @@ async def replace_draft(
     draft = await find_draft(tx, old, write.signer)
     if draft is None:
         return None
-    await _end_intent(tx, intent)
+    await end_intent(tx, intent)
     await _retire(tx, draft, State.SUPERSEDED, write)
     file = await add_file(
         tx, draft_of(version, draft.group_id, draft.hashtags, draft.thumbnail_cid)
@@ -274,7 +274,7 @@ async def prepare_draft(
     draft = await find_draft(tx, cid, write.signer)
     if draft is None:
         return None
-    await _end_intent(tx, intent)
+    await end_intent(tx, intent)
     await _drop_thumbnail(tx, draft, write, intent.cid)
     await reattach(tx, intent.cid, Network.PUBLIC)
     prepared = replace(draft, hashtags=tuple(hashtags), thumbnail_cid=intent.cid)
@@ -352,7 +352,7 @@ async def _spend_nonce(tx: Transaction, write: Write, file: File | None) -> None
     await spend_nonce(tx, write.signer, write.nonce, write.at, action=action, file_id=file_id)
 
 
-async def _end_intent(tx: Transaction, intent: Intent) -> None:
+async def end_intent(tx: Transaction, intent: Intent) -> None:
     """End an intent whose document is now referenced.
 
     Refuses a missing intent: it has expired, and its document may have been deleted.
@@ -368,7 +368,7 @@ async def _retire(tx: Transaction, draft: File, state: State, write: Write) -> N
     checksum = checksum_of(replace(draft, state=state))
     await tx.execute(RETIRE_FILE, id=draft.id, state=state.value, checksum=checksum)
     await retag(tx, draft, None)
-    await _detach(tx, draft.cid, draft.size, Network.PRIVATE, write)
+    await detach(tx, draft.cid, draft.size, Network.PRIVATE, write)
 
 
 async def _drop_thumbnail(
@@ -385,10 +385,11 @@ async def _drop_thumbnail(
     await tx.lock(document_lock(thumbnail, Network.PUBLIC))
     # Several owners may have had the same picture; it counts for the last one.
     await reattach(tx, thumbnail, Network.PUBLIC)
-    await _detach(tx, thumbnail, size, Network.PUBLIC, write)
+    await detach(tx, thumbnail, size, Network.PUBLIC, write)
 
 
-async def _detach(tx: Transaction, cid: Cid, size: int, network: Network, write: Write) -> None:
+async def detach(tx: Transaction, cid: Cid, size: int, network: Network, write: Write) -> None:
+    """Record that a write let go of a document, which counts for its signer until destroyed."""
     await tx.execute(
         DETACH,
         cid=cid,

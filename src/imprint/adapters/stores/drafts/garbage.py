@@ -20,8 +20,8 @@ from imprint.adapters.database.transaction import (
 )
 from imprint.adapters.stores.drafts.drafts import CONDEMNED, END_INTENT
 from imprint.adapters.stores.files import (
+    PICTURE_IN_USE,
     TAKE_BACK,
-    THUMBNAIL_OF_LIVE,
     count_usage,
     reattach,
     release,
@@ -41,11 +41,13 @@ INSERT INTO detached (cid, network, detached_at)
 SELECT :cid, :network, CAST(:detached_at AS BIGINT)
 WHERE NOT EXISTS (SELECT 1 FROM files WHERE cid = :cid)
   AND NOT EXISTS (SELECT 1 FROM file_groups WHERE thumbnail_cid = :cid)
+  AND NOT EXISTS (SELECT 1 FROM profiles WHERE avatar_cid = :cid)
   AND NOT EXISTS (SELECT 1 FROM intents WHERE cid = :cid)
 ON CONFLICT DO NOTHING RETURNING 1"""
 STRAY = """
 SELECT 1 AS stray WHERE NOT EXISTS (SELECT 1 FROM files WHERE cid = :cid)
   AND NOT EXISTS (SELECT 1 FROM file_groups WHERE thumbnail_cid = :cid)
+  AND NOT EXISTS (SELECT 1 FROM profiles WHERE avatar_cid = :cid)
   AND NOT EXISTS (SELECT 1 FROM intents WHERE cid = :cid)
   AND NOT EXISTS (SELECT 1 FROM detached WHERE cid = :cid AND network = :network)"""
 SERVER_TIME = by_server_time("SELECT :now AS now")
@@ -74,7 +76,9 @@ WHERE NOT EXISTS (SELECT 1 FROM intents i
       SELECT 1 FROM files f WHERE f.cid = due.cid AND f.state IN ('pending', 'onchain')))
   AND NOT (due.network = 'public' AND EXISTS (
       SELECT 1 FROM file_groups g JOIN files f ON f.group_id = g.id
-      WHERE g.thumbnail_cid = due.cid AND f.state IN ('pending', 'onchain')))"""
+      WHERE g.thumbnail_cid = due.cid AND f.state IN ('pending', 'onchain')))
+  AND NOT (due.network = 'public' AND EXISTS (
+      SELECT 1 FROM profiles a WHERE a.avatar_cid = due.cid))"""
 COUNT_DUE = "SELECT count(*) AS count, CAST(coalesce(sum(size), 0) AS BIGINT) AS bytes" + _DUE
 LIST_DUE = "SELECT cid, network" + _DUE + " ORDER BY network, cid LIMIT :limit"
 COUNT_WAITING = """
@@ -125,6 +129,7 @@ FROM owners o LEFT JOIN (
         SELECT f.owner, f.size + CASE WHEN g.thumbnail_cid IS NULL THEN 0 ELSE g.thumbnail_size END
                AS size, 1 AS draft
         FROM files f JOIN file_groups g ON g.id = f.group_id WHERE f.state = 'pending'
+        UNION ALL SELECT address, avatar_size, 0 FROM profiles
         UNION ALL SELECT owner, size, drafts FROM detached WHERE owner IS NOT NULL
         UNION ALL SELECT signer, size, CASE action WHEN 'create' THEN 1 ELSE 0 END FROM intents
     ) AS counted GROUP BY owner
@@ -384,8 +389,8 @@ async def _condemn(
 
 
 async def _is_used(tx: Transaction, cid: Cid, network: Network) -> bool:
-    """Whether a live file references a document."""
-    user = LIVE_DOCUMENT if network is Network.PRIVATE else THUMBNAIL_OF_LIVE
+    """Whether a live file or a profile refers to a document."""
+    user = LIVE_DOCUMENT if network is Network.PRIVATE else PICTURE_IN_USE
     return await tx.fetchone(user, cid=cid) is not None
 
 

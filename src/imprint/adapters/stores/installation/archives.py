@@ -8,9 +8,11 @@ from imprint.adapters.database.transaction import (
     Row,
     Transaction,
     Value,
+    document_lock,
     event_locks,
     file_locks,
     micros,
+    owner_lock,
 )
 from imprint.adapters.stores.drafts.drafts import add_file
 from imprint.adapters.stores.drafts.garbage import read_fence
@@ -27,12 +29,20 @@ from imprint.adapters.stores.files import (
     store_group,
     take_back,
 )
+from imprint.adapters.stores.profiles import (
+    FIND_PROFILE,
+    find_profile,
+    profile_of,
+    store_profile,
+    walk_profiles,
+)
 from imprint.adapters.stores.publication import apply_events, event_of
 from imprint.domain.drafts.files import File, Network, State
 from imprint.domain.errors import Damaged
 from imprint.domain.exports import ExportedFile, number_of
 from imprint.domain.formats.addresses import Address
 from imprint.domain.formats.cids import Cid
+from imprint.domain.profiles import Profile
 from imprint.ports.archives import ImportConflict, ImportOutcome, StoredDocument
 from imprint.ports.drafts import FenceRaised
 
@@ -50,9 +60,12 @@ WALK_FILES_OF_OWNER = _WALK + " AND f.owner = :owner ORDER BY f.position LIMIT :
 PRIVATE_DOCUMENTS = """
 SELECT cid, size, wrapped_key IS NULL AS readable FROM files
 WHERE cid > :after ORDER BY cid LIMIT :limit"""
-PUBLIC_DOCUMENTS = """
+THUMBNAILS = """
 SELECT DISTINCT thumbnail_cid AS cid FROM file_groups
 WHERE thumbnail_cid > :after ORDER BY thumbnail_cid LIMIT :limit"""
+AVATARS = """
+SELECT DISTINCT avatar_cid AS cid FROM profiles
+WHERE avatar_cid > :after ORDER BY avatar_cid LIMIT :limit"""
 CONFLICTING_FILES = """
 SELECT id FROM files WHERE id = :id UNION ALL SELECT id FROM files WHERE name = :name"""
 OWNER_OF_GROUP = "SELECT owner FROM file_groups WHERE id = :id"
@@ -79,12 +92,24 @@ class SqlArchiveStore:
                 last = page[-1].file.position
                 page = await snapshot.read(_walk_files, owner, last, size)
 
+    async def walk_profiles(self, owner: Address | None, size: int) -> AsyncIterator[list[Profile]]:
+        async with self.database.snapshot() as snapshot:
+            if owner is not None:
+                found = await snapshot.read(find_profile, owner)
+                if found is not None:
+                    yield [found]
+                return
+            page = await snapshot.read(walk_profiles, "", size)
+            while page:
+                yield [profile_of(row) for row in page]
+                page = await snapshot.read(walk_profiles, page[-1]["address"], size)
+
     async def documents_after(
         self, network: Network, after: str, limit: int
     ) -> list[StoredDocument]:
-        values: dict[str, Value] = {"after": after, "limit": limit}
         if network is Network.PUBLIC:
-            return await self.database.fetch(_thumbnail_of, PUBLIC_DOCUMENTS, values, reach=limit)
+            return await self.database.read(_public_documents, after, limit, reach=2 * limit)
+        values: dict[str, Value] = {"after": after, "limit": limit}
         return await self.database.fetch(_document_of, PRIVATE_DOCUMENTS, values, reach=limit)
 
     async def knows(self, cid: Cid) -> bool:
@@ -103,6 +128,35 @@ class SqlArchiveStore:
         if exported.event is not None:
             locks |= event_locks([exported.event])
         return await self.database.transact(locks, _import_file, exported, thumbnail_size, fence)
+
+    async def import_profile(self, profile: Profile, avatar_size: int, fence: int) -> None:
+        locks = owner_lock(profile.address)
+        if profile.avatar_cid is not None:
+            locks |= document_lock(profile.avatar_cid, Network.PUBLIC)
+        await self.database.transact(locks, _import_profile, profile, avatar_size, fence)
+
+
+async def _import_profile(tx: Transaction, profile: Profile, size: int, fence: int) -> None:
+    if fence != await read_fence(tx):
+        raise FenceRaised
+    avatar = profile.avatar_cid
+    if avatar is not None:
+        await take_back(tx, avatar, Network.PUBLIC)
+    if await tx.fetchone(FIND_PROFILE, address=profile.address) is not None:
+        return
+    if avatar is not None:
+        await tx.execute(RESERVE_NUMBER, owner=profile.address, number=0)
+        await reattach(tx, avatar, Network.PUBLIC)
+        await count_usage(tx, profile.address, size)
+    await store_profile(tx, profile, size)
+
+
+async def _public_documents(tx: Transaction, after: str, limit: int) -> list[StoredDocument]:
+    """The thumbnails and the pictures of profiles, each once."""
+    found: set[Cid] = set()
+    for statement in (THUMBNAILS, AVATARS):
+        found |= {row["cid"] for row in await tx.fetchall(statement, after=after, limit=limit)}
+    return [StoredDocument(cid, readable=True) for cid in sorted(found)[:limit]]
 
 
 async def _knows(tx: Transaction, cid: Cid) -> bool:
@@ -184,10 +238,6 @@ async def _add(tx: Transaction, file: File, thumbnail_size: int) -> None:
         await reattach(tx, file.thumbnail_cid, Network.PUBLIC)
     await count_usage(tx, file.owner, file.size + thumbnail_size, drafts=1)
     await add_file(tx, replace(file, state=State.PENDING, publication=None))
-
-
-def _thumbnail_of(row: Row) -> StoredDocument:
-    return StoredDocument(Cid(row["cid"]), readable=True)
 
 
 def _document_of(row: Row) -> StoredDocument:

@@ -32,6 +32,7 @@ WHERE only_row = 1"""
 KNOWN_DOCUMENT = """
 SELECT 1 WHERE EXISTS (SELECT 1 FROM files WHERE cid = :cid)
   OR EXISTS (SELECT 1 FROM file_groups WHERE thumbnail_cid = :cid)
+  OR EXISTS (SELECT 1 FROM profiles WHERE avatar_cid = :cid)
   OR EXISTS (SELECT 1 FROM intents WHERE cid = :cid)
   OR EXISTS (SELECT 1 FROM detached WHERE cid = :cid)"""
 MEASURE = """
@@ -40,7 +41,8 @@ SELECT (SELECT count(*) FROM files WHERE state = 'pending') AS drafts,
        (SELECT CAST(coalesce(sum(size), 0) AS BIGINT) FROM files
         WHERE state IN ('pending', 'onchain'))
        + (SELECT CAST(coalesce(sum(thumbnail_size), 0) AS BIGINT) FROM file_groups
-          WHERE thumbnail_cid IS NOT NULL) AS stored_bytes,
+          WHERE thumbnail_cid IS NOT NULL)
+       + (SELECT CAST(coalesce(sum(avatar_size), 0) AS BIGINT) FROM profiles) AS stored_bytes,
        (SELECT CAST(coalesce(sum(size), 0) AS BIGINT) FROM detached) AS detached_bytes"""
 """Counts walk the draft and post indexes; the sums read every live file once."""
 

@@ -19,8 +19,10 @@ from imprint.adapters.stores.files import (
     file_of,
     hashtags_text,
 )
+from imprint.adapters.stores.profiles import is_damaged_profile, profile_of, walk_profiles
 from imprint.domain.drafts.files import File
 from imprint.domain.errors import Damaged
+from imprint.domain.profiles import Profile
 from imprint.ports.installation import VerifiedRecord
 
 ALL_VERSIONS = FILE + " WHERE f.position > :after ORDER BY f.position LIMIT :limit"
@@ -56,6 +58,13 @@ class SqlRecordStore:
     async def fill_checksums(self, file: File) -> None:
         locks = owner_lock(file.owner)
         await self.database.transact(locks, _fill_checksums, file.id, durable=False)
+
+    async def verify_profiles(self, after: str, limit: int) -> list[tuple[str, Profile | None]]:
+        async with self.database.snapshot() as snapshot:
+            rows = await snapshot.read(walk_profiles, after, limit)
+        return [
+            (row["address"], None if is_damaged_profile(row) else profile_of(row)) for row in rows
+        ]
 
     async def compare_tags(self) -> list[str]:
         async with self.database.snapshot() as snapshot:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import lru_cache
 from heapq import nlargest
@@ -14,6 +14,7 @@ from imprint.adapters.database.transaction import moment_of as moment
 from imprint.adapters.stores.files import END, UNREADABLE
 from imprint.adapters.stores.posts import index_sql as sql
 from imprint.adapters.stores.posts.index_tables import price_bytes
+from imprint.adapters.stores.profiles import find_profile
 from imprint.domain.errors import Damaged, Unavailable
 from imprint.domain.formats.addresses import Address
 from imprint.domain.formats.cids import Cid
@@ -32,9 +33,11 @@ from imprint.domain.posts.indexed_posts import (
     PricePoint,
     Sale,
     Sales,
+    inactive_account,
 )
 from imprint.domain.posts.market_events import block_of
 from imprint.domain.posts.posts import BlockRef
+from imprint.domain.profiles import Byline
 from imprint.ports.post_index import PostAddress
 
 _HIGHEST = 2**256 - 1
@@ -76,6 +79,8 @@ def build_post(  # noqa: PLR0917  one parameter for each column
     volume: str,
     holders: int,
     hosted: int | None,
+    byline: str | None,
+    avatar: Cid | None,
 ) -> IndexedPost:
     """Build the post of a row with `index_sql.POST_COLUMNS`. Raises `Damaged` for unreadable
     values.
@@ -100,6 +105,7 @@ def build_post(  # noqa: PLR0917  one parameter for each column
             tx_hash,
             Sales(sales, int(volume)),
             holders,
+            None if byline is None else Byline(byline, avatar),
         )
     except UNREADABLE as error:
         raise Damaged.record(f"the post at position {place!a}") from error
@@ -426,8 +432,9 @@ async def _by_keys(
 
 async def _find_account(tx: Transaction, address: Address) -> AccountSummary | None:
     row = await tx.fetchone(sql.ACCOUNT, address=address)
+    profile = await find_profile(tx, address)
     if row is None:
-        return None
+        return None if profile is None else replace(inactive_account(address), profile=profile)
     summary = AccountSummary(
         address,
         row["posts"],
@@ -438,10 +445,11 @@ async def _find_account(tx: Transaction, address: Address) -> AccountSummary | N
         row["readers"],
         Sales(row["purchases"], int(row["spent"])),
         row["held"],
+        profile,
     )
     # A reorg may leave the row of an account that did nothing.
     did_anything = summary.posts or summary.purchases.count or summary.held
-    return summary if did_anything else None
+    return summary if did_anything or profile else None
 
 
 def _moment(value: int | None) -> datetime | None:

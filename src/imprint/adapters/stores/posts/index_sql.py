@@ -25,7 +25,9 @@ HOSTED = "(SELECT 1 FROM files f WHERE f.post_id = p.post_id AND f.state = 'onch
 POST_COLUMNS = f"""
 SELECT p.place, p.post_id, p.author, p.cid, p.spelled_cid, p.thumbnail_cid, p.title, p.description,
        p.price, p.first_price, p.hashtags, p.created_at, p.block_hash, p.tx_hash, p.sales, p.volume,
-       p.holders, {HOSTED} AS hosted
+       p.holders, {HOSTED} AS hosted,
+       (SELECT a.name FROM profiles a WHERE a.address = p.author) AS byline,
+       (SELECT a.avatar_cid FROM profiles a WHERE a.address = p.author) AS avatar
 FROM posts p"""
 """A post's columns, in the order of `index_reader.build_post`'s parameters."""
 

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from imprint.web.docs.examples import CONTENT, SERVICE, TAGS
+from imprint.web.docs.examples import CONTENT, PROFILE, SERVICE, TAGS
 from imprint.web.docs.page.commands import first_example, is_signed
 
 Json = Mapping[str, Any]
@@ -27,6 +27,11 @@ FILTERS: dict[str, dict[str, Any]] = {
 
 _TAGS = TAGS.split(",")
 
+_PROFILE = PROFILE.texts
+
+_PICTURES = {"publishDraft": ("thumbnail", "thumbnail.png"), "updateProfile": ("avatar", "me.png")}
+"""Operations with a picture: its name, and that of its file."""
+
 
 def typescript_example(operation: Json) -> str:
     """Return a module that calls the operation with `imprint-press`."""
@@ -37,7 +42,7 @@ def typescript_example(operation: Json) -> str:
             'import { type Hex, Imprint, walletOfAccount } from "imprint-press";',
             'import { privateKeyToAccount } from "viem/accounts";',
         ]
-    if name == "publishDraft":
+    if name in _PICTURES:
         lines.append('import { readFile } from "node:fs/promises";')
     lines += ["", f"const imprint = await Imprint.connect({_text(SERVICE)});"]
     if signs or reads:
@@ -55,7 +60,7 @@ def python_example(operation: Json) -> str:
     lines = ["import asyncio"]
     if signs or reads:
         lines += ["import os"]
-    if name == "publishDraft":
+    if name in _PICTURES:
         lines += ["from pathlib import Path"]
     imported = "Imprint, KeyWallet" if signs or reads else "Imprint"
     lines += ["", f"from imprint.client import {imported}", "", "", "async def main() -> None:"]
@@ -102,6 +107,8 @@ def _typescript_values(name: str, operation: Json) -> Iterator[str]:
     yield from _common_values(name, operation)
     if name == "publishDraft":
         yield f"{{ thumbnail, hashtags: {json.dumps(_TAGS)} }}"
+    elif name == "updateProfile":
+        yield f"{{ name: {_text(_PROFILE.name)}, bio: {_text(_PROFILE.bio)}, avatar }}"
     elif name == "logout":
         yield "{ all: true }"
 
@@ -116,6 +123,8 @@ def _python_values(name: str, operation: Json) -> Iterator[str]:
     yield from _common_values(name, operation)
     if name == "publishDraft":
         yield f"thumbnail=thumbnail, hashtags={json.dumps(_TAGS)}"
+    elif name == "updateProfile":
+        yield f"name={_text(_PROFILE.name)}, bio={_text(_PROFILE.bio)}, avatar=avatar"
     elif name == "logout":
         yield "all=True"
 
@@ -141,8 +150,9 @@ def _typescript_use(name: str, operation: Json, call: str) -> list[str]:
     if _is_list(name) and name != "listNextPage":
         return [f"for await (const each of {call}) {{", "  console.log(each);", "}"]
     before = []
-    if name == "publishDraft":
-        before = ['const thumbnail = new Blob([await readFile("thumbnail.png")]);']
+    if name in _PICTURES:
+        picture, file = _PICTURES[name]
+        before = [f"const {picture} = new Blob([await readFile({_text(file)})]);"]
     if not _has_result(operation):
         return [*before, f"await {call};"]
     return [*before, f"console.log(await {call});"]
@@ -152,8 +162,9 @@ def _python_use(name: str, operation: Json, call: str) -> list[str]:
     if _is_list(name):
         return [f"async for each in {call}:", "    print(each)"]
     before = []
-    if name == "publishDraft":
-        before = ['thumbnail = Path("thumbnail.png").read_bytes()']
+    if name in _PICTURES:
+        picture, file = _PICTURES[name]
+        before = [f"{picture} = Path({_text(file)}).read_bytes()"]
     if not _has_result(operation):
         return [*before, f"await {call}"]
     return [*before, f"print(await {call})"]

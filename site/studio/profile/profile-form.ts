@@ -1,0 +1,132 @@
+/** The form of a profile: what the author has typed, and what happens to it. */
+
+import type { Profile } from "imprint-press";
+
+export const NAME_LENGTH = 64;
+export const BIO_LENGTH = 500;
+const MOST_LINKS = 5;
+const LINK_LENGTH = 300;
+
+export interface ProfileForm {
+  readonly name: string;
+  readonly bio: string;
+  /** One link a line. */
+  readonly links: string;
+  readonly avatar: "keep" | "none" | "new";
+  /** What readers see now; null if there is no profile yet. */
+  readonly saved: Profile | null;
+  readonly state: "editing" | "saving" | "saved";
+  /** Why it could not be saved. */
+  readonly failure: string | null;
+}
+
+export type ProfileEvent =
+  | { readonly type: "typed"; readonly field: "name" | "bio" | "links"; readonly text: string }
+  | { readonly type: "avatar"; readonly avatar: ProfileForm["avatar"] }
+  | { readonly type: "save" }
+  | { readonly type: "saved"; readonly profile: Profile }
+  | { readonly type: "failed"; readonly sentence: string };
+
+export const openForm = (saved: Profile | null): ProfileForm => ({
+  name: saved?.name ?? "",
+  bio: saved?.bio ?? "",
+  links: saved?.links.join("\n") ?? "",
+  avatar: "keep",
+  saved,
+  state: "editing",
+  failure: null,
+});
+
+/** The form after an event. Nothing is typed while it is being saved. */
+export function advanceForm(form: ProfileForm, event: ProfileEvent): ProfileForm {
+  switch (event.type) {
+    case "typed": {
+      if (form.state === "saving") return form;
+      const text = cleanText(event.text, event.field !== "name");
+      return { ...form, [event.field]: text, state: "editing", failure: null };
+    }
+    case "avatar":
+      if (form.state === "saving") return form;
+      return { ...form, avatar: event.avatar, state: "editing", failure: null };
+    case "save":
+      return { ...form, state: "saving", failure: null };
+    case "saved":
+      return { ...openForm(event.profile), state: "saved" };
+    case "failed":
+      return { ...form, state: "editing", failure: event.sentence };
+  }
+}
+
+const INVISIBLE = /(?![\u200C\u200D])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{DI}\u2800]/gu;
+
+/** A text without characters that nobody sees, which the service refuses; pasted ones have them. */
+export function cleanText(text: string, hasLines: boolean): string {
+  const lines = text.replace(/\r\n?|[\u2028\u2029]/g, "\n").replace(/\t/g, " ");
+  const kept = hasLines ? lines : lines.replace(/\n/g, " ");
+  return kept
+    .split("\n")
+    .map((line) => line.replace(INVISIBLE, "").replace(/(?![\u00A0\u3000])\p{Zs}/gu, " "))
+    .join("\n");
+}
+
+const lengthOf = (text: string): number => [...text.normalize("NFC")].length;
+
+export function nameProblem(name: string): string | null {
+  const length = lengthOf(name.trim());
+  if (length === 0) return "Enter the name that readers should see.";
+  if (length > NAME_LENGTH) return `Names have at most ${NAME_LENGTH} characters.`;
+  const plain = name.normalize("NFKC").toLowerCase();
+  if (/(?<![\p{L}\p{N}])0x|\.eth(?![\p{L}\p{N}])/u.test(plain)) {
+    return "A name can't look like an address (0x…) or an ENS name (….eth).";
+  }
+  return null;
+}
+
+export const bioProblem = (bio: string): string | null =>
+  lengthOf(bio) > BIO_LENGTH ? `This is longer than ${BIO_LENGTH} characters.` : null;
+
+/** The links of a text; a scheme that is missing is added. */
+export function parseLinks(text: string): string[] {
+  const lines = text.split("\n").map((line) => line.trim());
+  return lines.filter(Boolean).map((line) => {
+    if (/^[a-z][a-z0-9+.-]*:/i.test(line)) return line;
+    return /^[^/@\s]+@[^/@\s]+$/.test(line) ? `mailto:${line}` : `https://${line}`;
+  });
+}
+
+export function linksProblem(text: string): string | null {
+  const links = parseLinks(text);
+  if (links.length > MOST_LINKS) return `Enter at most ${MOST_LINKS} links.`;
+  const wrong = links.find((link) => !isLink(link));
+  return wrong === undefined ? null : `“${wrong}” isn't a web or e-mail address.`;
+}
+
+function isLink(link: string): boolean {
+  if (link.length > LINK_LENGTH || /[\s"<>\\^`{|}]/.test(link)) return false;
+  if (/^mailto:[^@]+@[^@]+$/i.test(link)) return true;
+  if (!/^https:\/\//i.test(link)) return false;
+  try {
+    const { hostname, username, password } = new URL(link);
+    return hostname !== "" && username === "" && password === "";
+  } catch {
+    return false;
+  }
+}
+
+/** The first field that prevents saving, and why; null if there is none. */
+export function problemOf(form: ProfileForm): { field: string; sentence: string } | null {
+  const found = [
+    { field: "profile-name", sentence: nameProblem(form.name) },
+    { field: "profile-bio", sentence: bioProblem(form.bio) },
+    { field: "profile-links", sentence: linksProblem(form.links) },
+  ].find(({ sentence }) => sentence !== null);
+  return found?.sentence ? { field: found.field, sentence: found.sentence } : null;
+}
+
+/** Whether saving would change anything. */
+export function isChanged({ name, bio, links, avatar, saved }: ProfileForm): boolean {
+  if (!saved || avatar === "new") return true;
+  if (avatar === "none" && saved.avatarCid !== null) return true;
+  const same = name.trim() === saved.name && bio === saved.bio;
+  return !same || parseLinks(links).join("\n") !== saved.links.join("\n");
+}

@@ -1,0 +1,189 @@
+"""Profiles: what authors say about themselves, and the rules for their texts."""
+
+import re
+import unicodedata
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from urllib.parse import urlsplit
+
+from imprint.domain.drafts.files import Write
+from imprint.domain.errors import Code, Refusal
+from imprint.domain.formats.addresses import Address
+from imprint.domain.formats.cids import Cid
+
+MAX_NAME = 64
+"""Code points of a name."""
+
+MAX_BIO = 500
+"""Code points of a bio."""
+
+MAX_LINKS = 5
+"""Links of a profile."""
+
+MAX_LINK = 300
+"""Characters of a link."""
+
+AVATAR_SIDE = 512
+"""Pixels of the longest side of an avatar."""
+
+_JOINERS = "\u200c\u200d"
+"""The invisible characters that texts may have: several scripts cannot be spelled without them."""
+
+_INVISIBLE = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\ufff0-\ufff8"
+    "\U000e0000-\U000e0fff]"
+)
+"""Characters that show nothing and are not of the categories in `_HIDDEN`."""
+
+_HIDDEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+"""Categories of control, format and separator characters; bidirectional controls are among them."""
+
+_SPACES = " \u00a0\u3000"
+"""The spaces of a name or bio; others look the same, and are used to make two names differ."""
+
+_ADDRESS = re.compile(r"(?<![^\W_])0x|[.\u3002]eth(?![^\W_])")
+"""The beginning of an address, or the end of an ENS name."""
+
+_LIKE_X = str.maketrans("хχ×", "xxx")
+"""Letters that look like an x."""
+
+_LINK = re.compile(r"(?:https://|mailto:)[^\s\"<>\\^`{|}]+", re.IGNORECASE)
+"""An address of a page or a mailbox, without characters that no URL has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Byline:
+    """What is shown of the author beside a post."""
+
+    name: str
+    avatar_cid: Cid | None
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileTexts:
+    """The texts of a profile, which satisfy the rules."""
+
+    name: str
+    bio: str
+    links: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """What an author says about themselves. A name proves nothing: only the address does."""
+
+    address: Address
+    texts: ProfileTexts
+    avatar_cid: Cid | None
+    updated_at: datetime
+
+    @property
+    def byline(self) -> Byline:
+        return Byline(self.texts.name, self.avatar_cid)
+
+
+class AvatarChange(StrEnum):
+    """What happens to the picture of a profile."""
+
+    KEEP = "keep"
+    NONE = "none"
+    REPLACE = "replace"
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileUpdate:
+    """A proven update of a profile: the write that it is, and the texts."""
+
+    write: Write
+    texts: ProfileTexts
+    avatar: AvatarChange
+
+
+def parse_profile(name: str, bio: str, links: str) -> ProfileTexts:
+    """The texts of a profile; links are separated by line feeds. Refuses `invalid_profile`."""
+    return ProfileTexts(_parse_name(name), _parse_bio(bio), _parse_links(links))
+
+
+def invalid_profile(detail: str) -> Refusal:
+    """The refusal of a profile that breaks a rule."""
+    return Refusal(Code.INVALID_PROFILE, detail)
+
+
+def name_key(name: str) -> str:
+    """A key that is the same for names that look alike: case, width and joiners do not count."""
+    return " ".join(_fold(name).split())
+
+
+def _parse_name(given: str) -> str:
+    name = _normalized(given, MAX_NAME).strip(_SPACES)
+    _check_characters("name", name)
+    if len(name) > MAX_NAME or not name.strip(_JOINERS + _SPACES):
+        raise invalid_profile(f"A name has 1 to {MAX_NAME} characters.")
+    if _ADDRESS.search(_skeleton(name)):
+        raise invalid_profile("A name may not read as an address (0x…) or an ENS name (….eth).")
+    return name
+
+
+def _parse_bio(given: str) -> str:
+    bio = _normalized(given, MAX_BIO)
+    _check_characters("bio", bio.replace("\n", " "))
+    if len(bio) > MAX_BIO:
+        raise invalid_profile(f"A bio has at most {MAX_BIO} characters.")
+    return bio
+
+
+def _normalized(text: str, most: int) -> str:
+    """The text in NFC; of one that is far too long, as much as is needed to refuse it."""
+    return unicodedata.normalize("NFC", text[: 4 * most + 1])
+
+
+def _check_characters(member: str, text: str) -> None:
+    for each in text:
+        category = unicodedata.category(each)
+        hidden = category in _HIDDEN and each not in _JOINERS
+        if hidden or _INVISIBLE.match(each) or (category == "Zs" and each not in _SPACES):
+            raise invalid_profile(
+                f"The {member} has a control or invisible character, U+{ord(each):04X}."
+            )
+
+
+def _parse_links(given: str) -> tuple[str, ...]:
+    if not given:
+        return ()
+    if given.count("\n") >= MAX_LINKS:
+        raise invalid_profile(f"A profile has at most {MAX_LINKS} links.")
+    return tuple(_parse_link(link) for link in given.split("\n"))
+
+
+def _parse_link(link: str) -> str:
+    if len(link) > MAX_LINK:
+        raise invalid_profile(f"A link has at most {MAX_LINK} characters.")
+    _check_characters("list of links", link)
+    if not _LINK.fullmatch(link) or not _is_usable(link):
+        raise invalid_profile("A link begins with https:// or mailto:, and is a complete address.")
+    return link
+
+
+def _is_usable(link: str) -> bool:
+    try:
+        parts = urlsplit(link)
+        # An address before an @ hides the host that a link leads to.
+        if parts.scheme == "https":
+            return bool(parts.hostname) and parts.username is None and parts.port != 0
+    except ValueError:
+        return False
+    mailbox, _, host = parts.path.partition("@")
+    return bool(mailbox and host)
+
+
+def _fold(text: str) -> str:
+    for joiner in _JOINERS:
+        text = text.replace(joiner, "")
+    return unicodedata.normalize("NFKC", text).casefold()
+
+
+def _skeleton(name: str) -> str:
+    """The name as it looks: any zero as 0, and any letter like an x as x."""
+    folded = _fold(name).translate(_LIKE_X)
+    return "".join("0" if unicodedata.digit(each, None) == 0 else each for each in folded)

@@ -1,0 +1,63 @@
+"""The profile in the Studio: an author sets it, and readers see it in every byline."""
+
+import io
+
+from PIL import Image
+from playwright.sync_api import expect
+from tests.browser.pages import OpenPage, axe_violations_in_both_schemes
+from tests.browser.posts import NewPost, publish
+from tests.browser.wallet import NewWallet
+from tests.browser.writing import sign_in
+from tests.processes import Service
+
+
+def _portrait() -> dict[str, object]:
+    file = io.BytesIO()
+    Image.new("RGB", (800, 600), "#24479e").save(file, "PNG")
+    return {"name": "me.png", "mimeType": "image/png", "buffer": file.getvalue()}
+
+
+def test_an_author_sets_a_profile_and_it_is_in_the_byline(
+    open_page: OpenPage, new_wallet: NewWallet, service: Service
+) -> None:
+    wallet = new_wallet()
+    content = "# With a name\n\nThe text of it."
+    [post] = publish(service.url, [NewPost("With a name", content)], wallet.account)
+    address = wallet.account.address.lower()
+    short = f"{address[:6]}…{address[-4:]}"
+    opened = open_page(wallet)
+    page = opened.page
+    sign_in(opened, page)
+    page.get_by_role("link", name="Profile").first.click()
+
+    page.get_by_role("button", name="Save profile").click()
+    expect(page.get_by_text("Enter the name that readers should see.")).to_be_visible()
+    page.get_by_label("Name", exact=True).fill("Ada\u200b Ink")
+    page.get_by_label("About you").fill("Writes by hand.")
+    page.get_by_label("Links").fill("ada.example")
+    page.get_by_label("Picture file").set_input_files(_portrait())
+    expect(page.get_by_label("Part of the picture that is shown")).to_be_visible()
+    preview = page.get_by_role("complementary", name="Preview")
+    expect(preview).to_contain_text("Ada Ink")
+    expect(preview).to_contain_text(short)
+    assert axe_violations_in_both_schemes(page) == []
+    page.get_by_role("button", name="Save profile").click()
+    expect(page.get_by_text("Saved. Readers see it now.")).to_be_visible()
+
+    reader = open_page()
+    shown = reader.visit(f"/p/{post}")
+    byline = shown.locator(".byline a.author")
+    expect(byline).to_have_text("Ada Ink")
+    expect(byline).to_have_attribute("title", short)
+    assert byline.locator("img").evaluate("image => image.decode().then(() => image.naturalWidth)")
+    byline.click()
+    heading = shown.get_by_role("heading", level=1)
+    expect(heading).to_contain_text("Ada Ink")
+    expect(heading).to_contain_text(short)
+    link = shown.get_by_role("link", name="ada.example")
+    expect(link).to_have_attribute("href", "https://ada.example")
+    expect(link).to_have_attribute("rel", "ugc nofollow")
+    assert axe_violations_in_both_schemes(shown) == []
+
+    page.reload()
+    expect(page.get_by_label("Name", exact=True)).to_have_value("Ada Ink")
