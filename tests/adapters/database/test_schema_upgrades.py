@@ -214,6 +214,8 @@ async def test_a_catalog_that_predates_ended_sessions_keeps_every_row(
     assert {name: after[name] for name in added} == {
         "disputed_blocks": [],
         "ended_sessions": [],
+        "measure_log": [],
+        "reports": [],
         "writing_sessions": [],
     }
 

@@ -87,15 +87,23 @@ class Cards:
             indexed=indexed,
         )
 
-    def author(self, address: Address) -> Card:
+    def author(self, address: Address, *, indexed: bool = True) -> Card:
         """Build the head of an author's page."""
         feed = FeedLink(f"{self.name}: {short_address(address)}", author_path(address))
         title = f"Posts of {short_address(address)}"
         description = f"Everything that {address} has published."
         feeds = (feed, self._site_feed)
-        return Card(self.service, f"/a/{address}", title, description, feeds, kind="profile")
+        return Card(
+            self.service,
+            f"/a/{address}",
+            title,
+            description,
+            feeds,
+            kind="profile",
+            indexed=indexed,
+        )
 
-    def post(self, post: IndexedPost) -> Card:
+    def post(self, post: IndexedPost, *, indexed: bool = True) -> Card:
         """Build the head of a post's page."""
         feed = FeedLink(f"{self.name}: {short_address(post.author)}", author_path(post.author))
         return Card(
@@ -107,6 +115,7 @@ class Cards:
             thumbnail_path(post),
             "article",
             post,
+            indexed=indexed,
         )
 
 

@@ -157,7 +157,7 @@ MARKDOWN = "text/markdown"
 LICENSE_TYPE = "application/rsl+xml"
 
 CRAWLED = "public, max-age=3600"
-"""Cache header for files that only crawlers fetch; they may be an hour old."""
+"""Cache header for what no post changes, which may be an hour old."""
 
 PAGE_MEMORY = 16 * 1024 * 1024
 """Maximum memory in bytes for building a page of the sitemap."""
@@ -177,10 +177,15 @@ class MachineRoutes:
 
         async def write() -> bytes:
             shown = await self.pages.show(post_id)
+            unlisted.extend([] if shown.is_listed else [post_id])
             return await self._write_post(client_of(request), shown)
 
+        unlisted: list[int] = []
         reservation = await self.budget.admit(client_of(request), write)
-        return _send(request, reservation, MARKDOWN, SHORT_LIVED)
+        response = _send(request, reservation, MARKDOWN, SHORT_LIVED)
+        if unlisted:
+            response.headers["X-Robots-Tag"] = "noindex"
+        return response
 
     async def _write_post(self, client: str, shown: ShownPost) -> bytes:
         reads, file = self.pages.reads, shown.file
@@ -213,7 +218,7 @@ class MachineRoutes:
 
     async def sitemap_index(self, request: Request) -> Response:
         text = self.written.sitemap_index(await self.sitemaps.pages())
-        return cached_response(request, text, "application/xml", CRAWLED)
+        return cached_response(request, text, "application/xml", SHORT_LIVED)
 
     async def sitemap(self, request: Request) -> Response:
         start = parse_place(request.path_params["start"])
@@ -228,7 +233,7 @@ class MachineRoutes:
             return (await asyncio.to_thread(self.written.sitemap, posts)).encode()
 
         reservation = await self.budget.reserve(client_of(request), PAGE_MEMORY, write)
-        return _send(request, reservation, "application/xml", CRAWLED)
+        return _send(request, reservation, "application/xml", SHORT_LIVED)
 
 
 def _send(request: Request, reservation: Reservation, media_type: str, cache: str) -> Response:

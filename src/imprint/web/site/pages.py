@@ -16,7 +16,7 @@ from starlette.responses import Response
 from imprint.domain.drafts.documents import SMALL_DOCUMENT
 from imprint.domain.drafts.files import File
 from imprint.domain.errors import Code, Refusal, Unavailable
-from imprint.domain.posts.indexed_posts import IndexedPost, MarketTotals, PostOrder
+from imprint.domain.posts.indexed_posts import IndexedPost, PostOrder, ShownTotals
 from imprint.domain.posts.text_work import TextWork
 from imprint.services.access.reads import Reads
 from imprint.services.accounts.login import Login
@@ -141,7 +141,7 @@ class SiteRoutes:
         posts = self.sources.posts
         newest = await posts.list(ListRequest({}, token))
         bought: ListedPosts | None = None
-        totals: MarketTotals | None = None
+        totals: ShownTotals | None = None
         if token is None and newest.posts:
             by_sales = ListRequest({"order": PostOrder.SALES}, None, MOST_BOUGHT)
             bought, totals = await posts.list(by_sales), await self._totals()
@@ -183,12 +183,13 @@ class SiteRoutes:
         token = only_value(query_params(request), TOKEN)
         author = await self.sources.posts.author(address)
         listed = await self.sources.posts.list(ListRequest({"author": address}, token))
+        indexed = bool(listed.posts) and await self.sources.posts.is_indexed(address)
 
         def render() -> RenderedPage:
-            card = self.cards.author(address)
+            card = self.cards.author(address, indexed=indexed)
             return self._rendered("author.html", card, listed=listed, author=author)
 
-        return self._respond(request, self._lists.of(listed, (author, token), render))
+        return self._respond(request, self._lists.of(listed, (author, token, indexed), render))
 
     async def search(self, request: Request) -> Response:
         """`/search`: posts that contain all words of a query."""
@@ -214,10 +215,10 @@ class SiteRoutes:
 
         return self._respond(request, self._searches.of(listed, (text, token), render))
 
-    async def _totals(self) -> MarketTotals | None:
+    async def _totals(self) -> ShownTotals | None:
         """Return the totals; None while the index is being filled."""
         try:
-            return await self.sources.totals.market()
+            return await self.sources.totals.shown()
         except Unavailable as problem:
             if problem.code is not Code.INDEX_UNAVAILABLE:
                 raise
@@ -247,7 +248,7 @@ class SiteRoutes:
     async def _post_page(self, client: str, shown: ShownPost) -> RenderedPage:
         """Return the page of a post. A cached page needs neither its text nor a turn."""
         post, file = shown.post, shown.file
-        beside = shown.price, file is None
+        beside = shown.price, file is None, shown.is_listed
         known = self._posts.find(post, beside)
         if known is not None:
             return known
@@ -267,7 +268,7 @@ class SiteRoutes:
 
     def _write_post(self, shown: ShownPost, text: Markup | None) -> RenderedPage:
         post, price = shown.post, shown.price
-        card = self.cards.post(post)
+        card = self.cards.post(post, indexed=shown.is_listed)
         return self._rendered("post.html", card, post=post, text=text, price=price)
 
     async def _markup(self, client: str, file: File, title: str) -> TextMarkup:

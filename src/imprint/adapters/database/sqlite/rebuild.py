@@ -115,6 +115,9 @@ _NOT_FROM_BACKUP = frozenset({"intents", "private_feeds"})
 """A backup's private feed may have been revoked since, or given a new token."""
 
 _LOST_ROWS = {
+    "measure_log": "Decisions of the operator: those that could not be read and that no backup has"
+    " no longer apply. Compare `imprint moderate log` with what you know.",
+    "reports": "Reports of readers that could not be read and that no backup has.",
     "private_feeds": "Private feeds that could not be read: their readers create new ones.",
     "ended_sessions": "Sessions that were ended: those that could not be read and that no backup"
     " has are valid until they expire, for two hours at most. Another IMPRINT_JWT_SECRET ends all"
@@ -491,7 +494,7 @@ class _Rebuild:
     def read_backup(self) -> None:
         """Take the missing rows from the backup."""
         before = self._count_files()
-        for table in sorted(self.broken - _NOT_FROM_BACKUP - {*CHECKED_TABLES}):
+        for table in sorted(self.broken - _NOT_FROM_BACKUP - {"file_groups", "files"}):
             columns = ", ".join(
                 row["name"] for row in self.target.execute(f"PRAGMA main.table_info({table})")
             )
