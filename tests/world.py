@@ -398,7 +398,14 @@ def problem(response: httpx2.Response) -> tuple[int, str]:
     """The status and code of a refusal, after checking that its body has the common format."""
     assert response.headers["content-type"] == "application/problem+json", response.text
     body = response.json()
-    own = {"nonce_used": {"action", "file"}, "signature_stale": {"now"}}.get(body["code"], set())
+    withheld = {"statement", "since"}
+    members = {
+        "nonce_used": {"action", "file"},
+        "signature_stale": {"now"},
+        "withheld": withheld,
+        "removed": withheld,
+    }
+    own = members.get(body["code"], set())
     usual = {"type", "title", "status", "detail", "code", "error"}
     assert body.keys() == usual | own
     assert body["status"] == response.status_code

@@ -38,6 +38,7 @@ RECORDS: dict[str, type[msgspec.Struct]] = {
     "UserMetrics": posts.UserMetrics,
     "HeatMap": posts.HeatMap,
     "FeedAccess": posts.FeedAccess,
+    "MeasureRecord": posts.MeasureRecord,
     "PrivateFeed": posts.PrivateFeed,
     "JsonFeed": posts.JsonFeed,
 }

@@ -25,6 +25,7 @@ SUBJECTS = {
     "content",
     "drafts",
     "installation",
+    "moderation",
     "posts",
     "publication",
     "site",

@@ -244,6 +244,23 @@ export class ImprintReader {
     return this.read(`/posts/${id}`);
   }
 
+  /** The measures of the operator on the session's author and their posts. */
+  async listMeasures(): Promise<records.MeasureRecord[]> {
+    return (await this.read<{ measures: records.MeasureRecord[] }>("/me/measures")).measures;
+  }
+
+  /** Report a post to the operator; returns the id of the report. */
+  async reportPost(
+    postId: string | bigint,
+    reason: records.Report["reason"],
+    text: string,
+    { contact }: { contact?: string } = {},
+  ): Promise<string> {
+    const reached = contact === undefined ? {} : { contact };
+    const body: records.Report = { postId: String(postId), reason, text, ...reached };
+    return (await this.send<{ report: { id: string } }>("/reports", body)).report.id;
+  }
+
   showAuthor(address: string): Promise<records.Author> {
     return this.read(`/authors/${address}`);
   }

@@ -31,8 +31,19 @@ export interface PostQuery {
   /** Words to search for in titles, descriptions and free texts. */
   q?: string;
   sort?: "newest" | "oldest" | "sales" | "price";
+  /** Also posts that the service does not show. */
+  hosted?: "any";
   /** Posts per page, 1 to 50. */
   limit?: number;
+}
+
+/** A report of a post. */
+export interface Report {
+  postId: string;
+  reason: "illegal" | "copyright" | "abuse" | "spam" | "other";
+  /** At most 2000 characters. */
+  text: string;
+  contact?: string;
 }
 
 // The rest is generated from the OpenAPI description by `make fix`.
@@ -197,6 +208,10 @@ export interface Problem {
   file?: Draft | null;
   /** With `signature_stale`: the time of the service in Unix seconds. */
   now?: number;
+  /** With `withheld` and `removed`: what the operator says about it. */
+  statement?: string;
+  /** With `withheld` and `removed`: since when, ISO 8601 in UTC. */
+  since?: string;
 }
 
 /** A file as returned by writes; every update changes its CID. */
@@ -568,6 +583,20 @@ export interface FeedAccess {
   json: string;
 }
 
+/** A measure of the operator on an author, or on one of their posts. */
+export interface MeasureRecord {
+  /** The post; `null` for the author. */
+  postId: string | null;
+  /** What. */
+  measure: "unlisted" | "withheld" | "refused";
+  /** Why. */
+  ground: "legal" | "policy";
+  /** What the operator says about it; may be empty. */
+  statement: string;
+  /** Since when. */
+  since: string;
+}
+
 /** A private feed, without its URLs. */
 export interface PrivateFeed {
   /** The id of the feed. */
@@ -684,6 +713,7 @@ export type Code =
   | "subject_mismatch"
   | "not_entitled"
   | "not_free"
+  | "author_refused"
   | "not_found"
   | "method_not_allowed"
   | "request_timeout"
@@ -692,12 +722,14 @@ export type Code =
   | "already_onchain"
   | "too_many_writing_sessions"
   | "too_many_feeds"
+  | "removed"
   | "not_cached"
   | "too_large"
   | "quota_exceeded"
   | "unsupported_media_type"
   | "range_not_satisfiable"
   | "rate_limited"
+  | "withheld"
   | "not_implemented"
   | "chain_unavailable"
   | "storage_unavailable"

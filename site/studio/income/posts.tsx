@@ -1,6 +1,6 @@
 /** The author's posts with their sales and prices, page by page. */
 
-import type { Post } from "imprint-press";
+import type { MeasureRecord, Post } from "imprint-press";
 import { useEffect, useState } from "preact/hooks";
 import { coin, count, day } from "../../page/format.ts";
 import { imprint } from "../../page/service.ts";
@@ -29,6 +29,7 @@ export function Posts({ by }: { by: Account }) {
   return (
     <section class="income-posts" aria-labelledby="income-posts">
       <h2 id="income-posts">Posts</h2>
+      <Measures />
       <ul>
         {posts.map((post) => (
           <li key={post.id} class="income-post">
@@ -58,6 +59,30 @@ export function Posts({ by }: { by: Account }) {
         </button>
       )}
     </section>
+  );
+}
+
+const MEASURES: Readonly<Record<string, string>> = {
+  refused: "The operator does not accept new writing from you",
+  unlisted: "is not in any list",
+  withheld: "is not shown to anybody",
+};
+
+/** What the operator decided about the author's posts, with the reason given. */
+function Measures() {
+  const [measures, setMeasures] = useState<readonly MeasureRecord[]>([]);
+  // The list of posts says if the service cannot be reached.
+  useEffect(() => void imprint.listMeasures().then(setMeasures, () => {}), []);
+  if (measures.length === 0) return null;
+  return (
+    <ul class="studio-note">
+      {measures.map(({ postId, measure, since, statement }) => (
+        <li key={`${postId} ${measure}`}>
+          {measure !== "refused" && (postId === null ? "Your writing " : `Post ${postId} `)}
+          {MEASURES[measure]} since {day(since)}.{statement && ` ${statement}`}
+        </li>
+      ))}
+    </ul>
   );
 }
 

@@ -18,7 +18,7 @@ from cryptography.exceptions import InvalidTag
 
 from imprint.auth.page_tokens import NONCE_BYTES, TokenCiphers, derive_key, invalid_page_token
 from imprint.domain.formats.addresses import Address
-from imprint.domain.posts.indexed_posts import PostFilter, PostOrder, PostPosition
+from imprint.domain.posts.indexed_posts import PostFilter, PostOrder, PostPosition, PostScope
 
 MAX_POST_TOKEN_LENGTH = 4096
 """Longer tokens are refused undecoded; the longest filter a list accepts fits."""
@@ -71,6 +71,7 @@ class _Posts(msgspec.Struct, frozen=True, array_like=True, tag=0):
     order: str
     limit: int
     query: str | None
+    scope: str = PostScope.SHOWN.value
 
 
 class _Own(msgspec.Struct, frozen=True, array_like=True, tag=1):
@@ -136,6 +137,7 @@ def _pack(page: PostsPage | OwnPage, expires: int) -> _Posts | _Own:
         which.order.value,
         page.limit,
         page.query,
+        which.scope.value,
     )
 
 
@@ -151,6 +153,7 @@ def _unpack(packed: Any) -> PostsPage | OwnPage:
         None if packed.min_price is None else _number(packed.min_price),
         None if packed.max_price is None else _number(packed.max_price),
         PostOrder(packed.order),
+        PostScope(packed.scope),
     )
     position = PostPosition(packed.place, _number(packed.value))
     return PostsPage(which, position, packed.limit, packed.query)

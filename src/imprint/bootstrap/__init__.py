@@ -35,6 +35,7 @@ from imprint.bootstrap.startup import in_daemon_thread, open_when_reachable
 from imprint.bootstrap.stores import Stores
 from imprint.bootstrap.well_known import accepted_forms, describe_marketplace, describe_service
 from imprint.domain.drafts.files import Quota
+from imprint.domain.moderation import Show
 from imprint.domain.rate_limits import SHARE, Budget, RateLimiter
 from imprint.ports import monotonic
 from imprint.ports.content import ReadProbe
@@ -52,8 +53,9 @@ from imprint.services.drafts.drafts import Drafts
 from imprint.services.drafts.garbage_collector import StrayScan
 from imprint.services.installation.readiness import Readiness
 from imprint.services.installation.usage_monitor import UsageMonitor
+from imprint.services.moderation import CurrentMeasures, Moderation
 from imprint.services.posts.feeds import Feeds
-from imprint.services.posts.lists import Lists, Totals
+from imprint.services.posts.lists import Lists, ShownTotalsCache, Totals
 from imprint.services.posts.posts import Posts
 from imprint.services.posts.search import LibrarySearch, Search
 from imprint.services.publication.chain_sync import Publications
@@ -112,30 +114,27 @@ def build_service(
     strays, claim = build_stray_scan(settings, adapters), adapters.claim
     health = WriteHealth()
     wallets = _wallets(settings, adapters)
-    drafts = _drafts(settings, adapters, health, wallets)
+    current = CurrentMeasures(stores.moderation, adapters.monotonic)
+    drafts = _drafts(settings, adapters, health, wallets, current)
     publications = Publications(stores.events, clock, labels)
-    index, reads = stores.index_reader, Reads(stores.files, content, cipher, entitlement)
+    index = stores.index_reader
+    reads = Reads(stores.files, content, cipher, entitlement, measures=current)
     services = Services(
         _login(settings, adapters, wallets),
         drafts,
-        _profiles(settings, adapters, health, wallets),
+        _profiles(settings, adapters, health, wallets, current),
         drafts.sessions,
         reads,
-        Lists(stores.files, _page_tokens(settings), clock, settings.retention.public_drafts),
+        _lists(settings, adapters, current),
         Webhooks(adapters.webhook_providers, publications, clock, entitlement),
         _readiness(settings, adapters, _checks(stores, claim, monitors, strays), health),
         Feeds(index, reads, stores.private_feeds, clock),
         Pages(index, reads),
         Sitemap(index),
-        Totals(index, clock),
-        Posts(
-            index,
-            _post_page_tokens(settings),
-            clock,
-            Search(index, stores.search),
-            LibrarySearch(index, stores.files, reads),
-        ),
+        Totals(index, clock, ShownTotalsCache(index, current, adapters.monotonic)),
+        _posts(settings, adapters, reads),
         Thumbnails(reads.public_document, adapters.images),
+        Moderation(stores.moderation, index, stores.files, current, clock),
     )
     if settings.site.enabled and settings.site.operator_secret is not None:
         operations = build_operations(settings, adapters, services.readiness, services.webhooks)
@@ -143,8 +142,10 @@ def build_service(
     watched = [*monitors.values()]
     check = services.readiness.check
     usage = UsageMonitor(stores.installation, check, adapters.monotonic) if measures else None
+    # Words of withheld posts are kept too: lists decide what is found.
+    unmoderated = replace(reads, measures=CurrentMeasures())
     tasks = BackgroundTasks(
-        settings, adapters, entitlement, labels, claim, watched, strays, usage, reads
+        settings, adapters, entitlement, labels, claim, watched, strays, usage, unmoderated
     )
     return build_app(
         services,
@@ -154,6 +155,24 @@ def build_service(
         tasks.lifespan,
         monotonic=adapters.monotonic,
     )
+
+
+def _posts(settings: Settings, adapters: Adapters, reads: Reads) -> Posts:
+    stores = adapters.stores
+    return Posts(
+        stores.index_reader,
+        _post_page_tokens(settings),
+        adapters.clock,
+        Search(stores.index_reader, stores.search),
+        LibrarySearch(stores.index_reader, stores.files, reads),
+        reads.measures,
+        settings.site.show is not Show.ALLOWED,
+    )
+
+
+def _lists(settings: Settings, adapters: Adapters, measures: CurrentMeasures) -> Lists:
+    tokens, public_drafts = _page_tokens(settings), settings.retention.public_drafts
+    return Lists(adapters.stores.files, tokens, adapters.clock, public_drafts, measures)
 
 
 def _facts(settings: Settings, node: str | None) -> Facts:
@@ -247,7 +266,11 @@ def _verifier(settings: Settings) -> WriteVerifier:
 
 
 def _drafts(
-    settings: Settings, adapters: Adapters, health: WriteHealth, wallets: WalletProofs
+    settings: Settings,
+    adapters: Adapters,
+    health: WriteHealth,
+    wallets: WalletProofs,
+    measures: CurrentMeasures,
 ) -> Drafts:
     limits, stores = settings.limits, adapters.stores
     verifier, rate = _verifier(settings), limits.enforced(limits.writes)
@@ -259,6 +282,7 @@ def _drafts(
         stores.rate_limits,
         adapters.clock,
         rate,
+        measures,
     )
     return Drafts(
         verifier,
@@ -277,12 +301,17 @@ def _drafts(
         timedelta(seconds=settings.retention.lease_seconds),
         Quota(limits.quota_bytes, limits.quota_drafts),
         adapters.disk,
+        measures,
         health,
     )
 
 
 def _profiles(
-    settings: Settings, adapters: Adapters, health: WriteHealth, wallets: WalletProofs
+    settings: Settings,
+    adapters: Adapters,
+    health: WriteHealth,
+    wallets: WalletProofs,
+    measures: CurrentMeasures,
 ) -> Profiles:
     limits, stores = settings.limits, adapters.stores
     return Profiles(
@@ -299,6 +328,7 @@ def _profiles(
         timedelta(seconds=settings.retention.lease_seconds),
         Quota(limits.quota_bytes, limits.quota_drafts),
         adapters.disk,
+        measures,
         health,
     )
 
@@ -338,6 +368,7 @@ def _web_options(settings: Settings) -> WebOptions:
             limits.enforced(limits.signed),
             limits.enforced(limits.signed_bytes),
             limits.enforced(limits.webhooks),
+            limits.enforced(limits.reports),
         ),
         settings.server.cors_origins,
         settings.server.trusted_proxies,

@@ -20,6 +20,7 @@ from imprint.services.content.store_claim import InstallationClaim
 from imprint.services.drafts.garbage_collector import GarbageCollector, StrayScan, UsageRecount
 from imprint.services.installation.scrub import Examination, Scrub, watch_files
 from imprint.services.installation.usage_monitor import UsageMonitor
+from imprint.services.moderation import ShownPosts
 from imprint.services.posts.indexer import INDEXER_LEASE, Indexer
 from imprint.services.posts.search import SearchTexts
 from imprint.services.posts.websub import HubNotices
@@ -163,6 +164,7 @@ class BackgroundTasks:
         for monitor in self.monitors:
             yield monitor.run()
         yield self.claim.run()
+        yield ShownPosts(stores.moderation, self.settings.site.show).run()
         yield watch_files(stores.database)
         if retention.scrub_seconds:
             yield Examination(stores.database).run()

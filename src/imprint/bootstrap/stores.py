@@ -21,6 +21,7 @@ from imprint.adapters.stores.installation.installation import (
     SqlOperatorFacts,
 )
 from imprint.adapters.stores.installation.records import SqlRecordStore
+from imprint.adapters.stores.moderation import SqlModerationStore
 from imprint.adapters.stores.posts.index_reader import SqlIndexReader
 from imprint.adapters.stores.posts.index_writer import SqlIndexWriter
 from imprint.adapters.stores.posts.search_index import (
@@ -55,6 +56,7 @@ class Stores:
     keys: SqlKeyStore
     records: SqlRecordStore
     operator_facts: SqlOperatorFacts
+    moderation: SqlModerationStore
 
     async def close(self) -> None:
         """Close the database."""
@@ -86,6 +88,7 @@ def open_stores(database: Database) -> Stores:
         keys=SqlKeyStore(database),
         records=SqlRecordStore(database),
         operator_facts=SqlOperatorFacts(database),
+        moderation=SqlModerationStore(database),
     )
 
 

@@ -24,7 +24,7 @@ class Command(NamedTuple):
 
 
 COMMANDS = {
-    "adopt": Command("adopt", "adopt", "Assign the content store to this catalog."),
+    "adopt": Command("content", "adopt", "Assign the content store to this catalog."),
     "backup": Command("backup", "backup", "Back up all records and documents as of one moment."),
     "check": Command("check", "check", "Check whether the service would run, and what to fix."),
     "completion": Command("completion", "completion", "Print the completion script of a shell."),
@@ -44,13 +44,14 @@ COMMANDS = {
     "migrate-content": Command(
         "migrate", "migrate_content", "Copy all documents to another content store."
     ),
+    "moderate": Command("moderate", "moderate", "Hide posts and authors, and list reports."),
     "reconcile": Command(
         "events", "reconcile", "Read the chain's events again, starting at a block."
     ),
     "repair": Command("repair", "repair", "Report damage, and restore it from a backup."),
     "restore": Command("backup", "restore", "Create a data folder from a backup."),
     "rotate-key": Command(
-        "rotate_key", "rotate_key", "Wrap the keys of all documents with a new master key."
+        "content", "rotate_key", "Wrap the keys of all documents with a new master key."
     ),
     "serve": Command("serve", "serve", "Run the service."),
     "site": Command("dev", "site", "Preview the site that the settings describe."),

@@ -13,8 +13,10 @@ from imprint.bootstrap.archives import build_backup, open_backup, open_backup_wr
 from imprint.cli.errors import reporting_errors
 from imprint.cli.installation import config_option, open_installation
 from imprint.cli.progress import report_progress, show_progress
+from imprint.domain.errors import CannotStart
 from imprint.domain.exports import read_instant
 from imprint.domain.installation import Access
+from imprint.domain.moderation import LoggedDecision, read_decision
 from imprint.services.installation.backup import BackupManifest
 
 
@@ -73,7 +75,12 @@ async def _backup(out: Path, config: Path | None) -> BackupManifest:
     required=True,
     help="The data folder to create; it must be empty or not exist.",
 )
-def restore(saved: Path, folder: Path) -> None:
+@click.option(
+    "--measures",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="The output of `imprint moderate log --json`: measures taken since the backup stay.",
+)
+def restore(saved: Path, folder: Path, measures: Path | None) -> None:
     """Create a data folder from a backup.
 
     Every record and document in it is checked. No settings are needed. Afterwards, start the
@@ -82,7 +89,7 @@ def restore(saved: Path, folder: Path) -> None:
     """
     began = time.monotonic()
     with reporting_errors():
-        manifest = asyncio.run(_restore(saved, folder))
+        manifest = asyncio.run(_restore(saved, folder, _read_log(measures)))
     documents = manifest.documents
     age = datetime.now(UTC) - read_instant(manifest.made_at)
     click.echo(
@@ -95,12 +102,22 @@ def restore(saved: Path, folder: Path) -> None:
     )
 
 
-async def _restore(saved: Path, folder: Path) -> BackupManifest:
+def _read_log(path: Path | None) -> list[LoggedDecision]:
+    """The decisions in an exported log. Raises `CannotStart`."""
+    if path is None:
+        return []
+    try:
+        return [read_decision(each) for each in json.loads(path.read_bytes())]
+    except (OSError, ValueError, TypeError, AttributeError) as error:
+        raise CannotStart(f"{path} is not the output of `imprint moderate log --json`.") from error
+
+
+async def _restore(saved: Path, folder: Path, log: list[LoggedDecision]) -> BackupManifest:
     with (
         open_restore(folder, report_progress) as (service, store),
         show_progress("Checking documents") as progress,
     ):
         try:
-            return await service.run(open_backup(saved), progress)
+            return await service.run(open_backup(saved), progress, log)
         finally:
             await store.close()

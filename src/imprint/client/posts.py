@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from typing import Literal
 from urllib.parse import parse_qs, quote, urlsplit
 
+import msgspec
+
 from imprint.client.connection import Connection, Listing, Page, page_of
 from imprint.interface.drafts import Content
 from imprint.interface.posts import (
@@ -18,9 +20,13 @@ from imprint.interface.posts import (
     JsonFeed,
     LibraryResponse,
     MarketMetrics,
+    MeasureRecord,
+    MeasuresResponse,
     Post,
     PostsResponse,
     PrivateFeed,
+    ReportBody,
+    ReportResponse,
     Sale,
     SalesResponse,
     Stats,
@@ -50,9 +56,13 @@ class PostMethods(Connection):
         max_price: int | None = None,
         q: str | None = None,
         sort: Literal["newest", "oldest", "sales", "price"] | None = None,
+        hosted: Literal["any"] | None = None,
         limit: int | None = None,
     ) -> Listing[Post]:
-        """List posts with all of these hashtags and words; `limit` is the page size."""
+        """List posts with all of these hashtags and words; `limit` is the size of a page.
+
+        With `hosted="any"`, also those that the service does not show.
+        """
         query = {
             "tag": [tag] if isinstance(tag, str) else tag,
             "author": author,
@@ -61,6 +71,7 @@ class PostMethods(Connection):
             "maxPrice": max_price,
             "q": q,
             "sort": sort,
+            "hosted": hosted,
             "limit": limit,
         }
 
@@ -82,6 +93,19 @@ class PostMethods(Connection):
     async def get_post_markdown(self, id: str | int) -> str:  # noqa: A002 - as in the path
         """Return a post as Markdown."""
         return await self._read_text(f"/posts/{quote(str(id), safe='')}.md", "text/markdown")
+
+    async def list_measures(self) -> list[MeasureRecord]:
+        """Return the measures of the operator on the logged-in author and their posts."""
+        found = await self._read("/me/measures", MeasuresResponse, signed_in=True)
+        return list(found.measures)
+
+    async def report_post(
+        self, post_id: str | int, reason: str, text: str, *, contact: str | None = None
+    ) -> str:
+        """Report a post to the operator; returns the id of the report."""
+        body = ReportBody(str(post_id), reason, text, contact)
+        response = await self._request("POST", "/reports", json=msgspec.to_builtins(body))
+        return response.decode(ReportResponse).report.id
 
     async def show_author(self, address: str) -> Author:
         """Return an author's publication and sales totals."""

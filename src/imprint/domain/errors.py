@@ -1,19 +1,20 @@
-"""Errors that the service expects.
+"""Errors that the service foresees.
 
     Exception
     ├── Problem                becomes an HTTP response with a code and a detail
     │   ├── Refusal            the request is wrong, too late, or not allowed
     │   │   ├── NonceUsed      carries the action that spent the nonce, and the file it produced
-    │   │   ├── SignatureStale carries the current time of this service
-    │   │   ├── RateLimited    carries the number of seconds to wait
+    │   │   ├── SignatureStale carries the time of this service
+    │   │   ├── RateLimited    carries the seconds to wait
+    │   │   ├── Withheld       carries the operator's statement, and since when
     │   │   └── OutOfRange     carries the size of the document
     │   └── Unavailable        chain, storage or database did not respond; try again
     │       ├── Damaged        a record, a document or the database is not as it was stored
-    │       └── StoreMisconfigured  the content store refuses until settings are corrected
-    └── CannotStart            settings or dependencies prevent the service from starting
+    │       └── StoreMisconfigured  the content store refuses, and settings must be corrected
+    └── CannotStart            settings or dependencies do not allow the service to start
         ├── NotReachable       a dependency does not respond; the service may start later
         ├── NoCatalogYet       there are no records, and the command does not create any
-        └── NeedsUpgrade       the schema is outdated, and the command does not upgrade it
+        └── NeedsUpgrade       the schema is older, and the command does not change it
 
 Codes are part of the interface and never change their meaning; details are for people.
 """
@@ -55,6 +56,7 @@ class Code(StrEnum):
     SUBJECT_MISMATCH = "subject_mismatch"
     NOT_ENTITLED = "not_entitled"
     NOT_FREE = "not_free"
+    AUTHOR_REFUSED = "author_refused"
     NOT_FOUND = "not_found"
     METHOD_NOT_ALLOWED = "method_not_allowed"
     REQUEST_TIMEOUT = "request_timeout"
@@ -63,12 +65,14 @@ class Code(StrEnum):
     ALREADY_ONCHAIN = "already_onchain"
     TOO_MANY_WRITING_SESSIONS = "too_many_writing_sessions"
     TOO_MANY_FEEDS = "too_many_feeds"
+    REMOVED = "removed"
     NOT_CACHED = "not_cached"
     TOO_LARGE = "too_large"
     QUOTA_EXCEEDED = "quota_exceeded"
     UNSUPPORTED_MEDIA_TYPE = "unsupported_media_type"
     RANGE_NOT_SATISFIABLE = "range_not_satisfiable"
     RATE_LIMITED = "rate_limited"
+    WITHHELD = "withheld"
     NOT_IMPLEMENTED = "not_implemented"
     CHAIN_UNAVAILABLE = "chain_unavailable"
     STORAGE_UNAVAILABLE = "storage_unavailable"
@@ -116,6 +120,16 @@ class RateLimited(Refusal):
     def __init__(self, retry_after: int) -> None:
         super().__init__(Code.RATE_LIMITED, "Too many requests. Please try again later.")
         self.retry_after = retry_after
+
+
+class Withheld(Refusal):
+    """The operator withholds what was asked for, with a statement, since a moment."""
+
+    def __init__(self, code: Code, statement: str, since: datetime) -> None:
+        why = "for legal reasons" if code is Code.WITHHELD else "under the rules of this service"
+        super().__init__(code, f"The operator of this service has withheld this {why}.")
+        self.statement = statement
+        self.since = since
 
 
 class OutOfRange(Refusal):

@@ -4,6 +4,7 @@ from typing import Annotated, Any
 
 from msgspec import Struct, field
 
+from imprint.domain.moderation import MAX_CONTACT, MAX_REPORT_TEXT, ReportReason
 from imprint.domain.profiles import AVATAR_SIDE
 from imprint.interface.drafts import Hashtags
 from imprint.interface.values import (
@@ -386,3 +387,42 @@ class FeedsResponse(Struct, frozen=True):
     """A list of private feeds."""
 
     feeds: Annotated[tuple[PrivateFeed, ...], doc("The feeds, the oldest first.")]
+
+
+class MeasureRecord(Struct, frozen=True, rename="camel"):
+    """A measure of the operator on an author, or on one of their posts."""
+
+    post_id: Annotated[PostId | None, doc("The post; `null` for the author.")]
+    measure: Annotated[str, doc("What.", enum=["unlisted", "withheld", "refused"])]
+    ground: Annotated[str, doc("Why.", enum=["legal", "policy"])]
+    statement: Annotated[str, doc("What the operator says about it; may be empty.")]
+    since: Annotated[Moment, doc("Since when.")]
+
+
+class MeasuresResponse(Struct, frozen=True):
+    """The measures on the session's author."""
+
+    measures: Annotated[tuple[MeasureRecord, ...], doc("Those on the author come first.")]
+
+
+class ReportBody(Struct, frozen=True, rename="camel", omit_defaults=True):
+    """A report of a post to the operator."""
+
+    post_id: PostId
+    reason: Annotated[str, doc("Why.", enum=[each.value for each in ReportReason])]
+    text: Annotated[str, doc("What is wrong, as plain text.", maxLength=MAX_REPORT_TEXT)]
+    contact: Annotated[
+        str | None, doc("How the operator can reach you.", maxLength=MAX_CONTACT)
+    ] = None
+
+
+class ReportId(Struct, frozen=True):
+    """A report that was taken."""
+
+    id: Annotated[str, doc("The id of the report.")]
+
+
+class ReportResponse(Struct, frozen=True):
+    """A report that was taken; only the operator reads it."""
+
+    report: ReportId

@@ -42,3 +42,9 @@ class Problem(Struct, frozen=True, omit_defaults=True):
     now: Annotated[
         Count | None, doc("With `signature_stale`: the time of the service in Unix seconds.")
     ] = None
+    statement: Annotated[
+        str | None, doc("With `withheld` and `removed`: what the operator says about it.")
+    ] = None
+    since: Annotated[
+        str | None, doc("With `withheld` and `removed`: since when, ISO 8601 in UTC.")
+    ] = None

@@ -18,6 +18,7 @@ from imprint.domain.posts.indexed_posts import (
     PostPosition,
     PricedPost,
     Sale,
+    ShownTotals,
 )
 from imprint.domain.posts.market_events import MarketEvent
 from imprint.domain.posts.posts import BlockRef
@@ -164,6 +165,9 @@ class PostIndexReader(Protocol):
     async def totals(self) -> MarketTotals:
         """The totals of the marketplace."""
 
+    async def shown_totals(self) -> ShownTotals:
+        """The totals of the posts that lists show; visits every one of them."""
+
     async def post_times(self, author: Address, since: datetime, limit: int) -> list[datetime]:
         """Return an author's newest `limit` publication times from `since` on, in order."""
 
@@ -177,7 +181,7 @@ class PostIndexReader(Protocol):
         """Return the position of the post `count` posts after `after`; None if there are fewer."""
 
     async def addresses(self, after: int, limit: int) -> list[PostAddress]:
-        """Return the first posts after a position, in chain order."""
+        """Those of the first posts after a position that are shown, in chain order."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ Used by the HTML pages, and by the Markdown and lists for machines.
 from dataclasses import dataclass, field
 
 from imprint.domain.drafts.files import File
-from imprint.domain.errors import Code, Refusal
+from imprint.domain.errors import Code, Refusal, Withheld
 from imprint.domain.posts.indexed_posts import IndexedPost, PostFilter
 from imprint.domain.posts.market_events import LOGS_PER_BLOCK
 from imprint.ports.post_index import PostAddress, PostIndexReader
@@ -28,6 +28,8 @@ class ShownPost:
     post: IndexedPost
     file: File | None
     price: int | None
+    is_listed: bool = True
+    """Whether lists, and those of search engines, may contain it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,16 +40,19 @@ class Pages:
     reads: Reads
 
     async def show(self, post_id: int) -> ShownPost:
-        """Return a post before its text is read. Refuses an unknown post."""
+        """A post, before its text is read. Refuses an unknown one, and a withheld one."""
         post = await find_post(self.index, post_id)
+        is_listed = await self.reads.measures.check_post(post) is None
         if not (post.free and post.hosted):
-            return ShownPost(post, None, post.price)
+            return ShownPost(post, None, post.price, is_listed)
         try:
             file = await self.reads.shown_post(post)
+        except Withheld:
+            raise
         except Refusal as refusal:
             is_paid = refusal.code is Code.NOT_FREE
-            return ShownPost(post, None, None if is_paid else post.price)
-        return ShownPost(post, file, post.price)
+            return ShownPost(post, None, None if is_paid else post.price, is_listed)
+        return ShownPost(post, file, post.price, is_listed)
 
     async def newest(self) -> tuple[IndexedPost, ...]:
         """Return the newest posts of all authors."""

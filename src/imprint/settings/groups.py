@@ -8,6 +8,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from imprint.domain.formats.addresses import Address
+from imprint.domain.moderation import Show
 from imprint.domain.sessions import SESSION_SECONDS
 from imprint.settings.declaration import InvalidSetting, optional, setting
 from imprint.settings.parsers import (
@@ -497,6 +498,14 @@ def parse_fediverse_name(text: str) -> str:
     return text
 
 
+_parse_show_word = choice(*Show)
+
+
+def parse_show(text: str) -> Show:
+    """Parse which posts lists show. Raises `InvalidSetting`."""
+    return Show(_parse_show_word(text))
+
+
 @dataclass(frozen=True, slots=True)
 class Site:
     """Settings of the HTML pages."""
@@ -518,6 +527,14 @@ class Site:
         "`permit` or `prohibit`.",
         choice("permit", "prohibit"),
         "prohibit",
+    )
+    show: Show = setting(
+        "SHOW",
+        "Which posts pages, lists, feeds and search show: `hosted` those whose document is here, "
+        "`all` every post of the contract, `allowed` those of authors allowed with "
+        "`imprint moderate allow`.",
+        parse_show,
+        "hosted",
     )
     operator_secret: Secret | None = optional(
         "OPERATOR_SECRET",

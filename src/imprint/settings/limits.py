@@ -110,6 +110,12 @@ class Limits:
         parse_rate,
         "600/60",
     )
+    reports: Rate = setting(
+        "RATE_REPORTS",
+        "How many reports of posts an IP address may send, and in how many seconds.",
+        parse_rate,
+        "10/3600",
+    )
     body_seconds: float = setting(
         "BODY_TIMEOUT_SECONDS",
         "How long a client may take to send a body.",

@@ -25,6 +25,7 @@ from imprint.services.content.thumbnails import Thumbnails
 from imprint.services.drafts.drafts import Drafts
 from imprint.services.installation.operator_page import Operations
 from imprint.services.installation.readiness import Readiness
+from imprint.services.moderation import Moderation
 from imprint.services.posts.feeds import Feeds
 from imprint.services.posts.lists import Lists, Totals
 from imprint.services.posts.posts import Posts
@@ -34,6 +35,7 @@ from imprint.web.api.about import STARTING, AboutRoutes, LazyText, StartingRoute
 from imprint.web.api.feed_links import FeedLinks
 from imprint.web.api.feeds import Ending, FeedRoutes
 from imprint.web.api.gateway import GatewayRoutes
+from imprint.web.api.moderation import ModerationRoutes
 from imprint.web.api.post_records import PostRecords
 from imprint.web.api.posts import PostRoutes, TotalsRoutes
 from imprint.web.api.reads import ReadRoutes
@@ -95,6 +97,7 @@ class Services:
     totals: Totals
     posts: Posts
     thumbnails: Thumbnails
+    moderation: Moderation
     operations: Operations | None = None
     """None if the service has no operator page."""
 
@@ -137,6 +140,7 @@ class ClientRates:
     signed: Rate | None = None
     signed_bytes: Rate | None = None
     webhooks: Rate | None = None
+    reports: Rate | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,6 +303,8 @@ def _routes(
     unverified = RateLimiter(options.rates.webhooks)
     webhooks = WebhookRoutes(services.webhooks, bodies, unverified, monotonic)
     about = _about(services, facts, options, clock, assets)
+    reports = RateLimiter(options.rates.reports)
+    desk = ModerationRoutes(services.login, services.moderation, bodies, reports, monotonic)
     return [
         Route("/ipfs/{cid}", gateway.document),
         *(() if site is None else _site_routes(site)),
@@ -316,6 +322,8 @@ def _routes(
         *_feed_routes(feeds),
         *_machine_routes(machines),
         *_totals_routes(TotalsRoutes(services.totals)),
+        Route("/reports", desk.report, methods=["POST"]),
+        Route("/me/measures", desk.own_measures),
         *_about_routes(about),
     ]
 
@@ -413,6 +421,8 @@ def _operator_routes(
     operator = OperatorRoutes(
         OperatorSessions(secret),
         services.operations,
+        services.moderation,
+        services.posts,
         site.templates,
         site.bodies,
         facts.links.service,
@@ -420,6 +430,9 @@ def _operator_routes(
     )
     yield Page("/operator", operator.page, methods=["GET", "POST"])
     yield Page("/operator/sign-out", operator.sign_out, methods=["POST"])
+    yield Page("/operator/desk", operator.desk, methods=["GET", "POST"])
+    yield Page("/operator/log.json", operator.log_json)
+    yield Page("/operator/log.csv", operator.log_csv)
 
 
 def _index_routes(posts: PostRoutes, reads: ReadRoutes, machines: MachineRoutes) -> Iterator[Route]:

@@ -33,6 +33,7 @@ WHOLE = {
     "LIST_DUE",
     "HAS_WRAPPED_KEY",
     "MEASURE",
+    "COUNT_REPORTS",
 }
 """Statements that may read a whole table.
 

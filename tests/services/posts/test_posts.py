@@ -27,6 +27,7 @@ from imprint.domain.posts.indexed_posts import (
 )
 from imprint.domain.posts.posts import BlockRef
 from imprint.domain.sessions import Session
+from imprint.services.moderation import CurrentMeasures
 from imprint.services.posts.posts import (
     KEPT_OWN_ROWS,
     KEPT_ROWS,
@@ -113,7 +114,8 @@ class Clock:
 def make_posts(index: Index, clock: Clock | None = None) -> Posts:
     # Nothing is searched for here.
     nobody: Any = None
-    return Posts(index, PostPageTokens(b"s" * 32), clock or Clock(), nobody, nobody)
+    tokens, measures = PostPageTokens(b"s" * 32), CurrentMeasures()
+    return Posts(index, tokens, clock or Clock(), nobody, nobody, measures)
 
 
 async def code_of(call: Any) -> Code:

@@ -182,7 +182,7 @@ def kept_text(text: str) -> str:
     return clean.encode("utf-8", "replace").decode("utf-8")
 
 
-CHECKED_TABLES = ("file_groups", "files", "profiles")
+CHECKED_TABLES = ("file_groups", "files", "profiles", "measure_log")
 """Tables whose rows have a checksum."""
 
 _FILE = (
@@ -228,12 +228,23 @@ def profile_checksum(*columns: Value) -> int:
     return crc32(_encode(columns))
 
 
+_DECISION = ("id", "at", "measure", "kind", "target", "ground", "statement")
+"""The columns of a decision in the log, in the order of its checksum."""
+
+
+def decision_checksum(*columns: Value) -> int:
+    """The checksum of a row of `measure_log`, of its columns from id to statement."""
+    return crc32(_encode(columns))
+
+
 def record_checksum(table: str, row: Mapping[str, Any]) -> int:
     """The expected checksum of a row of this table."""
     if table == "files":
         return file_checksum(*(row[column] for column in _FILE))
     if table == "profiles":
         return profile_checksum(*(row[column] for column in _PROFILE))
+    if table == "measure_log":
+        return decision_checksum(*(row[column] for column in _DECISION))
     return group_checksum_of(row["id"], row["hashtags"], row["thumbnail_cid"])
 
 
@@ -247,10 +258,12 @@ def damaged_records(connection: sqlite3.Connection, table: str) -> Iterator[str]
 
     A catalog of an earlier release has no checksums, or not the table.
     """
-    columns = [each[1] for each in connection.execute(f"PRAGMA table_info({table})")]
-    if "checksum" not in columns:
+    if connection.execute(f"PRAGMA table_info({table})").fetchone() is None:
         return
     cursor = connection.execute(f"SELECT * FROM {table}")  # noqa: S608  one of ours
+    columns = [each[0] for each in cursor.description]
+    if "checksum" not in columns:
+        return
     for values in cursor:
         row = dict(zip(columns, values, strict=True))
         if is_damaged(table, row):

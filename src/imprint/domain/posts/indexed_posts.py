@@ -75,6 +75,15 @@ class PostOrder(StrEnum):
     PRICE = "price"
 
 
+class PostScope(StrEnum):
+    """Among which posts a list looks: all of the chain, those that no measure hides, or those that
+    are also shown as IMPRINT_SHOW says."""
+
+    CHAIN = "chain"
+    LISTED = "listed"
+    SHOWN = "shown"
+
+
 @dataclass(frozen=True, slots=True)
 class PostFilter:
     """The filter and sort order of a list of posts."""
@@ -85,12 +94,14 @@ class PostFilter:
     min_price: int | None = None
     max_price: int | None = None
     order: PostOrder = PostOrder.NEWEST
+    scope: PostScope = PostScope.SHOWN
 
     @property
     def selects_all(self) -> bool:
         """Whether the filter matches every post."""
         prices = (self.free, self.min_price, self.max_price)
-        return not self.tags and self.author is None and all(each is None for each in prices)
+        named = self.tags or self.author or any(each is not None for each in prices)
+        return not named and self.scope is PostScope.CHAIN
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,6 +198,16 @@ class MarketTotals:
     users: int
     sales: Sales
     worth: int
+
+
+@dataclass(frozen=True, slots=True)
+class ShownTotals:
+    """Totals of the posts that lists show; `readers` hold one of them."""
+
+    posts: int
+    authors: int
+    readers: int
+    sales: Sales
 
 
 PUBLIC_PAGE_SIZE = 9

@@ -22,6 +22,7 @@ from imprint.ports.content import DocumentCipher
 from imprint.ports.files import FileStore
 from imprint.services.access.entitlement import Entitlement
 from imprint.services.content.text_conversions import Convert, TextConversions
+from imprint.services.moderation import CurrentMeasures
 
 T = TypeVar("T")
 
@@ -58,6 +59,8 @@ class ContentCache:
 class Reads:
     """Decides first which file a reader may read, and only then fetches its content.
 
+    A file that the operator withholds is refused to everybody, before anything else is asked.
+
     Methods that take a session refuse an ended one, in the same query that finds the file.
     """
 
@@ -67,6 +70,7 @@ class Reads:
     entitlement: Entitlement
     content_cache: ContentCache = field(default_factory=ContentCache)
     texts: TextConversions = field(default_factory=TextConversions)
+    measures: CurrentMeasures = field(default_factory=CurrentMeasures)
 
     async def draft(self, session: Session, cid: Cid) -> File:
         """Return the session's own draft. Refuses a CID that is not a draft, or another owner's."""
@@ -75,6 +79,7 @@ class Reads:
             raise Refusal(Code.NOT_FOUND, "There is no draft with this cid.")
         if file.owner != session.address:
             raise Refusal(Code.NOT_OWNER, "This draft belongs to somebody else.")
+        await self.measures.check_document(file.cid)
         return file
 
     async def post(self, session: Session, reader: Address, post_id: int) -> File:
@@ -125,8 +130,10 @@ class Reads:
         if not (post.free and self.entitlement.trusts_index(post.post_id)):
             return None
         file = await self.files.file_by_post_id(post.post_id)
-        is_post = file is not None and (file.owner, file.cid) == (post.author, post.cid)
-        return file if is_post else None
+        if file is None or (file.owner, file.cid) != (post.author, post.cid):
+            return None
+        await self.measures.check_file(file)
+        return file
 
     async def post_for(self, reader: Address, post_id: int) -> File:
         """Return the post if `reader`, whom the caller must have authenticated, may read it."""
@@ -145,6 +152,7 @@ class Reads:
         file = await self.files.file_by_post_id(post_id, session)
         if file is None:
             raise Refusal(Code.NOT_FOUND, "There is no post with this id.")
+        await self.measures.check_file(file)
         access = await self.entitlement.decide(file, post_id, reader)
         if access is None:
             log.warning("the chain's entry is not this file", extra={"post_id": str(post_id)})

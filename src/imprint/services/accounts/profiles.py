@@ -30,6 +30,7 @@ from imprint.ports.accounts import ProfileStore, RateLimits
 from imprint.ports.content import DiskSpace
 from imprint.ports.drafts import DraftStore, GarbageStore
 from imprint.services.accounts.contract_wallets import WalletProofs
+from imprint.services.moderation import CurrentMeasures
 from imprint.services.write_health import WriteHealth
 
 T = TypeVar("T")
@@ -52,13 +53,14 @@ class Profiles:
     lease: timedelta
     quota: Quota
     disk: DiskSpace
+    measures: CurrentMeasures
     health: WriteHealth
 
     async def update(self, claim: TypedDataClaim, picture: bytes | None) -> Profile:
         """Replace the profile of the signer, whose picture may stay.
 
         Refuses as `ProfileVerifier.verify` does, and `writing_session_scope`, `rate_limited`,
-        `nonce_used`, `quota_exceeded` and bytes that are not an acceptable image.
+        `nonce_used`, `quota_exceeded`, `author_refused` and bytes that are not an acceptable image.
         """
         if claim.session is not None:
             raise beyond_scope(AccountAction.PROFILE)
@@ -66,6 +68,7 @@ class Profiles:
         if isinstance(update, Unproved):
             update = await self.wallets.prove(update, claim.client)
         write = update.write
+        await self.measures.check_writer(write.signer)
         if picture is not None:
             await asyncio.to_thread(check_body, write, picture)
         await self._noting(self.drafts.open_write(write, self.rate, write_key(write.signer)))

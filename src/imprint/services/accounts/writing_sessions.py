@@ -27,6 +27,7 @@ from imprint.domain.sessions import (
 from imprint.ports import Clock
 from imprint.ports.accounts import RateLimits, WritingSessionStore
 from imprint.services.accounts.contract_wallets import WalletProofs
+from imprint.services.moderation import CurrentMeasures
 
 LOADED_KEYS = 4096
 """Maximum number of sessions whose keys are cached; loading one takes a database read."""
@@ -49,20 +50,22 @@ class WritingSessions:
     limits: RateLimits
     clock: Clock
     rate: Rate | None
+    measures: CurrentMeasures = field(default_factory=CurrentMeasures)
     _keys: BoundedCache[str, WritingSessionKey] = field(
         default_factory=lambda: BoundedCache(LOADED_KEYS), init=False, repr=False
     )
 
     async def open(self, claim: OpeningClaim) -> WritingSession:
-        """Open the session that a wallet has signed; each signature works only once.
+        """Open the session that a wallet has signed, once.
 
-        Refuses like `OpeningVerifier.verify`, and with `rate_limited`, `nonce_used` and
-        `too_many_writing_sessions`.
+        Refuses as `OpeningVerifier.verify` does, and `author_refused`, `rate_limited`, `nonce_used`
+        and `too_many_writing_sessions`.
         """
         now = self.clock()
         opening = self.openings.verify(claim, now)
         if isinstance(opening, Unproved):
             opening = await self.wallets.prove(opening, claim.client)
+        await self.measures.check_writer(opening.wallet)
         # A signed opening can be replayed for a day: that must not exhaust the wallet's rate.
         await self.store.check_nonce(opening.wallet, opening.nonce)
         if self.rate is not None:

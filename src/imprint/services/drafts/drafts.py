@@ -47,6 +47,7 @@ from imprint.ports.files import FileStore
 from imprint.services.accounts.contract_wallets import WalletProofs
 from imprint.services.accounts.writing_sessions import WritingSessions
 from imprint.services.content.large_documents import LargeDocuments
+from imprint.services.moderation import CurrentMeasures
 from imprint.services.write_health import WriteHealth
 
 T = TypeVar("T")
@@ -78,6 +79,7 @@ class Drafts:
     lease: timedelta
     quota: Quota
     disk: DiskSpace
+    measures: CurrentMeasures
     health: WriteHealth = field(default_factory=WriteHealth)
     large: LargeDocuments = field(default_factory=LargeDocuments)
 
@@ -159,16 +161,20 @@ class Drafts:
         return _unless_overtaken(deleted)
 
     async def _verify(self, claim: TypedDataClaim, action: Action, cid: Cid | None = None) -> Write:
-        """Return the write proven by a claim, signed by the signer's key or contract.
+        """The write that a claim proves, by the key of its signer or by the signer's contract.
 
-        It may also be signed by the key of a writing session; the catalog then checks
-        whether that session is revoked.
+        It may also be signed by the key of a writing session: the catalog checks whether that is
+        revoked. Refuses `author_refused`, except for a delete.
         """
         if claim.session is not None:
-            return await self.sessions.prove(claim, claim.session, action, cid)
-        write = self.verifier.verify(claim, action, self.clock(), cid)
-        if isinstance(write, Unproved):
-            write = await self.wallets.prove(write, claim.client)
+            write = await self.sessions.prove(claim, claim.session, action, cid)
+        else:
+            proved = self.verifier.verify(claim, action, self.clock(), cid)
+            if isinstance(proved, Unproved):
+                proved = await self.wallets.prove(proved, claim.client)
+            write = proved
+        if action is not Action.DELETE:
+            await self.measures.check_writer(write.signer)
         return write
 
     async def _prove(

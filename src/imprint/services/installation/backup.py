@@ -9,7 +9,7 @@ catalog could refer to documents that did not exist yet when documents were copi
 import asyncio
 import json
 import re
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from hashlib import sha256
@@ -20,12 +20,15 @@ from imprint.domain.drafts.files import Network
 from imprint.domain.errors import Unavailable
 from imprint.domain.exports import read_instant, write_instant
 from imprint.domain.formats.cids import Cid, NotACid, layout_of, parse_cid
+from imprint.domain.moderation import LoggedDecision
 from imprint.ports import Clock, ContentStore, Progress
 from imprint.ports.archives import ArchiveStore, BackupEntry, BackupWriter, StoredDocument
 from imprint.ports.damage import CatalogDamaged
 from imprint.ports.installation import InstallationStore, LeaseStore
+from imprint.ports.moderation import ModerationStore
 from imprint.services.content.store_claim import InstallationClaim
 from imprint.services.installation.exports import MAX_THUMBNAIL, DocumentMissing
+from imprint.services.moderation import keep_newer_log
 from imprint.services.tasks.leases import pause_collection
 
 CATALOG_ENTRY = "imprint.db"
@@ -82,6 +85,10 @@ class CatalogCopy(Protocol):
     @property
     def installation(self) -> InstallationStore:
         """The installation that the records belong to."""
+
+    @property
+    def moderation(self) -> ModerationStore:
+        """The decisions of its operator."""
 
     async def close(self) -> None:
         """Close the copy."""
@@ -219,12 +226,19 @@ class Restore:
     catalog_path: Path
     open_copy: Callable[[Path], CatalogCopy]
 
-    async def run(self, entries: Iterable[BackupEntry], progress: Progress) -> BackupManifest:
+    async def run(
+        self,
+        entries: Iterable[BackupEntry],
+        progress: Progress,
+        log: Sequence[LoggedDecision] = (),
+    ) -> BackupManifest:
         """Restore every entry, then verify that nothing is missing. Raises `NotABackup`.
 
-        The manifest comes first and the catalog second: the manifest states the size of the
-        catalog, and the catalog states the number and sizes of the documents. Nothing
-        beyond that is written.
+        `log` has the decisions of the operator up to now; those after the backup are added.
+
+        The manifest comes first and the catalog second: the manifest says how large the catalog is,
+        and the catalog how many documents there are and how large they are. So nothing beyond that
+        is written.
         """
         entries = iter(entries)
         manifest = read_manifest_entry(next(entries, None))
@@ -236,6 +250,8 @@ class Restore:
                 raise NotABackup("The documents in the catalog differ from those in the manifest.")
             await self._restore_documents(entries, count.total, size)
             await self._verify(copy.archives, count.total, progress)
+            if not await keep_newer_log(copy.moderation, log):
+                raise NotABackup("The log of measures is of another installation.")
             # The installation that was saved may still be running.
             await InstallationClaim(copy.installation, copy.archives, self.content).rename()
         finally:

@@ -12,6 +12,7 @@ from secrets import token_urlsafe
 from imprint.domain.drafts.files import File, new_id
 from imprint.domain.errors import Code, Damaged, Refusal, Unavailable
 from imprint.domain.formats.addresses import Address
+from imprint.domain.moderation import withholds
 from imprint.domain.posts.feeds import (
     ALL_POSTS,
     FEED_SIZE,
@@ -23,7 +24,12 @@ from imprint.domain.posts.feeds import (
     author_path,
     tag_path,
 )
-from imprint.domain.posts.indexed_posts import IndexedPost, PostFilter, PostPosition
+from imprint.domain.posts.indexed_posts import (
+    IndexedPost,
+    PostFilter,
+    PostPosition,
+    PostScope,
+)
 from imprint.domain.posts.post_text import readable_text
 from imprint.domain.sessions import LiveSession
 from imprint.ports import Clock
@@ -88,8 +94,12 @@ class Feeds:
         return await self._public(client, feed, PostFilter(tags=(tag,)))
 
     async def authored(self, client: str, author: Address) -> Feed:
-        """The newest posts of an author. Refuses an address without a post and a profile."""
+        """Return the newest posts of an author.
+
+        Refuses an address with neither a post nor a profile, and a withheld author.
+        """
         await expect_complete(self.index)
+        await self.reads.measures.check_author(author)
         await find_author(self.index, author)
         title, path, page = f"posts of {author}", author_path(author), f"/a/{author}"
         feed = Feed(f"author:{author}", title, path, page)
@@ -185,8 +195,10 @@ class Feeds:
     async def _library(self, owner: Address, before: int | None) -> "_OwnedPage":
         """Return the posts that an owner wrote or obtained before a position, newest first."""
         after = None if before is None else PostPosition(before)
-        wrote = (await self.index.list_posts(PostFilter(author=owner), after, FEED_SIZE)).posts
+        own = PostFilter(author=owner, scope=PostScope.CHAIN)
+        wrote = (await self.index.list_posts(own, after, FEED_SIZE)).posts
         held = await self.index.library(owner, before, FEED_SIZE)
+        measures = await self.reads.measures.current()
         found = [_Owned(post.place, post, post.created_at) for post in wrote]
         found += [
             _Owned(each.arrived, each.post, each.arrived_at)
@@ -198,7 +210,11 @@ class Feeds:
         ends = [wrote[-1].place] if len(wrote) == FEED_SIZE else []
         ends += [held[-1].arrived] if len(held) == FEED_SIZE else []
         end = max(ends, default=None)
-        found = [owned for owned in found if end is None or owned.place >= end]
+        found = [
+            owned
+            for owned in found
+            if (end is None or owned.place >= end) and not withholds(measures, owned.post)
+        ]
         found.sort(key=lambda owned: owned.place, reverse=True)
         return _OwnedPage(tuple(found), end).cut(FEED_SIZE)
 

@@ -1,6 +1,7 @@
 """Lists of files, newest first and stable under concurrent writes, and marketplace totals."""
 
-from dataclasses import dataclass, replace
+import asyncio
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from imprint.auth.page_tokens import PagePosition, PageTokens, invalid_page_token
@@ -15,15 +16,18 @@ from imprint.domain.posts.indexed_posts import (
     ListFilter,
     MarketTotals,
     OwnDrafts,
+    Page,
     PublicList,
+    ShownTotals,
     cut_page,
     inactive_account,
 )
 from imprint.domain.sessions import Session
-from imprint.ports import Clock
+from imprint.ports import Clock, Monotonic
 from imprint.ports.files import FileStore
 from imprint.ports.post_index import PostIndexReader
 from imprint.services.access.reads import check_subject
+from imprint.services.moderation import CurrentMeasures
 from imprint.services.posts.posts import expect_complete
 
 PUBLIC_TOKEN_LIFETIME = timedelta(hours=24)
@@ -31,6 +35,13 @@ PUBLIC_TOKEN_LIFETIME = timedelta(hours=24)
 
 DRAFTS_TOKEN_LIFETIME = timedelta(minutes=15)
 """How long a page token of a draft list is valid; never longer than the session."""
+
+
+BATCH = 100
+"""Files that are read at once after measures hid some of a page."""
+
+MOST_BATCHES = 20
+"""The most reads for one page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +60,7 @@ class Lists:
     tokens: PageTokens
     clock: Clock
     public_drafts: bool
+    measures: CurrentMeasures
 
     async def by_tags(self, tags: tuple[str, ...]) -> ListPage:
         """Return the newest files that have all the tags."""
@@ -91,6 +103,7 @@ class Lists:
         file = await self.files.file_by_cid(cid)
         if file is None:
             raise Refusal(Code.NOT_FOUND, "There is no file with this cid.")
+        await self.measures.check_file(file)
         return ListPage((file,), None)
 
     async def _page(
@@ -101,8 +114,10 @@ class Lists:
         until: datetime | None = None,
         session: Session | None = None,
     ) -> ListPage:
-        files = await self.files.list_files(which, before, size + 1, session)
-        page = cut_page(files, size)
+        if isinstance(which, OwnDrafts):
+            page = cut_page(await self.files.list_files(which, before, size + 1, session), size)
+        else:
+            page = await self._public_page(which, before, size)
         if page.next_position is None:
             return ListPage(page.files, None)
         lifetime = DRAFTS_TOKEN_LIFETIME if isinstance(which, OwnDrafts) else PUBLIC_TOKEN_LIFETIME
@@ -111,6 +126,19 @@ class Lists:
             expires_at = min(expires_at, until)
         following = PagePosition(which, page.next_position, until, session)
         return ListPage(page.files, self.tokens.encode(following, expires_at))
+
+    async def _public_page(self, which: PublicList, before: int | None, size: int) -> Page:
+        """A page without the files that measures hide; a shorter one if many of them follow."""
+        measures = await self.measures.current()
+        listed: list[File] = []
+        wanted = size + 1
+        for _ in range(MOST_BATCHES):
+            files = await self.files.list_files(which, before, wanted)
+            listed += [file for file in files if measures.on_file(file) is None]
+            if len(listed) > size or len(files) < wanted:
+                return cut_page(listed, size)
+            before, wanted = files[-1].position, BATCH
+        return Page(tuple(listed), before)
 
 
 ACTIVITY_PERIOD = timedelta(days=366)
@@ -128,12 +156,57 @@ class Activity:
     bought: list[datetime]
 
 
+LONGEST_KEPT = 60.0
+"""Seconds after which totals of shown posts are summed again in any case."""
+
+REST = 20
+"""How many times longer than summing them takes the totals of shown posts are kept."""
+
+
+@dataclass(slots=True)
+class ShownTotalsCache:
+    """The totals of the posts that lists show, summed again after a change of the market.
+
+    Summing visits every shown post, so that a large index is summed less often.
+    """
+
+    index: PostIndexReader
+    measures: CurrentMeasures
+    monotonic: Monotonic
+    _key: tuple[MarketTotals, int] | None = field(default=None, init=False)
+    _kept: ShownTotals | None = field(default=None, init=False)
+    _summed_at: float = field(default=0.0, init=False)
+    _rest: float = field(default=0.0, init=False)
+    _summing: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
+
+    async def find(self) -> ShownTotals:
+        """The totals. Raises `Unavailable` while the index is incomplete."""
+        await expect_complete(self.index)
+        async with self._summing:
+            measures = await self.measures.current()
+            market = await self.index.totals()
+            key, age = (market, measures.number), self.monotonic() - self._summed_at
+            is_old = self._key is None or self._key[1] != measures.number or age > LONGEST_KEPT
+            if self._kept is None or is_old or (self._key != key and age >= self._rest):
+                began = self.monotonic()
+                self._kept = await self.index.shown_totals()
+                self._summed_at = self.monotonic()
+                self._rest = REST * (self._summed_at - began)
+                self._key = key
+            return self._kept
+
+
 @dataclass(frozen=True, slots=True)
 class Totals:
     """Totals from the post index, for display only."""
 
     index: PostIndexReader
     clock: Clock
+    shown_totals: ShownTotalsCache
+
+    async def shown(self) -> ShownTotals:
+        """The totals of the posts that lists show. Raises `Unavailable` while they are unknown."""
+        return await self.shown_totals.find()
 
     async def market(self) -> MarketTotals:
         """Return the totals of the marketplace.

@@ -2,7 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sized
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Generic, TypeVar
 from weakref import ref
@@ -18,6 +18,7 @@ from imprint.auth.post_page_tokens import (
 from imprint.domain.bounded_cache import BoundedCache
 from imprint.domain.errors import Code, Refusal, Unavailable
 from imprint.domain.formats.addresses import Address
+from imprint.domain.moderation import Measures, withholds
 from imprint.domain.posts.indexed_posts import (
     AccountSummary,
     HeldPost,
@@ -26,6 +27,7 @@ from imprint.domain.posts.indexed_posts import (
     MarketTotals,
     PostFilter,
     PostPosition,
+    PostScope,
     PricedPost,
     Sale,
     Sales,
@@ -34,6 +36,7 @@ from imprint.domain.posts.market_ledger import day_of
 from imprint.domain.sessions import LiveSession
 from imprint.ports import Clock
 from imprint.ports.post_index import PostIndexReader
+from imprint.services.moderation import CurrentMeasures
 from imprint.services.posts.search import LibrarySearch, Search, parse_search
 
 PAGE_SIZE = 20
@@ -187,6 +190,9 @@ class Posts:
     clock: Clock
     search: Search
     library_search: LibrarySearch
+    measures: CurrentMeasures
+    lists_any: bool = True
+    """Whether lists may also contain posts that are not shown."""
     _listed: Derived[ListedPosts] = field(default_factory=_pages(lambda page: page.posts))
     _found: Derived[ListedPosts] = field(
         default_factory=_pages(lambda page: page.posts, FOUND_ROWS)
@@ -202,6 +208,8 @@ class Posts:
     async def list(self, request: ListRequest, client: str = "") -> ListedPosts:
         """Return a page of posts; clients take turns to search. Refuses a token of another list."""
         which, after, limit, text = self._posts_start(request)
+        if which.scope is not PostScope.SHOWN and not self.lists_any:
+            raise Refusal(Code.INVALID_REQUEST, "This service lists only authors that it allows.")
         if text is not None:
             by_score = "order" not in request.given
             return await self._search(client, text, which, after, limit, by_score=by_score)
@@ -245,12 +253,25 @@ class Posts:
         return self._found.of(found, (expires, text), make)
 
     async def post(self, post_id: int) -> PricedPost:
-        """Return the post with this ID, and its latest prices. Refuses one that does not exist."""
-        return await _expect_post(self.index, await self.index.priced_post(post_id))
+        """The post with this id, and its latest prices.
+
+        Refuses one that does not exist, and one that is withheld.
+        """
+        found = await _expect_post(self.index, await self.index.priced_post(post_id))
+        await self.measures.check_post(found.post)
+        return found
 
     async def author(self, address: Address) -> AccountSummary:
-        """The account of an author. Refuses an address without a post and a profile."""
+        """Return the account of an author.
+
+        Refuses an address with neither a post nor a profile, and a withheld author.
+        """
+        await self.measures.check_author(address)
         return await find_author(self.index, address)
+
+    async def is_indexed(self, address: Address) -> bool:
+        """Whether search engines may list the page of an author."""
+        return (await self.measures.current()).on_author(address) is None
 
     async def library(self, session: LiveSession, request: ListRequest) -> Library:
         """Return the posts that the session's address holds, latest arrival first."""
@@ -261,16 +282,16 @@ class Posts:
         rows = await self.index.library(holder, before, limit + 1)
         if not rows and before is None:
             await expect_complete(self.index)
-        expires = token_expiry(self.clock())
+        expires, measures = token_expiry(self.clock()), await self.measures.current()
 
         def make() -> Library:
-            shown = tuple(rows[:limit])
+            shown = tuple(each for each in rows[:limit] if not withholds(measures, each.post))
             if len(rows) <= limit:
                 return Library(shown, None)
-            following = OwnPage(OwnList.LIBRARY, holder, shown[-1].arrived, limit)
+            following = OwnPage(OwnList.LIBRARY, holder, rows[limit - 1].arrived, limit)
             return Library(shown, self.tokens.encode(following, expires))
 
-        return self._libraries.of(rows, expires, make)
+        return self._libraries.of(rows, (expires, measures.number), make)
 
     async def _search_library(
         self, session: LiveSession, text: str, before: int | None, limit: int
@@ -294,16 +315,27 @@ class Posts:
         rows = await self.index.sales_of(author, before, limit + 1)
         if not rows and before is None:
             await expect_complete(self.index)
-        expires = token_expiry(self.clock())
+        expires, measures = token_expiry(self.clock()), await self.measures.current()
+        hidden = await self._withheld_of({row.post_id for row in rows}, measures)
 
         def make() -> SalesPage:
-            shown = tuple(rows[:limit])
+            shown = tuple(
+                replace(sale, title=None) if sale.post_id in hidden else sale
+                for sale in rows[:limit]
+            )
             if len(rows) <= limit:
                 return SalesPage(shown, None)
             following = OwnPage(OwnList.SALES, author, shown[-1].place, limit)
             return SalesPage(shown, self.tokens.encode(following, expires))
 
-        return self._sales.of(rows, expires, make)
+        return self._sales.of(rows, (expires, measures.number), make)
+
+    async def _withheld_of(self, post_ids: set[int], measures: Measures) -> frozenset[int]:
+        """Those of these posts that are withheld."""
+        if not measures.withholds:
+            return frozenset()
+        posts = [await self.index.indexed_post(post_id) for post_id in post_ids]
+        return frozenset(post.post_id for post in posts if post and withholds(measures, post))
 
     async def stats(self) -> Stats:
         """Return the totals and the last 90 days; unavailable while the index is being filled."""

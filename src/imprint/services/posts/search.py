@@ -15,6 +15,7 @@ from functools import lru_cache, partial
 from imprint.domain.bounded_cache import BoundedCache
 from imprint.domain.drafts.files import File
 from imprint.domain.errors import Code, Damaged, Refusal
+from imprint.domain.moderation import withholds
 from imprint.domain.posts.indexed_posts import (
     HeldPost,
     IndexedPost,
@@ -384,7 +385,11 @@ class LibrarySearch:
         snippets: dict[int, str] = {}
         size = 0
         held = await self.index.library(session.address, before, MOST_DOCUMENTS)
+        measures = await self.reads.measures.current()
         for each in held:
+            if withholds(measures, each.post):
+                before = each.arrived
+                continue
             shown, read = await self._match(session, query, each.post)
             size += read
             before = each.arrived

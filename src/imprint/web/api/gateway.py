@@ -241,6 +241,7 @@ class GatewayRoutes:
         if request.path_params["cid"] == PROBE and representation.format is Format.RAW:
             return Response(headers={"Cache-Control": IMMUTABLE}, media_type=RAW_TYPE)
         cid = canonical_cid(request.path_params["cid"])
+        await self.reads.measures.check_picture(cid)
         size = await self.reads.public_size(cid)
         if size is None:
             if await self._may_be_elsewhere(request, cid, representation):

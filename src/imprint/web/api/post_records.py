@@ -30,7 +30,7 @@ _EPOCH_DAY = date(1970, 1, 1).toordinal()
 _KEPT = 2_048
 """Number of cached post records, of about a kilobyte each."""
 
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """Characters that a spreadsheet interprets as the start of a formula."""
 
 
@@ -174,7 +174,7 @@ def sales_table(sales: Sequence[Sale]) -> bytes:
             sale.block.block_hash,
             sale.tx_hash,
         )
-        table.writerow([f"'{cell}" if cell.startswith(_FORMULA) else cell for cell in cells])
+        table.writerow([f"'{cell}" if cell.startswith(FORMULA) else cell for cell in cells])
     return text.getvalue().encode()
 
 

@@ -14,7 +14,7 @@ from starlette.responses import Response
 from imprint.domain.drafts.tags import MAX_TAGS
 from imprint.domain.errors import Code, Refusal
 from imprint.domain.formats.addresses import Address
-from imprint.domain.posts.indexed_posts import PostOrder
+from imprint.domain.posts.indexed_posts import PostOrder, PostScope
 from imprint.domain.sessions import LiveSession
 from imprint.interface.codec import encode_json
 from imprint.interface.posts import (
@@ -79,7 +79,9 @@ _OVERHEAD = 1_024
 
 PAGE_PARAMETERS = frozenset({"limit", "next_page_token"})
 LIBRARY_PARAMETERS = PAGE_PARAMETERS | {"q"}
-POSTS_PARAMETERS = LIBRARY_PARAMETERS | {"tag", "author", "free", "minPrice", "maxPrice", "sort"}
+POSTS_PARAMETERS = LIBRARY_PARAMETERS | {
+    *("tag", "author", "free", "minPrice", "maxPrice", "sort", "hosted"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,6 +250,10 @@ def _parse_posts_request(query: QueryParams) -> ListRequest:
             orders = ", ".join(PostOrder)
             raise Refusal(Code.INVALID_REQUEST, f"The parameter 'sort' must be one of {orders}.")
         given["order"] = PostOrder(order)
+    if (hosted := only_value(query, "hosted")) is not None:
+        if hosted != "any":
+            raise Refusal(Code.INVALID_REQUEST, "The parameter 'hosted' is 'any'.")
+        given["scope"] = PostScope.LISTED
     return ListRequest(given, *_page(query, MAX_PAGE_SIZE), _search(query))
 
 

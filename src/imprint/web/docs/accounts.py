@@ -203,6 +203,7 @@ OPEN_SESSION = Operation(
         "The writing session.", WritingSessionResponse, WritingSessionResponse(_SESSION), status=201
     ),
     (
+        Code.AUTHOR_REFUSED,
         *JSON_CODES,
         Code.INVALID_TYPED_DATA,
         Code.BODY_MISMATCH,

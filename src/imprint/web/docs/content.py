@@ -22,6 +22,7 @@ from imprint.web.docs.operation import (
     IF_NONE_MATCH,
     MIDDLEWARE_CODES,
     SESSION_CODES,
+    WITHHELD_CODES,
     Operation,
     Parameter,
     Response,
@@ -55,7 +56,12 @@ CONTENT_COMPONENTS: dict[str, Schema] = {
 }
 """Components for parameters, and for responses that are not JSON."""
 
-_POST_CODES = (Code.INVALID_POST_ID, Code.CHAIN_UNAVAILABLE, *DOCUMENT_CODES)
+_POST_CODES = (
+    Code.INVALID_POST_ID,
+    Code.CHAIN_UNAVAILABLE,
+    *WITHHELD_CODES,
+    *DOCUMENT_CODES,
+)
 
 _LIST_CODES = (Code.DATABASE_UNAVAILABLE, *MIDDLEWARE_CODES)
 
@@ -72,7 +78,7 @@ READ_DRAFT = Operation(
     "Returns the content of one of the reader's own drafts. A file that is `onchain` is not found "
     "here: read it as a post.",
     Response("The content and its record.", Content, Content(CONTENT, DRAFT), tagged=True),
-    (Code.INVALID_CID, Code.NOT_OWNER, *SESSION_CODES, *DOCUMENT_CODES),
+    (Code.INVALID_CID, Code.NOT_OWNER, *WITHHELD_CODES, *SESSION_CODES, *DOCUMENT_CODES),
     parameters=(Parameter("cid", "AnyCid", "The draft's cid.", CID), IF_NONE_MATCH),
     needs_session=True,
 )
@@ -148,6 +154,7 @@ FETCH_DOCUMENT = Operation(
         Code.INVALID_CID,
         Code.NOT_CACHED,
         Code.RANGE_NOT_SATISFIABLE,
+        *WITHHELD_CODES,
         *DOCUMENT_CODES,
     ),
     parameters=(
@@ -249,7 +256,7 @@ LIST_METADATA = Operation(
     "Without `cid`, returns up to 9 of the newest posts. With `cid`, returns the record of that "
     "draft or post, as a list of one.",
     Response("A page of records.", FilesResponse, FilesResponse((POST,), None)),
-    (Code.INVALID_CID, Code.NOT_FOUND, *_LIST_CODES),
+    (Code.INVALID_CID, Code.NOT_FOUND, *WITHHELD_CODES, *_LIST_CODES),
     parameters=(Parameter("cid", "AnyCid", "The cid of one file.", CID, required=False),),
 )
 

@@ -60,7 +60,7 @@ _DRAFT_CODES = (
     Code.NOT_PENDING,
 )
 
-_STORE_CODES = (Code.QUOTA_EXCEEDED, Code.STORAGE_UNAVAILABLE)
+_STORE_CODES = (Code.AUTHOR_REFUSED, Code.QUOTA_EXCEEDED, Code.STORAGE_UNAVAILABLE)
 
 _DRAFT_CID = Parameter("cid", "AnyCid", "The draft's current cid; every update changes it.", CID)
 

@@ -26,6 +26,7 @@ from imprint.web.docs.operation import (
     IF_NONE_MATCH,
     MIDDLEWARE_CODES,
     OWN_CODES,
+    WITHHELD_CODES,
     Body,
     Operation,
     Parameter,
@@ -149,7 +150,7 @@ def _public(ending: str) -> tuple[Operation, ...]:
             f"Get the newest posts of an author ({name})",
             "Returns the same for one author. An address that has published nothing is 404.",
             response,
-            (Code.INVALID_ADDRESS, Code.NOT_FOUND, *_FEED_CODES),
+            (Code.INVALID_ADDRESS, Code.NOT_FOUND, *WITHHELD_CODES, *_FEED_CODES),
             parameters=(_AUTHOR, IF_NONE_MATCH, _SINCE),
         ),
     )

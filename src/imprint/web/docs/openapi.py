@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from imprint.domain.errors import Code
+from imprint.domain.formats.instants import format_instant
 from imprint.interface.codec import encode_json
 from imprint.interface.problems import Problem
 from imprint.web.docs.accounts import (
@@ -394,6 +395,8 @@ def _example_problem(status: int, code: Code) -> Any:
     extra: dict[str, Any] = {}
     if code is Code.NONCE_USED:
         extra = {"action": "delete", "file": None}
+    elif code in (Code.WITHHELD, Code.REMOVED):
+        extra = {"statement": "A court has decided so.", "since": format_instant(MOMENT)}
     elif code is Code.SIGNATURE_STALE:
         extra = {"now": int(MOMENT.timestamp())}
     return _plain(problem_body(status, code, MEANINGS[code], **extra))

@@ -140,6 +140,9 @@ SIGNATURE_CODES = (
 JSON_CODES = (Code.INVALID_JSON, *SIGNATURE_CODES, *BODY_CODES, *MIDDLEWARE_CODES)
 """Codes for a signed JSON body."""
 
+WITHHELD_CODES = (Code.WITHHELD, Code.REMOVED)
+"""Codes for what the operator withholds."""
+
 DOCUMENT_CODES = (
     Code.NOT_FOUND,
     Code.STORAGE_UNAVAILABLE,
@@ -316,6 +319,11 @@ MEANINGS: dict[Code, str] = {
     Code.NOT_ENTITLED: "The reader holds no token of this post and is not its author. With "
     "`IMPRINT_COMPATIBILITY=inkdao` the status is 404.",
     Code.NOT_FREE: "The price of this post is not zero.",
+    Code.AUTHOR_REFUSED: "The operator refuses the writes of this author; only deletes are taken.",
+    Code.REMOVED: "The operator has removed this under the rules of the service: `statement` says "
+    "why, and `since` since when.",
+    Code.WITHHELD: "The operator withholds this for legal reasons: `statement` says why, and "
+    "`since` since when.",
     Code.WRITING_SESSION_SCOPE: "The writing session does not allow this action; the wallet must"
     " sign it.",
     Code.NOT_FOUND: "There is no such file, post or path, or it is not visible to this caller.",

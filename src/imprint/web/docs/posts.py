@@ -22,9 +22,14 @@ from imprint.interface.posts import (
     HolderMetrics,
     LibraryResponse,
     MarketMetrics,
+    MeasureRecord,
+    MeasuresResponse,
     Post,
     PostsResponse,
     PricePoint,
+    ReportBody,
+    ReportId,
+    ReportResponse,
     Sale,
     SalesResponse,
     SalesTotal,
@@ -51,10 +56,13 @@ from imprint.web.docs.examples import (
     TX_HASH,
 )
 from imprint.web.docs.operation import (
+    BODY_CODES,
     DOCUMENT_CODES,
     IF_NONE_MATCH,
     MIDDLEWARE_CODES,
     SESSION_CODES,
+    WITHHELD_CODES,
+    Body,
     Operation,
     Parameter,
     Response,
@@ -78,6 +86,7 @@ POST_COMPONENTS: dict[str, Schema] = {
         string(f"A hashtag of up to {MAX_TAG_LENGTH} characters."),
         maxItems=MAX_TAGS,
     ),
+    "AnyHosted": choice("Whether the document is here or not.", "any"),
     "Flag": {"type": "boolean", "description": "`true` or `false`."},
     "Amount": string("An amount in wei, a decimal number below 2^256.", POST_ID_PATTERN),
     "PostOrder": choice("The order; `sales` and `price` have the highest first.", *PostOrder),
@@ -103,6 +112,8 @@ _SALE = Sale(POST_ID, _READER, _PRICE, _LATER, _POST.block, TX_HASH, _POST.title
 _DAY = Day(f"{PUBLISHED:%Y-%m-%d}", 1, 1, _PRICE)
 
 _INDEX_CODES = (Code.INDEX_UNAVAILABLE, Code.DATABASE_UNAVAILABLE, *MIDDLEWARE_CODES)
+
+_REPORT = "01998a52-6d1c-7b3e-9c20-55f1d3a7c9e4"
 
 _ID = Parameter(
     "id", "PostId", "The post's id, which is its token id in the marketplace.", POST_ID, "path"
@@ -135,9 +146,10 @@ LIST_INDEXED_POSTS = Operation(
     "/posts",
     Topic.POSTS,
     "List posts",
-    "Returns posts as the chain describes them, also those whose document is not here. All "
-    "parameters may be combined. A page may have fewer posts than its limit and a next page all "
-    "the same: only `next_page_token` says whether there are more.",
+    "Returns posts as the chain describes them: those that this service shows, or with "
+    "`hosted=any` also those whose document is not here. All parameters may be combined. A page "
+    "may have fewer posts than its limit and a next page all the same: only `next_page_token` says "
+    "whether there are more.",
     Response("A page of posts.", PostsResponse, PostsResponse((_POST,), PAGE_TOKEN), tagged=True),
     (Code.INVALID_TAGS, Code.INVALID_ADDRESS, Code.INVALID_PAGE_TOKEN, *_INDEX_CODES),
     parameters=(
@@ -155,6 +167,13 @@ LIST_INDEXED_POSTS = Operation(
             "The order; `newest` by default, with `q` the best match first.",
             required=False,
         ),
+        Parameter(
+            "hosted",
+            "AnyHosted",
+            "`any` lists every post that the operator does not hide, whatever the service shows; "
+            "one that shows only authors it allows refuses it.",
+            required=False,
+        ),
         _LIMIT,
         _NEXT,
         IF_NONE_MATCH,
@@ -170,7 +189,7 @@ SHOW_POST = Operation(
     "Returns a post as the chain describes it, with its latest prices and without its content. A "
     "browser that asks for `text/html` is sent to the page of the post.",
     Response("The post.", Post, _PRICED_POST, tagged=True),
-    (Code.INVALID_POST_ID, Code.NOT_FOUND, *_INDEX_CODES),
+    (Code.INVALID_POST_ID, Code.NOT_FOUND, *WITHHELD_CODES, *_INDEX_CODES),
     parameters=(_ID, IF_NONE_MATCH),
     redirects=True,
 )
@@ -189,6 +208,7 @@ READ_POST_CONTENT = Operation(
         Code.NOT_ENTITLED,
         Code.NOT_FREE,
         Code.CHAIN_UNAVAILABLE,
+        *WITHHELD_CODES,
         *SESSION_CODES,
         *DOCUMENT_CODES,
     ),
@@ -215,6 +235,7 @@ GET_POST_MARKDOWN = Operation(
         Code.INVALID_POST_ID,
         Code.CHAIN_UNAVAILABLE,
         Code.INDEX_UNAVAILABLE,
+        *WITHHELD_CODES,
         *DOCUMENT_CODES,
     ),
     parameters=(_ID, IF_NONE_MATCH),
@@ -243,7 +264,7 @@ SHOW_AUTHOR = Operation(
         ),
         tagged=True,
     ),
-    (Code.INVALID_ADDRESS, Code.NOT_FOUND, *_INDEX_CODES),
+    (Code.INVALID_ADDRESS, Code.NOT_FOUND, *WITHHELD_CODES, *_INDEX_CODES),
     parameters=(
         Parameter("address", "Address", "The author's address.", OWNER, "path"),
         IF_NONE_MATCH,
@@ -375,6 +396,53 @@ HEAT_MAP = Operation(
     parameters=(_USER, IF_NONE_MATCH),
 )
 
+LIST_MEASURES = Operation(
+    "listMeasures",
+    "get",
+    "/me/measures",
+    Topic.POSTS,
+    "List the measures on your posts",
+    "Returns what the operator decided about the address of the session, and about its newest "
+    "1000 posts, with the statement of each decision.",
+    Response(
+        "The measures.",
+        MeasuresResponse,
+        MeasuresResponse(
+            (MeasureRecord(POST_ID, "withheld", "legal", "A court has decided so.", PUBLISHED),)
+        ),
+    ),
+    (*SESSION_CODES, *_INDEX_CODES),
+    needs_session=True,
+)
+
+REPORT_POST = Operation(
+    "reportPost",
+    "post",
+    "/reports",
+    Topic.POSTS,
+    "Report a post",
+    "Tells the operator what is wrong with a post. The text is plain; nobody else reads it, and it "
+    "holds nobody back. Reports of an IP address are limited.",
+    Response(
+        "The report was taken.", ReportResponse, ReportResponse(ReportId(_REPORT)), status=202
+    ),
+    (
+        Code.INVALID_JSON,
+        Code.INVALID_POST_ID,
+        Code.NOT_FOUND,
+        Code.DATABASE_UNAVAILABLE,
+        Code.INDEX_UNAVAILABLE,
+        *BODY_CODES,
+        *MIDDLEWARE_CODES,
+    ),
+    body=Body(
+        ReportBody,
+        "The report.",
+        ReportBody(POST_ID, "copyright", "I took this picture.", "me@example.com"),
+    ),
+    redirects=True,
+)
+
 POST_OPERATIONS = (
     LIST_INDEXED_POSTS,
     SHOW_POST,
@@ -387,5 +455,7 @@ POST_OPERATIONS = (
     GLOBAL_METRICS,
     USER_METRICS,
     HEAT_MAP,
+    LIST_MEASURES,
+    REPORT_POST,
 )
 """The index operations, in docs order."""

@@ -128,6 +128,7 @@ SIGNED_PATHS = (
     "/writing/",
     "/operator",
     "/me/feeds",
+    "/reports",
 )
 """Paths on which every POST costs a signature check or a commit, or tries a secret."""
 

@@ -17,7 +17,9 @@ from imprint.domain.errors import (
     Refusal,
     SignatureStale,
     Unavailable,
+    Withheld,
 )
+from imprint.domain.formats.instants import format_instant
 from imprint.interface import problems as records
 from imprint.interface.codec import encode_json
 from imprint.interface.problems import FAILURE
@@ -55,6 +57,7 @@ STATUSES: dict[int, tuple[Code, ...]] = {
         Code.SUBJECT_MISMATCH,
         Code.NOT_ENTITLED,
         Code.NOT_FREE,
+        Code.AUTHOR_REFUSED,
         Code.WRITING_SESSION_SCOPE,
     ),
     404: (Code.NOT_FOUND,),
@@ -67,11 +70,13 @@ STATUSES: dict[int, tuple[Code, ...]] = {
         Code.TOO_MANY_FEEDS,
         Code.TOO_MANY_WRITING_SESSIONS,
     ),
+    410: (Code.REMOVED,),
     412: (Code.NOT_CACHED,),
     413: (Code.TOO_LARGE, Code.QUOTA_EXCEEDED),
     415: (Code.UNSUPPORTED_MEDIA_TYPE,),
     416: (Code.RANGE_NOT_SATISFIABLE,),
     429: (Code.RATE_LIMITED,),
+    451: (Code.WITHHELD,),
     501: (Code.NOT_IMPLEMENTED,),
     503: (
         Code.CHAIN_UNAVAILABLE,
@@ -110,6 +115,8 @@ def problem_response(problem: Problem, statuses: Mapping[Code, int] = STATUS_OF)
     headers: dict[str, str] = {}
     if isinstance(problem, SignatureStale):
         extra["now"] = int(problem.now.timestamp())
+    if isinstance(problem, Withheld):
+        extra |= {"statement": problem.statement, "since": format_instant(problem.since)}
     if isinstance(problem, NonceUsed):
         extra["action"] = problem.action
         extra["file"] = file_record(problem.file) if problem.file else None

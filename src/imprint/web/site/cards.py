@@ -147,7 +147,7 @@ class Cards:
             self.service, path, title, description, feeds, image, "profile", indexed=indexed
         )
 
-    def post(self, post: IndexedPost) -> Card:
+    def post(self, post: IndexedPost, *, indexed: bool = True) -> Card:
         """Build the head of a post's page."""
         feed = FeedLink(f"{self.name}: {author_name(post)}", author_path(post.author))
         return Card(
@@ -159,6 +159,7 @@ class Cards:
             thumbnail_path(post),
             "article",
             post,
+            indexed=indexed,
         )
 
 

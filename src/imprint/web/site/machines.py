@@ -196,10 +196,15 @@ class MachineRoutes:
 
         async def write() -> bytes:
             shown = await self.pages.show(post_id)
+            unlisted.extend([] if shown.is_listed else [post_id])
             return await self._write_post(client_of(request), shown)
 
+        unlisted: list[int] = []
         reservation = await self.budget.admit(client_of(request), write)
-        return _send(request, reservation, MARKDOWN, f"post-{post_id}")
+        response = _send(request, reservation, MARKDOWN, f"post-{post_id}")
+        if unlisted:
+            response.headers["X-Robots-Tag"] = "noindex"
+        return response
 
     async def _write_post(self, client: str, shown: ShownPost) -> bytes:
         reads, file = self.pages.reads, shown.file

@@ -1,17 +1,32 @@
-"""The operator page: opened with a secret, and kept open by a cookie without that secret."""
+"""The operator's pages: a secret opens them, and a cookie without the secret keeps them open."""
 
+import csv
 import logging
+from collections.abc import Mapping
 from dataclasses import dataclass
-from urllib.parse import parse_qs, urlsplit
+from io import StringIO
+from urllib.parse import parse_qs, parse_qsl, urlsplit
 
+import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
 from imprint.auth.sessions import LIFETIME, OperatorSessions
+from imprint.domain.errors import Problem
+from imprint.domain.moderation import (
+    Ground,
+    Measure,
+    Report,
+    TargetKind,
+)
+from imprint.domain.posts.indexed_posts import IndexedPost
 from imprint.ports import Clock
 from imprint.services.installation.operator_page import Operations
+from imprint.services.moderation import Moderation, parse_target
+from imprint.services.posts.posts import Posts, find_post
+from imprint.web.api.post_records import FORMULA
 from imprint.web.http.requests import BodyReader, client_of
-from imprint.web.http.responses import HTML_TYPE
+from imprint.web.http.responses import CSV_TYPE, HTML_TYPE
 from imprint.web.site.policy import content_policy
 from imprint.web.site.templates import Templates
 
@@ -20,8 +35,16 @@ log = logging.getLogger(__name__)
 COOKIE = "imprint_operator"
 PATH = "/operator"
 
+DESK = "/operator/desk"
+
 MAX_FORM = 4096
 """Maximum size in bytes of the form with the secret."""
+
+MAX_DECISION = 32 * 1024
+"""The largest form with a measure, in bytes: a statement, escaped."""
+
+SHOWN_REPORTS = 50
+SHOWN_DECISIONS = 100
 
 FORM_TYPE = "application/x-www-form-urlencoded"
 
@@ -48,6 +71,8 @@ class OperatorRoutes:
 
     sessions: OperatorSessions
     operations: Operations
+    moderation: Moderation
+    posts: Posts
     templates: Templates
     bodies: BodyReader
     service: str
@@ -68,6 +93,83 @@ class OperatorRoutes:
         if refreshes:
             headers["Refresh"] = f"{REFRESH_SECONDS}"
         return Response(html, 200, headers, HTML_TYPE)
+
+    async def desk(self, request: Request) -> Response:
+        """`/operator/desk`: reports and measures; a form takes a measure, or closes reports."""
+        if not self._is_signed_in(request):
+            return self._form(200 if request.method == "GET" else 403)
+        if request.method == "GET":
+            return await self._desk(200)
+        body = self.bodies.open(request, MAX_DECISION)
+        if not self._is_own_form(request):
+            return await self._desk(403, problem=FROM_ELSEWHERE)
+        fields = _read_fields(await body.read())
+        try:
+            purged = await self._decide(fields)
+        except Problem as refused:
+            return await self._desk(400, problem=refused.detail)
+        except (KeyError, ValueError):
+            return await self._desk(400, problem="The form cannot be read.")
+        log.info("the operator decided", extra={"measure": fields.get("measure", "")})
+        return await self._desk(200, purged=[f"{self.service}{path}" for path in purged])
+
+    async def _decide(self, fields: Mapping[str, str]) -> list[str]:
+        reports = [each for each in fields.get("reports", "").split(",") if each]
+        purged: list[str] = []
+        if fields.get("measure") != "none":
+            target = parse_target(TargetKind(fields["kind"]), fields["target"].strip())
+            purged = await self.moderation.decide(
+                target,
+                Measure(fields["measure"]),
+                Ground(fields.get("ground", Ground.POLICY)),
+                fields.get("statement", "").replace("\r\n", "\n"),
+            )
+        if reports:
+            await self.moderation.close_reports(reports)
+        return purged
+
+    async def _desk(
+        self, status: int, problem: str | None = None, purged: list[str] | None = None
+    ) -> Response:
+        reports = await self.moderation.open_reports(SHOWN_REPORTS)
+        found = [(report, await self._reported_post(report)) for report in reports]
+        measures = await self.moderation.measures.current()
+        in_force = [each for held in measures.of_targets.values() for each in held.values()]
+        html = self.templates.render(
+            "operator_desk.html",
+            reports=found,
+            in_force=sorted(in_force, key=lambda each: each.at, reverse=True)[:SHOWN_DECISIONS],
+            log=await self.moderation.log(SHOWN_DECISIONS),
+            problem=problem,
+            purged=purged,
+        )
+        return Response(html, status, HEADERS, HTML_TYPE)
+
+    async def _reported_post(self, report: Report) -> IndexedPost | None:
+        try:
+            return await find_post(self.posts.index, report.post_id)
+        except Problem:
+            return None
+
+    async def log_json(self, request: Request) -> Response:
+        """`/operator/log.json`: every decision."""
+        if not self._is_signed_in(request):
+            return self._form(403)
+        records = [each.record async for each in self.moderation.whole_log()]
+        return Response(msgspec.json.encode(records), 200, HEADERS, "application/json")
+
+    async def log_csv(self, request: Request) -> Response:
+        """`/operator/log.csv`: every decision, as a table."""
+        if not self._is_signed_in(request):
+            return self._form(403)
+        text = StringIO()
+        table = csv.writer(text, lineterminator="\r\n")
+        table.writerow(COLUMNS)
+        async for each in self.moderation.whole_log():
+            cells = [str(cell) for cell in each.record.values()]
+            table.writerow([f"'{cell}" if cell.startswith(FORMULA) else cell for cell in cells])
+        headers = HEADERS | {"Content-Disposition": 'attachment; filename="measures.csv"'}
+        return Response(text.getvalue(), 200, headers, CSV_TYPE)
 
     async def sign_out(self, request: Request) -> Response:
         """`POST /operator/sign-out`: end the operator's session."""
@@ -127,6 +229,18 @@ class OperatorRoutes:
 
     def _redirect(self) -> Response:
         return Response(status_code=303, headers={**HEADERS, "Location": PATH})
+
+
+COLUMNS = ("number", "at", "measure", "kind", "target", "ground", "statement")
+"""The header line of the log as a table."""
+
+
+def _read_fields(body: bytes) -> dict[str, str]:
+    """The fields of a form; empty if it cannot be read."""
+    try:
+        return dict(parse_qsl(body.decode("ascii"), keep_blank_values=True, max_num_fields=16))
+    except ValueError:
+        return {}
 
 
 def _read_secret(body: bytes) -> bytes:

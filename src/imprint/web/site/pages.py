@@ -21,8 +21,8 @@ from imprint.domain.formats.addresses import Address
 from imprint.domain.posts.indexed_posts import (
     AccountSummary,
     IndexedPost,
-    MarketTotals,
     PostOrder,
+    ShownTotals,
 )
 from imprint.domain.posts.text_work import TextWork
 from imprint.domain.site import FrontPage
@@ -208,18 +208,20 @@ class SiteRoutes:
         author: AccountSummary | None = None
         if listed.posts or not is_front:
             author = await self.sources.posts.author(address)
+        indexed = bool(listed.posts) and await self.sources.posts.is_indexed(address)
 
         def render() -> RenderedPage:
             if author is None:
                 card = self.cards.front(indexed=token is None)
                 empty = {"first": True, "bought": [], "tag_names": []}
                 return self._rendered("front.html", card, listed=listed, **empty)
-            card = self.cards.author(author, indexed=bool(listed.posts))
+            card = self.cards.author(author, indexed=indexed)
             if is_front:
                 card = self.cards.front(indexed=token is None, feeds=card.feeds)
             return self._rendered("author.html", card, listed=listed, author=author)
 
-        return self._respond(request, self._lists.of(listed, (author, token, is_front), render))
+        made = (author, token, is_front, indexed)
+        return self._respond(request, self._lists.of(listed, made, render))
 
     async def search(self, request: Request) -> Response:
         """`/search`: posts that contain all words of a query."""
@@ -245,10 +247,10 @@ class SiteRoutes:
 
         return self._respond(request, self._searches.of(listed, (text, token), render))
 
-    async def _totals(self) -> MarketTotals | None:
+    async def _totals(self) -> ShownTotals | None:
         """Return the totals; None while the index is being filled."""
         try:
-            return await self.sources.totals.market()
+            return await self.sources.totals.shown()
         except Unavailable as problem:
             if problem.code is not Code.INDEX_UNAVAILABLE:
                 raise
@@ -292,7 +294,7 @@ class SiteRoutes:
     async def _post_page(self, client: str, shown: ShownPost) -> RenderedPage:
         """Return the page of a post. A cached page needs neither its text nor a turn."""
         post, file = shown.post, shown.file
-        beside = shown.price, file is None
+        beside = shown.price, file is None, shown.is_listed
         known = self._posts.find(post, beside)
         if known is not None:
             return known
@@ -312,7 +314,7 @@ class SiteRoutes:
 
     def _write_post(self, shown: ShownPost, text: Markup | None) -> RenderedPage:
         post, price = shown.post, shown.price
-        card = self.cards.post(post)
+        card = self.cards.post(post, indexed=shown.is_listed)
         return self._rendered("post.html", card, post=post, text=text, price=price)
 
     async def _markup(self, client: str, file: File, title: str) -> TextMarkup:

@@ -1,6 +1,7 @@
 """Problem pages, which browsers get instead of problem+json."""
 
 from collections.abc import Awaitable, Callable, Collection
+from datetime import UTC
 from http import HTTPStatus
 from typing import Any
 
@@ -8,6 +9,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
+from imprint.domain.errors import Problem, Withheld
 from imprint.web.http.problems import FAILURE_DETAIL, error_response
 from imprint.web.http.responses import HTML_TYPE, prefers
 from imprint.web.site.policy import content_policy
@@ -32,7 +34,9 @@ UNROUTED = {
 WHAT_TO_DO = {
     400: "Check the address, or search for what you are looking for.",
     404: "It may have been mistyped, or moved. Search for it, or begin at the front page.",
+    410: "To ask about it, write to the operator of this site.",
     429: "Please wait a minute, and load the page again.",
+    451: "To ask about it, write to the operator of this site.",
     500: "Please load the page again. If it stays like this, the operator of this site finds the "
     "reason in the log.",
     503: "Please load the page again in a moment. Nothing is lost.",
@@ -43,7 +47,9 @@ HEADINGS = {
     400: "This address is not right",
     404: "There is nothing here",
     405: "This did not work",
+    410: "This has been removed",
     429: "Too many requests",
+    451: "This is withheld",
     500: "This did not work",
     503: "We cannot show this right now",
 }
@@ -67,9 +73,18 @@ def page_handler(handler: ProblemHandler, refuse: Refuse, own: Collection[str]) 
         if isinstance(error, HTTPException):
             detail = UNROUTED[error.status_code]
             return refuse(response, detail) if prefers(request, HTML_TYPE) else response
-        return refuse(response, error.detail) if wants_page(request, own) else response
+        return refuse(response, _explain(error)) if wants_page(request, own) else response
 
     return respond
+
+
+def _explain(problem: Problem) -> str:
+    """What a reader is told: of something withheld also why, and since when."""
+    if not isinstance(problem, Withheld):
+        return problem.detail
+    since = problem.since.astimezone(UTC)
+    said = f" {problem.statement}" if problem.statement else ""
+    return f"{problem.detail} It has been so since {since.day} {since:%B %Y}.{said}"
 
 
 def failure_responder(refuse: Refuse, own: Collection[str]) -> Callable[[Request], Response]:

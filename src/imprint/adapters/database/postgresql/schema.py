@@ -24,7 +24,9 @@ SELECT c.table_name AS name,
         FROM pg_index i JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = ANY (i.indkey)
         WHERE i.indisprimary AND i.indrelid = c.table_name::regclass) AS key
 FROM information_schema.columns c
-WHERE c.table_schema = current_schema() GROUP BY c.table_name
+WHERE c.table_schema = current_schema()
+  AND c.table_name IN (SELECT tablename FROM pg_tables WHERE schemaname = current_schema())
+GROUP BY c.table_name
 ORDER BY c.table_name <> 'file_groups', c.table_name"""
 
 _TABLE = """

@@ -115,6 +115,9 @@ _NOT_FROM_BACKUP = frozenset({"intents", "private_feeds"})
 """A backup's private feed may have been revoked since, or given a new token."""
 
 _LOST_ROWS = {
+    "measure_log": "Decisions of the operator that could not be read and that no backup has: they"
+    " no longer apply. Compare `imprint moderate log` with your own notes.",
+    "reports": "Reports of readers that could not be read and that no backup has.",
     "private_feeds": "Private feeds that could not be read: readers must create new ones.",
     "profiles": "Profiles that could not be read and that no backup has: their authors must save "
     "them again. One restored from a backup may be older than the lost one.",

@@ -29,10 +29,12 @@ from imprint.domain.posts.indexed_posts import (
     PostOrder,
     PostPage,
     PostPosition,
+    PostScope,
     PricedPost,
     PricePoint,
     Sale,
     Sales,
+    ShownTotals,
     inactive_account,
 )
 from imprint.domain.posts.market_events import block_of
@@ -134,6 +136,7 @@ class SqlIndexReader:
         self, which: PostFilter, after: PostPosition | None, limit: int
     ) -> PostPage:
         is_simple = not (which.tags or which.author or _bounds(which) != (0, _HIGHEST))
+        is_simple = is_simple and which.scope is not PostScope.LISTED
         reach = limit if is_simple else 2 * sql.WALK
         return await self._cached("posts", reach, _list_posts, which, after, limit)
 
@@ -167,6 +170,11 @@ class SqlIndexReader:
 
     async def totals(self) -> MarketTotals:
         return await self._cached("totals", 0, _totals)
+
+    async def shown_totals(self) -> ShownTotals:
+        refuse_damaged_index(self.database)
+        async with self.database.snapshot() as snapshot:
+            return await snapshot.read(_shown_totals)
 
     async def post_times(self, author: Address, since: datetime, limit: int) -> list[datetime]:
         return await self._times(sql.POST_TIMES, author, since, limit)
@@ -230,6 +238,9 @@ async def _find_priced_post(tx: Transaction, post_id: int) -> PricedPost | None:
 
 # Lists of posts
 
+_LOWEST_SHOWN = {PostScope.CHAIN: 0, PostScope.LISTED: 1, PostScope.SHOWN: 2}
+"""The lowest `posts.shown` of each scope."""
+
 _Found = tuple[int, Any]
 """A post's position and its value in the list's order."""
 
@@ -259,10 +270,23 @@ class _Query:
     def is_priced(self) -> bool:
         return (self.low, self.high) != (0, _HIGHEST)
 
-    def also(self, *, tags_from: int = 0, author: bool = True, price: bool = True) -> sql.Also:
-        """Conditions that the chosen index does not cover."""
+    def also(
+        self, *, tags_from: int = 0, author: bool = True, price: bool = True, shown: bool = False
+    ) -> sql.Also:
+        """The conditions that the chosen index does not cover.
+
+        A walk covers the scope of most lists; `shown` if this one does not.
+        """
         tags = tuple(range(tags_from, len(self.tags)))
-        return sql.Also(tags, author and self.which.author is not None, price and self.is_priced)
+        has_author, is_priced = author and self.which.author is not None, price and self.is_priced
+        lowest = _LOWEST_SHOWN[self.which.scope]
+        if self.which.scope is PostScope.SHOWN and not shown:
+            lowest = 0
+        return sql.Also(tags, has_author, is_priced, lowest)
+
+    def walk(self, walk: sql.Walk) -> sql.Walk:
+        """A walk over the posts of the scope, if an index has just these."""
+        return sql.among_shown(walk) if self.which.scope is PostScope.SHOWN else walk
 
     @property
     def values(self) -> dict[str, Value]:
@@ -279,7 +303,9 @@ async def _plan(tx: Transaction, which: PostFilter) -> _Query | None:
         return None
     counted = []
     for tag in dict.fromkeys(which.tags):
-        (row,) = await tx.fetchall(sql.COUNT_TAGGED, tag=tag)
+        is_shown = which.scope is PostScope.SHOWN
+        count = sql.COUNT_SHOWN_TAGGED if is_shown else sql.COUNT_TAGGED
+        (row,) = await tx.fetchall(count, tag=tag)
         counted.append((int(row["count"]), tag))
     counted.sort()
     fewest, author_is_fewest = counted[0][0] if counted else END, False
@@ -325,7 +351,7 @@ def _walks_by_place(query: _Query, after: PostPosition | None) -> Iterator[_Step
         walks, also = sql.AT_PRICE, query.also(price=False)
     else:
         walks, also = sql.ALL_POSTS, query.also()
-    yield walks[is_oldest], also, {"place": place}
+    yield query.walk(walks[is_oldest]), also, {"place": place}
 
 
 def _walks_by_value(query: _Query, after: PostPosition | None) -> Iterator[_Step]:
@@ -341,8 +367,8 @@ def _walks_by_value(query: _Query, after: PostPosition | None) -> Iterator[_Step
         else:
             value = price_bytes(after.value)
     if after is not None:
-        yield same, also, {"value": value, "place": after.place}
-    yield lower, also, {"value": value}
+        yield query.walk(same), also, {"value": value, "place": after.place}
+    yield query.walk(lower), also, {"value": value}
 
 
 async def _walk(
@@ -378,9 +404,9 @@ async def _sort(
     """A page of a list by sales or price that is short enough to sort."""
     value = "sales" if query.which.order is PostOrder.SALES else "price"
     if query.author_is_fewest:
-        text = sql.places_of_author(value, query.also(author=False))
+        text = sql.places_of_author(value, query.also(author=False, shown=True))
     else:
-        text = sql.places_of_tag(value, query.also(tags_from=1))
+        text = sql.places_of_tag(value, query.also(tags_from=1, shown=True))
     rows = await tx.fetchall(text, **query.values)
     found = ((_number(row["value"]), row["place"]) for row in rows)
     if after is not None:
@@ -404,7 +430,7 @@ async def _posts_at(
     if low > high:
         return []
     query = _Query(which, low, high, tuple(dict.fromkeys(which.tags)), END, False)
-    also = query.also()
+    also = query.also(shown=True)
     return await _by_keys(tx, places, lambda count: sql.posts_at(count, also), query.values)
 
 
@@ -519,6 +545,25 @@ async def _totals(tx: Transaction) -> MarketTotals:
     )
 
 
+SHOWN_POSTS = """
+SELECT count(*) AS posts, count(DISTINCT author) AS authors,
+       CAST(coalesce(sum(sales), 0) AS BIGINT) AS sales
+FROM posts WHERE shown = 2"""
+SHOWN_VOLUMES = "SELECT volume FROM posts WHERE shown = 2 AND sales > 0"
+SHOWN_READERS = """
+SELECT count(DISTINCT h.holder) AS readers FROM holdings h JOIN posts p ON p.post_id = h.post_id
+WHERE h.held = 1 AND p.shown = 2"""
+
+
+async def _shown_totals(tx: Transaction) -> ShownTotals:
+    (posts,) = await tx.fetchall(SHOWN_POSTS)
+    (held,) = await tx.fetchall(SHOWN_READERS)
+    # Volumes reach up to 2^256, which only one of the databases can sum.
+    volume = sum(int(row["volume"]) for row in await tx.fetchall(SHOWN_VOLUMES))
+    sales = Sales(posts["sales"], volume)
+    return ShownTotals(posts["posts"], posts["authors"], held["readers"], sales)
+
+
 async def _times(
     tx: Transaction, statement: str, who: Address, since: datetime, limit: int
 ) -> list[datetime]:
@@ -554,7 +599,8 @@ PLACE_AFTER = """
 SELECT place FROM posts WHERE place > :after ORDER BY place LIMIT 1 OFFSET :skipped"""
 
 ADDRESSES = """
-SELECT place, post_id, created_at FROM posts WHERE place > :after ORDER BY place LIMIT :limit"""
+SELECT place, post_id, created_at FROM posts
+WHERE shown = 2 AND place > :after AND place <= :last ORDER BY place LIMIT :limit"""
 
 
 async def _price_changes(tx: Transaction, post_ids: tuple[int, ...]) -> dict[int, datetime]:
@@ -570,7 +616,9 @@ async def _place_after(tx: Transaction, after: int, count: int) -> int | None:
 
 
 async def _addresses(tx: Transaction, after: int, limit: int) -> list[PostAddress]:
+    end = await _place_after(tx, after, limit)
+    last = END if end is None else end
     return [
         PostAddress(row["place"], int(row["post_id"]), moment(row["created_at"]))
-        for row in await tx.fetchall(ADDRESSES, after=after, limit=limit)
+        for row in await tx.fetchall(ADDRESSES, after=after, last=last, limit=limit)
     ]

@@ -66,6 +66,9 @@ WHERE buyer = :who AND place < :before ORDER BY place DESC LIMIT :limit"""
 POSTS_OF_AUTHOR = "SELECT posts FROM accounts WHERE address = :author"
 COUNT_TAGGED = f"""
 SELECT count(*) AS count FROM (SELECT 1 FROM post_tags WHERE tag = :tag LIMIT {WALK}) AS counted"""
+COUNT_SHOWN_TAGGED = f"""
+SELECT count(*) AS count
+FROM (SELECT 1 FROM post_tags WHERE tag = :tag AND shown = 2 LIMIT {WALK}) AS counted"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +102,13 @@ LOWER_PRICE = Walk(
 """Walks ordered by a value have two parts: SQLite does not search an index by two columns if a pair
 of values is compared, and thousands of posts have no sales."""
 
-WALKS = (
+
+def among_shown(walk: Walk) -> Walk:
+    """The same walk over the posts that all lists show, by an index that has no others."""
+    return Walk(walk.source.replace("WHERE", "WHERE shown = 2 AND"), walk.order, walk.value)
+
+
+_ALL_WALKS = (
     *ALL_POSTS,
     *BY_AUTHOR,
     *BY_TAG,
@@ -107,17 +116,21 @@ WALKS = (
     *(SAME_SALES, FEWER_SALES, SAME_PRICE, LOWER_PRICE),
 )
 
+WALKS = (*_ALL_WALKS, *map(among_shown, _ALL_WALKS))
+
 
 @dataclass(frozen=True, slots=True)
 class Also:
-    """A candidate's additional conditions: numbered tags, author, price."""
+    """The additional conditions of a candidate: tags by their numbers, author, price, and the
+    lowest `posts.shown`."""
 
     tags: tuple[int, ...] = ()
     author: bool = False
     price: bool = False
+    shown: int = 0
 
     def __bool__(self) -> bool:
-        return bool(self.tags) or self.author or self.price
+        return bool(self.tags or self.author or self.price or self.shown)
 
 
 @lru_cache(maxsize=512)
@@ -172,6 +185,8 @@ def _conditions(alias: str, also: Also) -> str:
         own.append("x.author = :author")
     if also.price:
         own.append("x.price >= :low AND x.price <= :high")
+    if also.shown:
+        own.append(f"x.shown >= {also.shown}")
     if own:
         of_post = " AND ".join(own)
         parts.append(f"(SELECT 1 FROM posts x WHERE x.place = {alias}.place AND {of_post}) = 1")

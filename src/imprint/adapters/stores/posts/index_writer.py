@@ -100,7 +100,9 @@ INSERT INTO posts (place, post_id, author, cid, spelled_cid, thumbnail_cid, titl
                    hashtags, first_price, price, created_at, block_hash, tx_hash)
 VALUES (:place, :post_id, :author, :cid, :spelled_cid, :thumbnail_cid, :title, :description,
         :hashtags, :first_price, :price, :created_at, :block_hash, :tx_hash)"""
-_ADD_TAG = "INSERT INTO post_tags (tag, place) VALUES (:tag, :place)"
+_ADD_TAG = """
+INSERT INTO post_tags (tag, place, shown)
+SELECT CAST(:tag AS TEXT), place, shown FROM posts WHERE place = :place"""
 _REMOVE_TAGS_FROM = "DELETE FROM post_tags WHERE place >= :place"
 
 _ADD_PURCHASE = """

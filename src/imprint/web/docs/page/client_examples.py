@@ -10,7 +10,7 @@ from imprint.web.docs.page.commands import first_example, is_signed
 
 Json = Mapping[str, Any]
 
-SINGLE = frozenset({"listWritingSessions", "listPrivateFeeds"})
+SINGLE = frozenset({"listWritingSessions", "listPrivateFeeds", "listMeasures"})
 """Operations that list everything in one response."""
 
 IMPLIED = {"readPost": "user", "listDrafts": "owner"}
@@ -137,6 +137,8 @@ def _common_values(name: str, operation: Json) -> Iterator[str]:
         example = first_example(media)
         if isinstance(example, dict) and "content" in example:
             yield _text(CONTENT)
+        if name == "reportPost":
+            yield from (_text(example[key]) for key in ("postId", "reason", "text"))
 
 
 def _filters(name: str, operation: Json) -> dict[str, Any]:

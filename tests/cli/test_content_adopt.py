@@ -10,7 +10,7 @@ from tests.documents import list_documents
 
 @pytest.fixture
 def strange(here: Path, tmp_path: Path) -> dict[str, str]:
-    """Settings of another catalog that uses the documents of the installation `here`."""
+    """Settings of another catalog on the documents of the installation `here`."""
     assert run(environment_of(here), "backup", "--out", tmp_path / "claims").exit_code == 0
     assert run(environment_of(tmp_path / "other"), "upgrade").exit_code == 0
     database = f"sqlite:///{tmp_path / 'other' / 'imprint.db'}"
@@ -53,7 +53,7 @@ def test_adopt_shows_the_documents_and_asks_for_confirmation(here, strange):
     assert run(environment_of(here), "rotate-key").exit_code == 2
 
 
-def test_adopting_twice_has_the_same_effect_as_once(here, strange):
+def test_adopting_twice_is_the_same_as_once(here, strange):
     assert run(strange, "adopt", "--yes").exit_code == 0
     marker = marker_of(here)
     again = run(strange, "adopt")
@@ -87,7 +87,7 @@ def test_documents_are_not_copied_into_the_store_of_another_installation(here, s
     assert (result.exit_code, "belongs to the installation" in result.output) == (2, True)
 
 
-def test_a_restored_backup_is_a_separate_installation(here, tmp_path):
+def test_a_restored_backup_is_another_installation(here, tmp_path):
     run(environment_of(here), "backup", "--out", tmp_path / "saved.tar")
     restored = tmp_path / "restored"
     assert run({}, "restore", tmp_path / "saved.tar", "--to", restored).exit_code == 0

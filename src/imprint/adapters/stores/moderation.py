@@ -1,0 +1,245 @@
+"""`ModerationStore` in the database: the log of decisions, and reports."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from imprint.adapters.database.database import Database
+from imprint.adapters.database.transaction import (
+    Row,
+    Sql,
+    Transaction,
+    Value,
+    decision_checksum,
+    kept_text,
+    micros,
+    moment_of,
+)
+from imprint.adapters.stores.files import END, FILE, file_of
+from imprint.domain.drafts.files import File
+from imprint.domain.errors import Damaged
+from imprint.domain.formats.addresses import Address
+from imprint.domain.formats.cids import Cid
+from imprint.domain.moderation import (
+    Decision,
+    Ground,
+    LoggedDecision,
+    Measure,
+    Report,
+    ReportReason,
+    Show,
+    Target,
+    TargetKind,
+)
+
+_DECISION = "SELECT id, at, measure, kind, target, ground, statement, checksum FROM measure_log"
+DECISIONS_AFTER = _DECISION + " WHERE id > :after ORDER BY id LIMIT :limit"
+NEWEST_DECISIONS = _DECISION + " WHERE id < :before ORDER BY id DESC LIMIT :limit"
+LAST_DECISION = "SELECT id FROM measure_log WHERE id > 0 ORDER BY id DESC LIMIT 1"
+ADD_DECISION = """
+INSERT INTO measure_log (id, at, measure, kind, target, ground, statement, checksum)
+VALUES (:id, :at, :measure, :kind, :target, :ground, :statement, :checksum)"""
+
+MODERATION_LOCK = frozenset({"moderation"})
+"""One decision at a time is added, so that their numbers have the order of their commits."""
+
+WAIT_FOR_POSTS = Sql(
+    "SELECT 1 AS one", postgresql="SELECT pg_advisory_xact_lock(5281730018833220013)"
+)
+"""Waits for transactions that add posts or publish files, which may not see the decision."""
+
+_SHOW_POST = """
+UPDATE posts SET shown = (SELECT s.shown FROM post_standing s WHERE s.place = posts.place)
+WHERE post_id = :target RETURNING place"""
+_SHOW = """
+UPDATE posts SET shown = (SELECT s.shown FROM post_standing s WHERE s.place = posts.place)
+WHERE place IN ({places} AND place > :after ORDER BY place LIMIT :limit) RETURNING place"""
+"""Lists some posts where they belong now; the next ones follow after the last place."""
+SHOW_POSTS_OF = {
+    TargetKind.POST: _SHOW_POST,
+    TargetKind.AUTHOR: _SHOW.format(places="SELECT place FROM posts WHERE author = :target"),
+    TargetKind.CID: _SHOW.format(places="SELECT place FROM posts WHERE cid = :target"),
+    TargetKind.TAG: _SHOW.format(places="SELECT place FROM post_tags WHERE tag = :target"),
+    None: _SHOW.format(places="SELECT place FROM posts WHERE place >= 0"),
+}
+"""Lists the posts of each kind of target where they belong, and all posts."""
+
+_AT_ONCE = 1_000
+"""Posts that one statement lists where they belong."""
+
+SHOWN_COUNTERS = "SELECT name, value FROM counters WHERE name IN ('show', 'shown')"
+SET_COUNTER = """
+INSERT INTO counters (name, value) VALUES (:name, :value)
+ON CONFLICT (name) DO UPDATE SET value = excluded.value"""
+_SHOWS = (Show.ALL, Show.HOSTED, Show.ALLOWED)
+"""What is shown, by the value of the counters."""
+
+AUTHORS_WITH_AVATAR = "SELECT address FROM profiles WHERE avatar_cid = :cid LIMIT :limit"
+
+FILES_WITH_THUMBNAIL = FILE + (
+    " WHERE g.thumbnail_cid = :cid AND f.state IN ('pending', 'onchain') LIMIT :limit"
+)
+
+_REPORT = "SELECT id, post_id, reason, text, contact, at, closed_at FROM reports"
+OPEN_REPORTS = _REPORT + " WHERE closed_at IS NULL AND at >= 0 ORDER BY at, id LIMIT :limit"
+ADD_REPORT = """
+INSERT INTO reports (id, post_id, reason, text, contact, at)
+VALUES (:id, :post_id, :reason, :text, :contact, :at)"""
+COUNT_REPORTS = "SELECT count(*) AS count FROM reports"
+DROP_CLOSED_REPORTS = """
+DELETE FROM reports WHERE id IN (
+    SELECT id FROM reports WHERE closed_at IS NOT NULL AND at >= 0 ORDER BY at, id LIMIT :limit)"""
+DROP_OPEN_REPORTS = """
+DELETE FROM reports WHERE id IN (
+    SELECT id FROM reports WHERE closed_at IS NULL AND at >= 0 ORDER BY at, id LIMIT :limit)"""
+CLOSE_REPORT = "UPDATE reports SET closed_at = :at WHERE id = :id AND closed_at IS NULL"
+
+
+@dataclass(frozen=True, slots=True)
+class SqlModerationStore:
+    """The decisions of the operator, and the reports of readers."""
+
+    database: Database
+
+    async def decisions_after(self, number: int, limit: int) -> list[LoggedDecision]:
+        values: dict[str, Value] = {"after": number, "limit": limit}
+        return await self.database.fetch(decision_of, DECISIONS_AFTER, values, reach=limit)
+
+    async def newest_decisions(self, limit: int) -> list[LoggedDecision]:
+        values: dict[str, Value] = {"before": END, "limit": limit}
+        return await self.database.fetch(decision_of, NEWEST_DECISIONS, values, reach=limit)
+
+    async def add_decision(self, decision: Decision) -> LoggedDecision:
+        return await self.database.transact(MODERATION_LOCK, _add_decision, decision)
+
+    async def choose_shown(self, show: Show) -> None:
+        chosen = _SHOWS.index(show)
+        if not await self.database.transact(MODERATION_LOCK, _choose_shown, chosen):
+            return
+        after: int | None = -1
+        while after is not None:
+            after = await self.database.transact(MODERATION_LOCK, _show_next, chosen, after)
+
+    async def files_with_thumbnail(self, cid: Cid, limit: int) -> list[File]:
+        values: dict[str, Value] = {"cid": cid, "limit": limit}
+        return await self.database.fetch(file_of, FILES_WITH_THUMBNAIL, values, reach=limit)
+
+    async def authors_with_avatar(self, cid: Cid, limit: int) -> list[Address]:
+        values: dict[str, Value] = {"cid": cid, "limit": limit}
+        return await self.database.fetch(_author_of, AUTHORS_WITH_AVATAR, values, reach=limit)
+
+    async def add_report(self, report: Report, most: int) -> None:
+        await self.database.transact((), _add_report, report, most)
+
+    async def open_reports(self, limit: int) -> list[Report]:
+        return await self.database.fetch(_report_of, OPEN_REPORTS, {"limit": limit}, reach=limit)
+
+    async def close_reports(self, report_ids: Sequence[str], at: datetime) -> None:
+        await self.database.transact((), _close_reports, report_ids, at)
+
+
+def _author_of(row: Row) -> Address:
+    return Address(row["address"])
+
+
+async def _add_decision(tx: Transaction, decision: Decision) -> LoggedDecision:
+    await tx.fetchall(WAIT_FOR_POSTS)
+    last = await tx.fetchone(LAST_DECISION)
+    number = 1 if last is None else last["id"] + 1
+    await add_logged(tx, LoggedDecision(number, decision))
+    target = decision.target
+    statement, after = SHOW_POSTS_OF[target.kind], -1
+    while True:
+        rows = await tx.fetchall(statement, target=target.value, after=after, limit=_AT_ONCE)
+        if len(rows) < _AT_ONCE:
+            return LoggedDecision(number, decision)
+        after = max(row["place"] for row in rows)
+
+
+async def add_logged(tx: Transaction, logged: LoggedDecision) -> None:
+    """Add a decision with its number to the log; the caller lists its posts where they belong."""
+    decision = logged.decision
+    columns: tuple[Value, ...] = (
+        logged.number,
+        micros(decision.at),
+        decision.measure.value,
+        decision.target.kind.value,
+        decision.target.value,
+        decision.ground.value,
+        decision.statement,
+    )
+    names = ("id", "at", "measure", "kind", "target", "ground", "statement")
+    values: dict[str, Value] = dict(zip(names, columns, strict=True))
+    await tx.execute(ADD_DECISION, **values, checksum=decision_checksum(*columns))
+
+
+def decision_of(row: Row) -> LoggedDecision:
+    """The decision of a row. Raises `Damaged` if it is not as it was written."""
+    *columns, checksum = row
+    if decision_checksum(*columns) != checksum:
+        raise Damaged.record(f"decision {row['id']!a} of the operator")
+    decision = Decision(
+        Target(TargetKind(row["kind"]), row["target"]),
+        Measure(row["measure"]),
+        Ground(row["ground"]),
+        row["statement"],
+        moment_of(row["at"]),
+    )
+    return LoggedDecision(row["id"], decision)
+
+
+async def _choose_shown(tx: Transaction, chosen: int) -> bool:
+    """Choose for posts that arrive from now on; returns whether others must follow."""
+    await tx.fetchall(WAIT_FOR_POSTS)
+    rows = await tx.fetchall(SHOWN_COUNTERS)
+    found = {row["name"]: row["value"] for row in rows}
+    if found == {"show": chosen, "shown": chosen}:
+        return False
+    await tx.execute(SET_COUNTER, name="show", value=chosen)
+    # The next start goes on if this one does not come to its end.
+    await tx.execute(SET_COUNTER, name="shown", value=-1)
+    return True
+
+
+async def _show_next(tx: Transaction, chosen: int, after: int) -> int | None:
+    """List the next posts where they belong; None after the last ones."""
+    await tx.fetchall(WAIT_FOR_POSTS)
+    rows = await tx.fetchall(SHOW_POSTS_OF[None], after=after, limit=_AT_ONCE)
+    if len(rows) == _AT_ONCE:
+        last: int = max(row["place"] for row in rows)
+        return last
+    await tx.execute(SET_COUNTER, name="shown", value=chosen)
+    return None
+
+
+async def _add_report(tx: Transaction, report: Report, most: int) -> None:
+    await tx.execute(
+        ADD_REPORT,
+        id=report.id,
+        post_id=str(report.post_id),
+        reason=report.reason.value,
+        text=kept_text(report.text),
+        contact=kept_text(report.contact),
+        at=micros(report.at),
+    )
+    for statement in (DROP_CLOSED_REPORTS, DROP_OPEN_REPORTS):
+        (row,) = await tx.fetchall(COUNT_REPORTS)
+        if row["count"] > most:
+            await tx.execute(statement, limit=row["count"] - most)
+
+
+async def _close_reports(tx: Transaction, report_ids: Sequence[str], at: datetime) -> None:
+    closed_at = micros(at)
+    await tx.executemany(CLOSE_REPORT, [{"id": each, "at": closed_at} for each in report_ids])
+
+
+def _report_of(row: Row) -> Report:
+    return Report(
+        row["id"],
+        int(row["post_id"]),
+        ReportReason(row["reason"]),
+        row["text"],
+        row["contact"],
+        moment_of(row["at"]),
+        None if row["closed_at"] is None else moment_of(row["closed_at"]),
+    )

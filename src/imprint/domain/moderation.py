@@ -1,0 +1,242 @@
+"""Measures of the operator: which of them are in force, and which one applies to a post."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from enum import StrEnum
+
+from imprint.domain.drafts.files import File
+from imprint.domain.errors import Code, Refusal, Withheld
+from imprint.domain.formats.addresses import Address
+from imprint.domain.formats.instants import format_instant
+from imprint.domain.posts.indexed_posts import IndexedPost
+
+MAX_STATEMENT = 2_000
+"""The most characters of a statement."""
+
+
+class Measure(StrEnum):
+    """What the operator decided about a target; `undone` lifts everything decided before."""
+
+    UNLISTED = "unlisted"
+    WITHHELD = "withheld"
+    REFUSED = "refused"
+    ALLOWED = "allowed"
+    UNDONE = "undone"
+
+
+class TargetKind(StrEnum):
+    """What a measure is about."""
+
+    POST = "post"
+    AUTHOR = "author"
+    CID = "cid"
+    TAG = "tag"
+
+
+class Ground(StrEnum):
+    """Why a measure was taken: the law, or the rules of the service."""
+
+    LEGAL = "legal"
+    POLICY = "policy"
+
+
+class Show(StrEnum):
+    """Which posts lists show, besides what measures hide."""
+
+    ALL = "all"
+    HOSTED = "hosted"
+    ALLOWED = "allowed"
+
+
+FOR_AUTHORS = frozenset({Measure.REFUSED, Measure.ALLOWED})
+"""Measures that only an author can be the target of."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A post, an author, a document or a hashtag, by its canonical text."""
+
+    kind: TargetKind
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """A decision of the operator about a target; the log has every one of them."""
+
+    target: Target
+    measure: Measure
+    ground: Ground
+    statement: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedDecision:
+    """A decision in the log, with its number."""
+
+    number: int
+    decision: Decision
+
+    @property
+    def record(self) -> dict[str, str | int]:
+        """The decision as exports of the log have it."""
+        decision = self.decision
+        return {
+            "number": self.number,
+            "at": format_instant(decision.at),
+            "measure": decision.measure.value,
+            "kind": decision.target.kind.value,
+            "target": decision.target.value,
+            "ground": decision.ground.value,
+            "statement": decision.statement,
+        }
+
+
+def read_decision(record: Mapping[str, object]) -> LoggedDecision:
+    """The decision that a record of an exported log describes. Raises `ValueError`."""
+    names = ("at", "measure", "kind", "target", "ground", "statement")
+    values = {name: record.get(name) for name in names}
+    texts = {name: value for name, value in values.items() if isinstance(value, str)}
+    number = record.get("number")
+    if len(texts) < len(values) or not isinstance(number, int):
+        raise ValueError("A decision lacks a member.")
+    at = datetime.strptime(texts["at"], "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC)
+    target = Target(TargetKind(texts["kind"]), texts["target"])
+    measure, ground = Measure(texts["measure"]), Ground(texts["ground"])
+    return LoggedDecision(number, Decision(target, measure, ground, texts["statement"], at))
+
+
+@dataclass(frozen=True, slots=True)
+class Measures:
+    """The measures that are in force after the decisions up to `number`."""
+
+    number: int = 0
+    of_targets: Mapping[Target, Mapping[Measure, Decision]] = field(default_factory=dict)
+    withholds: bool = False
+    """Whether any measure withholds anything."""
+
+    def after(self, logged: Iterable[LoggedDecision]) -> "Measures":
+        """The measures after further decisions, in the order of the log."""
+        of_targets, number = dict(self.of_targets), self.number
+        for each in logged:
+            decision, number = each.decision, each.number
+            if decision.measure is Measure.UNDONE:
+                of_targets.pop(decision.target, None)
+            else:
+                known = of_targets.get(decision.target, {})
+                of_targets[decision.target] = {**known, decision.measure: decision}
+        withholds = any(Measure.WITHHELD in each for each in of_targets.values())
+        return Measures(number, of_targets, withholds)
+
+    def on(self, target: Target) -> Mapping[Measure, Decision]:
+        """The measures on exactly this target."""
+        return self.of_targets.get(target, {})
+
+    def on_post(self, post: IndexedPost) -> Decision | None:
+        """The strictest measure on a post that hides it, if any."""
+        return self._strictest(post_targets(post.post_id, post.author, post.cid, post.hashtags))
+
+    def on_file(self, file: File) -> Decision | None:
+        """The strictest measure that hides a file, if any."""
+        post_id = None if file.publication is None else file.publication.post_id
+        return self._strictest(post_targets(post_id, file.owner, file.cid, file.hashtags))
+
+    def on_author(self, author: Address) -> Decision | None:
+        """The strictest measure that hides an author, if any."""
+        return self._strictest([Target(TargetKind.AUTHOR, author)])
+
+    def on_cid(self, cid: str) -> Decision | None:
+        """The strictest measure that hides a document, if any."""
+        return self._strictest([Target(TargetKind.CID, cid)])
+
+    def refuses(self, author: Address) -> bool:
+        """Whether signed writes of an author are refused."""
+        return Measure.REFUSED in self.on(Target(TargetKind.AUTHOR, author))
+
+    def _strictest(self, targets: Iterable[Target]) -> Decision | None:
+        if not self.of_targets:
+            return None
+        found = [
+            decision
+            for target in targets
+            for decision in self.on(target).values()
+            if decision.measure in _HIDING
+        ]
+        return max(found, key=_strictness, default=None)
+
+
+_HIDING = (Measure.UNLISTED, Measure.WITHHELD)
+
+
+def _strictness(decision: Decision) -> tuple[bool, bool, float]:
+    """Withheld before unlisted, the law before rules, the earlier before the later."""
+    return (
+        decision.measure is Measure.WITHHELD,
+        decision.ground is Ground.LEGAL,
+        -decision.at.timestamp(),
+    )
+
+
+def post_targets(
+    post_id: int | None, author: Address, cid: str, hashtags: Iterable[str]
+) -> list[Target]:
+    """The targets whose measures apply to a post."""
+    targets = [Target(TargetKind.AUTHOR, author), Target(TargetKind.CID, cid)]
+    targets += [Target(TargetKind.TAG, tag) for tag in hashtags]
+    if post_id is not None:
+        targets.append(Target(TargetKind.POST, str(post_id)))
+    return targets
+
+
+def withholds(measures: Measures, post: IndexedPost) -> bool:
+    """Whether a post is withheld from everybody."""
+    decision = measures.on_post(post)
+    return decision is not None and decision.measure is Measure.WITHHELD
+
+
+def refuse_withheld(decision: Decision | None) -> None:
+    """Refuse `withheld` or `removed` if a decision withholds what was asked for."""
+    if decision is None or decision.measure is not Measure.WITHHELD:
+        return
+    code = Code.WITHHELD if decision.ground is Ground.LEGAL else Code.REMOVED
+    raise Withheld(code, decision.statement, decision.at)
+
+
+def author_refused() -> Refusal:
+    """The refusal of a signed write by an author whom the operator refuses."""
+    return Refusal(Code.AUTHOR_REFUSED, "The operator of this service refuses your writes.")
+
+
+class ReportReason(StrEnum):
+    """Why a reader reports a post."""
+
+    ILLEGAL = "illegal"
+    COPYRIGHT = "copyright"
+    ABUSE = "abuse"
+    SPAM = "spam"
+    OTHER = "other"
+
+
+MAX_REPORT_TEXT = 2_000
+"""The most characters of a report's text."""
+
+MAX_CONTACT = 200
+"""The most characters of a report's contact."""
+
+MAX_REPORTS = 10_000
+"""The most reports that are kept; the oldest closed ones are dropped first, then the oldest."""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A report of a post; nobody but the operator sees it."""
+
+    id: str
+    post_id: int
+    reason: ReportReason
+    text: str
+    contact: str
+    at: datetime
+    closed_at: datetime | None = None

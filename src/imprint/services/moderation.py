@@ -1,0 +1,360 @@
+"""Moderation: the measures in force, what they withhold, and the operator's desk.
+
+Lists follow a decision in the transaction that adds it. Everything else asks the measures that a
+process holds in memory; it reads new decisions at most half a second after they were made.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, field
+from urllib.parse import quote
+
+from imprint.domain.drafts.files import File, new_id
+from imprint.domain.drafts.tags import NotTags, parse_hashtags
+from imprint.domain.errors import Code, Refusal, Unavailable
+from imprint.domain.formats.addresses import Address, NotAnAddress, parse_address
+from imprint.domain.formats.cids import Cid, NotACid, parse_cid
+from imprint.domain.moderation import (
+    FOR_AUTHORS,
+    MAX_CONTACT,
+    MAX_REPORT_TEXT,
+    MAX_REPORTS,
+    MAX_STATEMENT,
+    Decision,
+    Ground,
+    LoggedDecision,
+    Measure,
+    Measures,
+    Report,
+    ReportReason,
+    Show,
+    Target,
+    TargetKind,
+    author_refused,
+    refuse_withheld,
+)
+from imprint.domain.posts.feeds import ALL_POSTS, author_path, tag_path
+from imprint.domain.posts.indexed_posts import IndexedPost, PostFilter, PostPosition, PostScope
+from imprint.ports import Clock, Monotonic, monotonic
+from imprint.ports.files import FileStore
+from imprint.ports.moderation import ModerationStore
+from imprint.ports.post_index import PostIndexReader
+
+REFRESH_SECONDS = 0.5
+"""Seconds after which new decisions are looked for."""
+
+_AT_ONCE = 500
+"""Decisions that are read at once."""
+
+MOST_PURGED = 1_000
+"""The most posts whose addresses are listed for caches in front of the service."""
+
+_SAME_PICTURE = 100
+"""Files with the same thumbnail that are looked at."""
+
+_POSTS_AT_ONCE = 50
+
+RETRY_SECONDS = 1.0
+"""Seconds after which a database that did not respond is tried again."""
+
+
+@dataclass(slots=True)
+class CurrentMeasures:
+    """The measures in force, as this process knows them; without a store there are none."""
+
+    store: ModerationStore | None = None
+    monotonic: Monotonic = monotonic
+    _known: Measures = field(default_factory=Measures, init=False)
+    _read_at: float | None = field(default=None, init=False)
+    _reading: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
+
+    async def current(self) -> Measures:
+        """The measures, at most `REFRESH_SECONDS` old. Raises `Unavailable`."""
+        if self.store is None or not self._is_old():
+            return self._known
+        async with self._reading:
+            if self._is_old():
+                await self._read(self.store)
+        return self._known
+
+    async def refresh(self) -> None:
+        """Read new decisions now."""
+        self._read_at = None
+        await self.current()
+
+    def _is_old(self) -> bool:
+        read_at = self._read_at
+        return read_at is None or not 0 <= self.monotonic() - read_at < REFRESH_SECONDS
+
+    async def _read(self, store: ModerationStore) -> None:
+        began = self.monotonic()
+        while True:
+            found = await store.decisions_after(self._known.number, _AT_ONCE)
+            self._known = self._known.after(found)
+            if len(found) < _AT_ONCE:
+                break
+        self._read_at = began
+
+    async def check_post(self, post: IndexedPost) -> Decision | None:
+        """The measure that hides a post from lists, if any. Refuses a withheld one."""
+        decision = (await self.current()).on_post(post)
+        refuse_withheld(decision)
+        return decision
+
+    async def check_file(self, file: File) -> None:
+        """Refuse a file that is withheld."""
+        refuse_withheld((await self.current()).on_file(file))
+
+    async def check_author(self, author: Address) -> Decision | None:
+        """The measure that hides an author from lists, if any. Refuses a withheld one."""
+        decision = (await self.current()).on_author(author)
+        refuse_withheld(decision)
+        return decision
+
+    async def check_document(self, cid: Cid) -> None:
+        """Refuse a document that is itself withheld."""
+        refuse_withheld((await self.current()).on_cid(cid))
+
+    async def check_picture(self, cid: Cid) -> None:
+        """Refuse a picture that is withheld, or that only withheld posts and authors have."""
+        measures = await self.current()
+        refuse_withheld(measures.on_cid(cid))
+        if self.store is None or not measures.withholds:
+            return
+        files = await self.store.files_with_thumbnail(cid, _SAME_PICTURE)
+        authors = await self.store.authors_with_avatar(cid, _SAME_PICTURE)
+        decisions = [measures.on_file(file) for file in files if file.publication is not None]
+        decisions += [measures.on_author(author) for author in authors]
+        withheld = [each for each in decisions if each and each.measure is Measure.WITHHELD]
+        if withheld and len(withheld) == len(decisions):
+            refuse_withheld(withheld[0])
+
+    async def check_writer(self, author: Address) -> None:
+        """Refuse `author_refused` for an author whose writes the operator refuses."""
+        if (await self.current()).refuses(author):
+            raise author_refused()
+
+
+def parse_target(kind: TargetKind, text: str) -> Target:
+    """The target of a measure. Refuses a text that cannot name one."""
+    try:
+        if kind is TargetKind.AUTHOR:
+            return Target(kind, parse_address(text))
+        if kind is TargetKind.CID:
+            return Target(kind, parse_cid(text))
+    except (NotAnAddress, NotACid) as error:
+        raise Refusal(Code.INVALID_REQUEST, str(error)) from None
+    if kind is TargetKind.TAG:
+        return Target(kind, _parse_tag(text))
+    if not (text.isascii() and text.isdigit() and str(int(text[:80])) == text):
+        raise Refusal(Code.INVALID_POST_ID, "A post id is a decimal number.")
+    return Target(kind, text)
+
+
+def _parse_tag(text: str) -> str:
+    try:
+        tags = parse_hashtags(text)
+    except NotTags as error:
+        raise Refusal(Code.INVALID_TAGS, str(error)) from None
+    if len(tags) != 1:
+        raise Refusal(Code.INVALID_TAGS, "A measure is about one hashtag.")
+    return tags[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Moderation:
+    """The operator's desk: decisions and their log, and the reports of readers."""
+
+    store: ModerationStore
+    index: PostIndexReader
+    files: FileStore
+    measures: CurrentMeasures
+    clock: Clock
+
+    async def decide(
+        self, target: Target, measure: Measure, ground: Ground, statement: str
+    ) -> list[str]:
+        """Take a measure, or undo those on a target; returns the paths to purge from caches.
+
+        Refuses an unknown post, a measure that is for authors only, and undoing nothing.
+        """
+        statement = clean_text(statement, MAX_STATEMENT, "A statement")
+        if measure in FOR_AUTHORS and target.kind is not TargetKind.AUTHOR:
+            raise Refusal(Code.INVALID_REQUEST, "Only an author can be refused or allowed.")
+        if measure is Measure.UNDONE:
+            await self.measures.refresh()
+            if not (await self.measures.current()).on(target):
+                raise Refusal(Code.NOT_FOUND, f"There is no measure on this {target.kind}.")
+        elif target.kind is TargetKind.POST:
+            await self._expect_post(int(target.value))
+        decision = Decision(target, measure, ground, statement, self.clock())
+        await self.store.add_decision(decision)
+        await self.measures.refresh()
+        return await self.purge_paths(target)
+
+    async def log(self, newest: int) -> list[LoggedDecision]:
+        """The newest decisions, the newest first."""
+        return await self.store.newest_decisions(newest)
+
+    async def whole_log(self) -> AsyncIterator[LoggedDecision]:
+        """Every decision, in order."""
+        number = 0
+        while found := await self.store.decisions_after(number, _AT_ONCE):
+            for each in found:
+                yield each
+            number = found[-1].number
+
+    async def measures_on(self, author: Address) -> list[tuple[int | None, Decision]]:
+        """The measures on an author, and on their newest posts by id."""
+        measures = await self.measures.current()
+        own = measures.on(Target(TargetKind.AUTHOR, author)).values()
+        found: list[tuple[int | None, Decision]] = [
+            (None, each) for each in own if each.measure is not Measure.ALLOWED
+        ]
+        if not measures.of_targets:
+            return found
+        for post in await self._posts_of(Target(TargetKind.AUTHOR, author)):
+            decision = measures.on_post(post)
+            if decision is not None and decision.target.kind is not TargetKind.AUTHOR:
+                found.append((post.post_id, decision))
+        return found
+
+    async def purge_paths(self, target: Target) -> list[str]:
+        """The paths of everything that caches may have of a target, the newest posts first."""
+        paths: dict[str, None] = {}
+        if target.kind is TargetKind.CID:
+            paths[f"/ipfs/{target.value}"] = None
+        if target.kind is TargetKind.AUTHOR:
+            _add_author(paths, Address(target.value))
+        if target.kind is TargetKind.TAG:
+            _add_tag(paths, target.value)
+        for post in await self._posts_of(target):
+            _add_post(paths, post)
+        for path in ("/", f"{ALL_POSTS}.atom", f"{ALL_POSTS}.json", "/llms.txt", "/posts"):
+            paths[path] = None
+        return list(paths)
+
+    async def _posts_of(self, target: Target) -> list[IndexedPost]:
+        if target.kind is TargetKind.POST:
+            post = await self.index.indexed_post(int(target.value))
+            return [] if post is None else [post]
+        if target.kind is TargetKind.CID:
+            file = await self.files.file_by_cid(Cid(target.value))
+            if file is None or file.publication is None:
+                return []
+            post = await self.index.indexed_post(file.publication.post_id)
+            return [] if post is None else [post]
+        scope = PostScope.CHAIN
+        if target.kind is TargetKind.AUTHOR:
+            which = PostFilter(author=Address(target.value), scope=scope)
+        else:
+            which = PostFilter(tags=(target.value,), scope=scope)
+        posts: list[IndexedPost] = []
+        after: PostPosition | None = None
+        while len(posts) < MOST_PURGED:
+            page = await self.index.list_posts(which, after, _POSTS_AT_ONCE)
+            posts += page.posts
+            after = page.next
+            if after is None:
+                break
+        return posts
+
+    async def _expect_post(self, post_id: int) -> None:
+        if await self.index.indexed_post(post_id) is not None:
+            return
+        if await self.files.file_by_post_id(post_id) is None:
+            raise Refusal(Code.NOT_FOUND, f"There is no post {post_id} here.")
+
+    # Reports
+
+    async def report(self, post_id: int, reason: ReportReason, text: str, contact: str) -> Report:
+        """Keep a report of a post. Refuses an unknown post, and texts that are too long."""
+        text = clean_text(text, MAX_REPORT_TEXT, "The text of a report")
+        contact = clean_text(contact, MAX_CONTACT, "A contact")
+        await self._expect_post(post_id)
+        report = Report(new_id(), post_id, reason, text, contact, self.clock())
+        await self.store.add_report(report, MAX_REPORTS)
+        return report
+
+    async def open_reports(self, limit: int) -> list[Report]:
+        """The oldest reports that are not closed."""
+        return await self.store.open_reports(limit)
+
+    async def close_reports(self, report_ids: Sequence[str]) -> None:
+        """Close these reports."""
+        await self.store.close_reports(report_ids, self.clock())
+
+
+def clean_text(text: str, longest: int, what: str) -> str:
+    """A text without control and bidirectional characters. Refuses one that is too long."""
+    if len(text) > longest:
+        raise Refusal(Code.INVALID_REQUEST, f"{what} has at most {longest} characters.")
+    return "".join(char for char in text if char in "\n\t" or _is_visible(char)).strip()
+
+
+_BIDIRECTIONAL = frozenset(
+    "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+)
+"""Characters that change the direction of what follows them."""
+
+
+def _is_visible(char: str) -> bool:
+    return char.isprintable() and char not in _BIDIRECTIONAL
+
+
+def _add_post(paths: dict[str, None], post: IndexedPost) -> None:
+    number = post.post_id
+    for path in (
+        f"/p/{number}",
+        f"/posts/{number}",
+        f"/posts/{number}.md",
+        f"/posts/{number}/content",
+        f"/freeFileByPostId?postId={number}",
+    ):
+        paths[path] = None
+    if post.thumbnail_cid:
+        paths[f"/ipfs/{quote(post.thumbnail_cid, safe='')}"] = None
+    _add_author(paths, post.author)
+    for tag in post.hashtags:
+        _add_tag(paths, tag)
+
+
+def _add_author(paths: dict[str, None], author: Address) -> None:
+    feed = author_path(author)
+    for path in (f"/a/{author}", f"/authors/{author}", f"{feed}.atom", f"{feed}.json"):
+        paths[path] = None
+
+
+def _add_tag(paths: dict[str, None], tag: str) -> None:
+    feed = quote(tag_path(tag))
+    for path in (f"/t/{quote(tag)}", f"{feed}.atom", f"{feed}.json"):
+        paths[path] = None
+
+
+async def keep_newer_log(store: ModerationStore, log: Sequence[LoggedDecision]) -> bool:
+    """Add the decisions of a newer log; returns False, and adds none, for a log of its own."""
+    known: list[LoggedDecision] = []
+    while found := await store.decisions_after(len(known), _AT_ONCE):
+        known += found
+    common = min(len(known), len(log))
+    if [each.record for each in known[:common]] != [each.record for each in log[:common]]:
+        return False
+    for each in log[common:]:
+        await store.add_decision(each.decision)
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class ShownPosts:
+    """Makes lists show what the setting says; the walk over all posts runs once, after a change."""
+
+    store: ModerationStore
+    show: Show
+
+    async def run(self) -> None:
+        """Choose once, and try again while the database does not respond."""
+        while True:
+            try:
+                return await self.store.choose_shown(self.show)
+            except Unavailable:
+                await asyncio.sleep(RETRY_SECONDS)

@@ -1,0 +1,107 @@
+"""`imprint moderate`."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+from click.testing import Result
+from tests.cli.installations import environment_beside, run
+from tests.web.site.publication import publish
+from tests.world import World, open_world
+
+from imprint.domain.moderation import LoggedDecision
+from imprint.services.moderation import CurrentMeasures, Moderation
+
+
+async def moderate(world: World, *words: str) -> Result:
+    environ = environment_beside(world)
+
+    return await asyncio.to_thread(run, environ, "moderate", *words)
+
+
+async def test_a_running_service_follows_within_a_second(world: World) -> None:
+    post_id = await publish(world, 1, "ink")
+    assert (await world.client.get(f"/posts/{post_id}")).status_code == 200
+    said = ("--ground", "legal", "--statement", "By law.")
+    done = await moderate(world, "withhold", "post", post_id, *said)
+    assert done.exit_code == 0, done.output
+    assert f"https://imprint.test/p/{post_id}\n" in done.output
+    assert "https://imprint.test/feeds/tags/ink.atom\n" in done.output
+    world.clock.advance(1)
+    response = await world.client.get(f"/posts/{post_id}")
+    assert (response.status_code, response.json()["statement"]) == (451, "By law.")
+    assert (await moderate(world, "undo", "post", post_id)).exit_code == 0
+    world.clock.advance(1)
+    assert (await world.client.get(f"/posts/{post_id}")).status_code == 200
+    log = json.loads((await moderate(world, "log", "--json")).stdout)
+    assert [each["measure"] for each in log] == ["withheld", "undone"]
+
+
+async def test_an_unknown_post_is_refused(world: World) -> None:
+    result = await moderate(world, "withhold", "post", "99")
+    assert (result.exit_code, result.stderr) == (1, "There is no post 99 here.\n")
+    assert json.loads((await moderate(world, "log", "--json")).stdout) == []
+
+
+async def test_wrong_targets_are_refused(world: World) -> None:
+    for words in (
+        ("refuse", "post", "1"),
+        ("allow", "tag", "ink"),
+        ("unlist", "author", "0x12"),
+        ("unlist", "cid", "bafy"),
+        ("undo", "tag", "ink"),
+    ):
+        assert (await moderate(world, *words)).exit_code == 1, words
+    for line in ("unlist", "unlist tag", "log tag ink", "unlist planet x"):
+        assert (await moderate(world, *line.split())).exit_code == 2, line
+
+
+async def test_reports_are_listed_without_control_characters(world: World) -> None:
+    post_id = await publish(world, 1)
+    body = {"postId": post_id, "reason": "other", "text": "Grüße [red]"}
+    await world.client.post("/reports", json=body)
+    printed = (await moderate(world, "reports")).output
+    assert "Gr\\xfc\\xdfe [red]" in printed
+    (record,) = json.loads((await moderate(world, "reports", "--json")).stdout)
+    assert (record["postId"], record["text"]) == (post_id, "Grüße [red]")
+
+
+async def test_a_restored_service_withholds_what_was_withheld_since_the_backup(
+    world: World, tmp_path: Path
+) -> None:
+    first, second = await publish(world, 1), await publish(world, 1)
+    environ = environment_beside(world)
+    assert (await moderate(world, "withhold", "post", first)).exit_code == 0
+    saved, folder, log = tmp_path / "saved.tar", tmp_path / "restored", tmp_path / "log.json"
+    assert (await asyncio.to_thread(run, environ, "backup", "--out", saved)).exit_code == 0
+    assert (await moderate(world, "withhold", "post", second)).exit_code == 0
+    log.write_text((await moderate(world, "log", "--json")).stdout)
+    words = ("restore", saved, "--to", folder, "--measures", log)
+    restored = await asyncio.to_thread(run, environ, *words)
+    assert restored.exit_code == 0, restored.output
+    async with open_world(folder) as other:
+        for post_id in (first, second):
+            assert (await other.client.get(f"/posts/{post_id}")).status_code == 410
+        assert (await other.client.get("/posts")).json()["posts"] == []
+        assert len([each async for each in _log_of(other)]) == 2
+
+
+def _log_of(world: World) -> AsyncIterator[LoggedDecision]:
+    stores = world.adapters.stores
+    measures = CurrentMeasures(stores.moderation)
+    desk = Moderation(stores.moderation, stores.index_reader, stores.files, measures, world.clock)
+    return desk.whole_log()
+
+
+async def test_a_log_of_another_installation_is_not_restored(world: World, tmp_path: Path) -> None:
+    environ, log = environment_beside(world), tmp_path / "log.json"
+    await moderate(world, "unlist", "tag", "ink")
+    saved = tmp_path / "saved.tar"
+    assert (await asyncio.to_thread(run, environ, "backup", "--out", saved)).exit_code == 0
+    records = json.loads((await moderate(world, "log", "--json")).stdout)
+    log.write_text(json.dumps([records[0] | {"target": "other"}]))
+    words = ("restore", saved, "--to", tmp_path / "restored", "--measures", log)
+    assert (await asyncio.to_thread(run, environ, *words)).exit_code == 1
+    log.write_text("[{}]")
+    assert (await asyncio.to_thread(run, environ, *words)).exit_code == 2
