@@ -272,8 +272,8 @@ BROWSERS = (
     Mutation(
         "What is shown of a text is sanitised",
         "src/imprint/web/site/texts/post_html.py",
-        "    return TextMarkup(Markup(sanitised(markup)), secret)",
-        "    return TextMarkup(Markup(markup), secret)",
+        "    return TextMarkup(Markup(sanitised(markup)), secret, minutes)",
+        "    return TextMarkup(Markup(markup), secret, minutes)",
         "test",
         ("tests/web/site/texts/test_post_html.py",),
     ),

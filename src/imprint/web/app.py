@@ -187,7 +187,7 @@ def build_app(
     assets = built_assets()
     site = None
     if facts.site is not None:
-        site = _site(services, facts, facts.site, options, budget=budget, assets=assets)
+        site = _site(services, facts, facts.site, options, clock, budget=budget, assets=assets)
     routes = _routes(
         services,
         facts,
@@ -326,6 +326,7 @@ def _site(
     facts: Facts,
     decided: SiteFacts,
     options: WebOptions,
+    clock: Clock,
     *,
     budget: ResponseBudget,
     assets: Assets,
@@ -342,6 +343,7 @@ def _site(
         decided.ai_training,
         _rpc_url(facts),
         options.gateway_fallback,
+        clock,
     )
 
 
@@ -367,6 +369,7 @@ def _site_routes(site: SiteRoutes) -> Iterator[Route]:
     yield Page("/p/{id}", site.post)
     yield Page("/p/{id}/text", site.text)
     yield Page("/p/{id}/document", site.document)
+    yield Page("/p/{id}/{slug}", site.post)
     yield Page("/library", site.library)
     yield Page("/studio", site.studio)
     yield Page(PREVIEW_PATH, site.preview, methods=["POST"])
@@ -443,6 +446,7 @@ def _feed_routes(feeds: FeedRoutes) -> Iterator[Route]:
 
 def _machine_routes(machines: MachineRoutes) -> Iterator[Route]:
     yield Page("/p/{id}", machines.page)
+    yield Page("/p/{id}/{slug}", machines.page)
     yield Page("/llms.txt", machines.llms)
     yield Page("/robots.txt", machines.robots)
     yield Page("/sitemap.xml", machines.sitemap_index)

@@ -1,6 +1,7 @@
 /** Choosing the picture of a post: the author's own, cropped, or one made from the title. */
 
 import { useEffect, useRef, useState } from "preact/hooks";
+import { WORDS } from "../../words.ts";
 import { type Crop, cropByKey, fullCrop, moveCrop, zoomCrop, zoomOf } from "./crop.ts";
 import { decodePicture, drawCrop } from "./thumbnails.ts";
 
@@ -30,7 +31,7 @@ export function ThumbnailField(props: Props) {
       setProblem(null);
     } catch (error) {
       if (last.current !== source) return;
-      setProblem(error instanceof Error ? error.message : "This picture cannot be used.");
+      setProblem(error instanceof Error ? error.message : WORDS.pictureCannotUsed);
     }
   };
   useEffect(() => {
@@ -58,7 +59,7 @@ export function ThumbnailField(props: Props) {
         void take(pictureOf(event.dataTransfer));
       }}
     >
-      <legend>Picture</legend>
+      <legend>{WORDS.picture}</legend>
       <div class="publish-choice">
         <label>
           <input
@@ -67,7 +68,7 @@ export function ThumbnailField(props: Props) {
             checked={kind === "made"}
             onChange={() => onKind("made")}
           />
-          Made from the title
+          {WORDS.madeFromTitle}
         </label>
         <label>
           <input
@@ -76,10 +77,10 @@ export function ThumbnailField(props: Props) {
             checked={kind === "own"}
             onChange={() => (picture ? onKind("own") : input.current?.click())}
           />
-          My own picture
+          {WORDS.myOwnPicture}
         </label>
         <button type="button" onClick={() => input.current?.click()}>
-          {picture ? "Choose another…" : "Choose a picture…"}
+          {picture ? WORDS.chooseAnother : WORDS.choosePicture}
         </button>
         <input
           ref={input}
@@ -87,7 +88,7 @@ export function ThumbnailField(props: Props) {
           type="file"
           accept="image/*"
           tabIndex={-1}
-          aria-label="Picture file"
+          aria-label={WORDS.pictureFile}
           onChange={(event) => {
             void take(event.currentTarget.files?.[0]);
             event.currentTarget.value = "";
@@ -97,9 +98,7 @@ export function ThumbnailField(props: Props) {
       {kind === "own" && picture ? (
         <CropStage {...props} picture={picture} />
       ) : (
-        <p class="publish-hint">
-          The card shows the picture that is made. You can also drop or paste one of your own here.
-        </p>
+        <p class="publish-hint">{WORDS.cardShowsPictureMade}</p>
       )}
       {problem && (
         <p class="publish-problem" role="alert">
@@ -147,7 +146,7 @@ function CropStage({ picture, crop: given, onCrop }: Props & { picture: ImageBit
         height={600}
         tabIndex={0}
         role="application"
-        aria-label="Part of the picture that is shown"
+        aria-label={WORDS.partPictureShown}
         aria-describedby="publish-crop-keys"
         onKeyDown={(event) => {
           const next = cropByKey(crop, picture, event.key, event.shiftKey);
@@ -164,7 +163,7 @@ function CropStage({ picture, crop: given, onCrop }: Props & { picture: ImageBit
         onPointerCancel={release}
       />
       <label class="publish-zoom">
-        Zoom
+        {WORDS.zoom}
         <input
           type="range"
           min={1}
@@ -175,7 +174,7 @@ function CropStage({ picture, crop: given, onCrop }: Props & { picture: ImageBit
         />
       </label>
       <p class="publish-hint" id="publish-crop-keys">
-        Drag the picture, or use the arrow keys; + and − zoom, 0 shows all of it.
+        {WORDS.dragPictureOrUse}
       </p>
     </>
   );

@@ -1,5 +1,6 @@
 """Page metadata for other sites: canonical URL, cards, feeds, and the author."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from urllib.parse import quote
 
@@ -9,7 +10,8 @@ from imprint.domain.formats.cids import NotACid, parse_cid
 from imprint.domain.formats.coins import format_ether
 from imprint.domain.posts.feeds import ALL_POSTS, author_path, tag_path
 from imprint.domain.posts.indexed_posts import AccountSummary, IndexedPost
-from imprint.web.api.feed_links import page_path
+from imprint.domain.posts.slugs import page_path
+from imprint.web.site.words import page_words
 
 MAX_DESCRIPTION = 300
 """Maximum number of characters of a description in a card."""
@@ -50,7 +52,7 @@ class Card:
     def miniapp(self, name: str) -> str:
         """Return the JSON of `fc:miniapp`."""
         button = {
-            "title": "Read",
+            "title": page_words().text("post.read"),
             "action": {"type": "launch_miniapp", "url": self.canonical, "name": name},
         }
         return msgspec.json.encode(
@@ -67,16 +69,25 @@ class Cards:
 
     @property
     def _site_feed(self) -> FeedLink:
-        return FeedLink(f"{self.name}: newest posts", ALL_POSTS)
+        return FeedLink(page_words().text("feeds.newest", name=self.name), ALL_POSTS)
 
-    def page(self, path: str, title: str, description: str, *, indexed: bool = True) -> Card:
-        """Build the head of a page without an image."""
-        return Card(self.service, path, title, description, (self._site_feed,), indexed=indexed)
+    def page(
+        self,
+        path: str,
+        title: str,
+        description: str,
+        *,
+        image: str | None = None,
+        indexed: bool = True,
+    ) -> Card:
+        """The head of a page of the site."""
+        feeds = (self._site_feed,)
+        return Card(self.service, path, title, description, feeds, image, indexed=indexed)
 
     def tag(self, tag: str, *, indexed: bool) -> Card:
         """Build the head of a hashtag's page."""
         feed = FeedLink(f"{self.name}: #{tag}", quote(tag_path(tag)))
-        description = f"Posts with the hashtag #{tag}, the newest first."
+        description = page_words().text("tag.about", tag=tag)
         return Card(
             self.service,
             f"/t/{quote(tag)}",
@@ -86,15 +97,16 @@ class Cards:
             indexed=indexed,
         )
 
-    def author(self, author: AccountSummary, *, indexed: bool) -> Card:
-        """Build the head of an author's page."""
-        address, profile = author.address, author.profile
-        name, image = short_address(address), None
-        title, description = f"Posts of {name}", f"Everything that {address} has published."
+    def author(self, author: AccountSummary, image: str | None, *, indexed: bool) -> Card:
+        """The head of the page of an author; `image` stands in for a picture of their own."""
+        address, profile, words = author.address, author.profile, page_words()
+        name = short_address(address)
+        title = words.text("author.title", name=name)
+        description = words.text("author.about", address=address)
         if profile is not None:
-            name = f"{profile.texts.name} ({name})"
-            title, description = name, _shortened(profile.texts.bio) or description
-            image = None if profile.avatar_cid is None else f"/ipfs/{profile.avatar_cid}"
+            title = name = f"{profile.texts.name} ({name})"
+            description = _shortened(profile.texts.bio) or description
+            image = image if profile.avatar_cid is None else f"/ipfs/{profile.avatar_cid}"
         feeds = (FeedLink(f"{self.name}: {name}", author_path(address)), self._site_feed)
         path = f"/a/{address}"
         return Card(
@@ -106,7 +118,7 @@ class Cards:
         feed = FeedLink(f"{self.name}: {author_name(post)}", author_path(post.author))
         return Card(
             self.service,
-            page_path(post.post_id),
+            post_page(post),
             post_title(post),
             _description(post),
             (feed, self._site_feed),
@@ -116,9 +128,14 @@ class Cards:
         )
 
 
+def post_page(post: IndexedPost) -> str:
+    """The path of the page of a post."""
+    return page_path(post.post_id, post.title)
+
+
 def post_title(post: IndexedPost) -> str:
     """Return the title of a post, or its ID if it has none."""
-    return " ".join(post.title.split()) or f"Post {post.post_id}"
+    return " ".join(post.title.split()) or page_words().text("posts.untitled", id=post.post_id)
 
 
 def author_name(post: IndexedPost) -> str:
@@ -136,6 +153,11 @@ def thumbnail_path(post: IndexedPost) -> str | None:
         return None
 
 
+def first_picture(posts: Iterable[IndexedPost]) -> str | None:
+    """The path of the first picture of these posts."""
+    return next((path for post in posts if (path := thumbnail_path(post)) is not None), None)
+
+
 def short_address(address: str) -> str:
     """Shorten an address to its first and last digits."""
     return f"{address[:6]}…{address[-4:]}"
@@ -143,14 +165,14 @@ def short_address(address: str) -> str:
 
 def coin(wei: int) -> str:
     """Format an amount in the chain's coin."""
-    return "Free" if wei == 0 else format_ether(wei)
+    return page_words().text("posts.free") if wei == 0 else format_ether(wei)
 
 
 def _description(post: IndexedPost) -> str:
     if text := _shortened(post.description):
         return text
-    price = f" {coin(post.price)}." if post.hosted else ""
-    return f"A post by {author_name(post)}.{price}"
+    key = "post.about_price" if post.hosted else "post.about"
+    return page_words().text(key, author=author_name(post), price=coin(post.price))
 
 
 def _shortened(description: str) -> str:

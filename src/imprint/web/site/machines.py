@@ -149,7 +149,7 @@ class MachinePages:
     def sitemap(self, posts: Sequence[PostAddress]) -> str:
         """Render a page of the sitemap."""
         urls = "".join(
-            f"<url><loc>{self.links.page(post.post_id)}</loc>"
+            f"<url><loc>{self.links.page(post)}</loc>"
             f"<lastmod>{format_instant(post.created_at)}</lastmod></url>\n"
             for post in posts
         )

@@ -18,6 +18,7 @@ from imprint.domain.drafts.files import File
 from imprint.domain.errors import Code, Refusal, Unavailable
 from imprint.domain.posts.indexed_posts import IndexedPost, MarketTotals, PostOrder
 from imprint.domain.posts.text_work import TextWork
+from imprint.ports import Clock
 from imprint.services.access.reads import Reads
 from imprint.services.accounts.login import Login
 from imprint.services.content.text_conversions import Convert, TextConversions
@@ -35,6 +36,7 @@ from imprint.web.http.requests import (
     parse_json,
     parse_tags,
     query_params,
+    with_query,
 )
 from imprint.web.http.responses import (
     HTML_TYPE,
@@ -45,13 +47,14 @@ from imprint.web.http.responses import (
     prefers,
 )
 from imprint.web.site.assets import ICON, web_manifest
-from imprint.web.site.cards import Card, Cards, post_title
+from imprint.web.site.cards import Card, Cards, first_picture, post_page, post_title
 from imprint.web.site.machines import LICENSE_TYPE, license_document
 from imprint.web.site.policy import content_policy
 from imprint.web.site.problem_pages import problem_page
 from imprint.web.site.rendered_page import RenderedPage
 from imprint.web.site.templates import Templates
 from imprint.web.site.texts.post_html import TextMarkup, text_markup
+from imprint.web.site.words import Words, page_words
 
 T = TypeVar("T")
 
@@ -75,6 +78,9 @@ LARGEST_KEPT = KEPT_BYTES // 4
 
 MOST_BOUGHT = 5
 """Number of popular posts that the front page lists besides the newest."""
+
+FURTHER = 3
+"""Posts to read next, at the end of a post."""
 
 POPULAR_TAGS = 12
 """Number of popular hashtags that the front page lists."""
@@ -127,6 +133,8 @@ class SiteRoutes:
     rpc_url: str | None
     pictures: str | None
     """The origin of another gateway, which may have thumbnails."""
+    clock: Clock
+    words: Words = field(default_factory=page_words)
     _lists: Derived[RenderedPage] = field(default_factory=_kept_pages)
     _searches: Derived[RenderedPage] = field(default_factory=_kept_searches)
     _posts: Derived[RenderedPage] = field(default_factory=_kept_pages)
@@ -136,30 +144,30 @@ class SiteRoutes:
     # Lists
 
     async def front(self, request: Request) -> Response:
-        """`/`: the newest posts; the first page also has totals and the best-selling posts."""
+        """`/`: the newest posts; the first page has hashtags and what is bought most."""
         token = only_value(query_params(request), TOKEN)
         posts = self.sources.posts
         newest = await posts.list(ListRequest({}, token))
         bought: ListedPosts | None = None
-        totals: MarketTotals | None = None
         if token is None and newest.posts:
             by_sales = ListRequest({"order": PostOrder.SALES}, None, MOST_BOUGHT)
-            bought, totals = await posts.list(by_sales), await self._totals()
+            bought = await posts.list(by_sales)
 
         def render() -> RenderedPage:
             most = [] if bought is None else [each for each in bought.posts if each.sales.count]
+            about, first = self.words.text("front.about"), token is None
+            image = first_picture(newest.posts)
             return self._rendered(
                 "front.html",
-                self.cards.page("/", self.cards.name, _ABOUT, indexed=token is None),
+                self.cards.page("/", self.cards.name, about, image=image, indexed=first),
                 listed=newest,
-                first=token is None,
-                about=_ABOUT,
+                first=first,
+                about=about,
                 bought=most,
-                totals=totals,
                 tag_names=popular_tags(newest.posts),
             )
 
-        beside = token, totals, None if bought is None else bought.posts
+        beside = token, self._year, None if bought is None else bought.posts
         return self._respond(request, self._lists.of(newest, beside, render))
 
     async def tag(self, request: Request) -> Response:
@@ -175,7 +183,7 @@ class SiteRoutes:
             card = self.cards.tag(tag, indexed=bool(listed.posts) and token is None)
             return self._rendered("tag.html", card, listed=listed, tag=tag, first=token is None)
 
-        return self._respond(request, self._lists.of(listed, (tag, token), render))
+        return self._respond(request, self._lists.of(listed, (tag, token, self._year), render))
 
     async def author(self, request: Request) -> Response:
         """`/a/{address}`: an author and their posts."""
@@ -185,16 +193,17 @@ class SiteRoutes:
         listed = await self.sources.posts.list(ListRequest({"author": address}, token))
 
         def render() -> RenderedPage:
-            card = self.cards.author(author, indexed=bool(listed.posts))
+            image = first_picture(listed.posts)
+            card = self.cards.author(author, image, indexed=bool(listed.posts))
             return self._rendered("author.html", card, listed=listed, author=author)
 
-        return self._respond(request, self._lists.of(listed, (author, token), render))
+        return self._respond(request, self._lists.of(listed, (author, token, self._year), render))
 
     async def search(self, request: Request) -> Response:
         """`/search`: posts that contain all words of a query."""
         query = query_params(request)
         text, token = (only_value(query, "q") or "").strip(), only_value(query, TOKEN)
-        card = self.cards.page("/search", "Search", "Search in all posts.", indexed=False)
+        card = self._unindexed("search")
         if not text and token is None:
             page = self._rendered("search.html", card, q="", listed=None, problem=None)
             return self._respond(request, page)
@@ -212,7 +221,7 @@ class SiteRoutes:
         def render() -> RenderedPage:
             return self._rendered("search.html", card, q=text, listed=listed, problem=None)
 
-        return self._respond(request, self._searches.of(listed, (text, token), render))
+        return self._respond(request, self._searches.of(listed, (text, token, self._year), render))
 
     async def _totals(self) -> MarketTotals | None:
         """Return the totals; None while the index is being filled."""
@@ -226,14 +235,21 @@ class SiteRoutes:
     # A post
 
     async def post(self, request: Request) -> Response:
-        """`/p/{id}`: a post, with its text if it is free."""
+        """`/p/{id}/{slug}`: a post, with its text if it is free.
+
+        Other slugs, and none, redirect to the one of the title.
+        """
         post_id = canonical_post_id(request.path_params["id"])
         client = client_of(request)
         headers: dict[str, str] = {}
 
         async def write() -> bytes:
-            page = await self._post_page(client, await self.sources.pages.show(post_id))
+            shown = await self.sources.pages.show(post_id)
             headers.clear()
+            if (path := post_page(shown.post)) != request.scope["path"]:
+                headers.update(_moved(with_query(path, request)))
+                return b""
+            page = await self._post_page(client, shown)
             headers.update(page.headers(self._policy(), SHORT_LIVED))
             if page.is_current(request):
                 return b""
@@ -241,34 +257,66 @@ class SiteRoutes:
 
         reservation = await self.budget.admit(client, write)
         if not reservation.body:
-            return Response(status_code=304, headers=headers)
+            return Response(status_code=301 if "Location" in headers else 304, headers=headers)
         return LargeResponse(reservation, reservation.body, 200, headers, HTML_TYPE)
 
     async def _post_page(self, client: str, shown: ShownPost) -> RenderedPage:
         """Return the page of a post. A cached page needs neither its text nor a turn."""
         post, file = shown.post, shown.file
-        beside = shown.price, file is None
+        beside = shown.price, file is None, self._year
         known = self._posts.find(post, beside)
         if known is not None:
             return known
+        further = await self._further(post)
         if file is None:
-            return self._posts.of(post, beside, partial(self._write_post, shown, None))
+            page = self._write_post(shown, further)
+            self._posts.keep(post, beside, page)
+            return page
         text = await self._markup(client, file, post_title(post))
         if text.secret is None and len(text) <= SMALL_DOCUMENT:
-            return self._posts.of(post, beside, partial(self._write_post, shown, text.markup))
+            page = self._write_post(shown, further, text.markup, text.minutes)
+            self._posts.keep(post, beside, page)
+            return page
 
         def write(content: str, work: TextWork) -> RenderedPage:
-            return self._write_post(shown, text.with_pictures(content))
+            return self._write_post(shown, further, text.with_pictures(content), text.minutes)
 
         page = await self._with_pictures(client, file, text, ("page", id(post), beside), write)
         if page.weight <= LARGEST_KEPT:
             self._posts.keep(post, beside, page)
         return page
 
-    def _write_post(self, shown: ShownPost, text: Markup | None) -> RenderedPage:
-        post, price = shown.post, shown.price
-        card = self.cards.post(post)
-        return self._rendered("post.html", card, post=post, text=text, price=price)
+    async def _further(self, post: IndexedPost) -> list[IndexedPost]:
+        """Other posts to read next: the author's newest, then everybody's."""
+        posts = self.sources.posts
+        try:
+            own = await posts.list(ListRequest({"author": post.author}, None, FURTHER + 1))
+            newest = await posts.list(ListRequest({}, None, 2 * FURTHER + 1))
+        except Unavailable as problem:
+            # While the index is being filled, posts can be read, but not listed.
+            if problem.code is not Code.INDEX_UNAVAILABLE:
+                raise
+            return []
+        found = {each.post_id: each for each in (*own.posts, *newest.posts) if each.hosted}
+        found.pop(post.post_id, None)
+        return list(found.values())[:FURTHER]
+
+    def _write_post(
+        self,
+        shown: ShownPost,
+        further: Sequence[IndexedPost],
+        text: Markup | None = None,
+        minutes: int | None = None,
+    ) -> RenderedPage:
+        return self._rendered(
+            "post.html",
+            self.cards.post(shown.post),
+            post=shown.post,
+            price=shown.price,
+            text=text,
+            minutes=minutes,
+            further=further,
+        )
 
     async def _markup(self, client: str, file: File, title: str) -> TextMarkup:
         """Return the HTML of a text; a heading that repeats the title is left out."""
@@ -336,13 +384,12 @@ class SiteRoutes:
 
     async def library(self, request: Request) -> Response:
         """`/library`: the reader's library, filled in by scripts once they know the reader."""
-        card = self.cards.page("/library", "Library", "Posts that you hold.", indexed=False)
-        return self._respond(request, self._rendered("library.html", card))
+        return self._respond(request, self._rendered("library.html", self._unindexed("library")))
 
     async def studio(self, request: Request) -> Response:
         """`/studio`: the page where authors write; filled in by scripts."""
         nonce = secrets.token_urlsafe(16)
-        card = self.cards.page("/studio", "Studio", "Write and publish.", indexed=False)
+        card = self._unindexed("studio")
         page = self.templates.render("studio.html", card=card, style_nonce=nonce)
         headers = {
             "Content-Security-Policy": self._policy(nonce),
@@ -397,8 +444,19 @@ class SiteRoutes:
         """Render the page shown in place of a problem response."""
         return problem_page(self.templates, problem, detail, self.rpc_url)
 
+    def _unindexed(self, name: str) -> Card:
+        """The head of a page that search engines do not need."""
+        title, about = self.words.text(f"{name}.title"), self.words.text(f"{name}.about")
+        return self.cards.page(f"/{name}", title, about, indexed=False)
+
     def _rendered(self, template: str, card: Card, **values: Any) -> RenderedPage:
-        return RenderedPage.of(self.templates.render(template, card=card, **values))
+        page = self.templates.render(template, card=card, year=self._year, **values)
+        return RenderedPage.of(page)
+
+    @property
+    def _year(self) -> int:
+        """The current year, which dates on pages leave out."""
+        return self.clock().year
 
     def _respond(self, request: Request, page: RenderedPage) -> Response:
         return page.response(request, self._policy(), SHORT_LIVED)
@@ -410,8 +468,8 @@ class SiteRoutes:
         return {"Content-Security-Policy": self._policy(), "Cache-Control": cache}
 
 
-_ABOUT = "Writing that its authors own and its readers keep."
-"""A one-sentence description of this site."""
+def _moved(location: str) -> dict[str, str]:
+    return {"Location": location, "Cache-Control": SHORT_LIVED}
 
 
 def popular_tags(posts: Sequence[IndexedPost]) -> list[str]:

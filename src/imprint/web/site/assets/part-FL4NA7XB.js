@@ -1,0 +1,1 @@
+import{a,b}from"./part-AIHNNPCW.js";import"./part-6MT3LX4I.js";import"./part-E7Y4ZMTM.js";import"./part-SAKBMSFF.js";import"./part-WN455D3G.js";import"./part-X2FBP7QY.js";export{a as offerSamples,b as sampleItem};

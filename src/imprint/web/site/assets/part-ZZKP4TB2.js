@@ -1,0 +1,1 @@
+import{A as f,B as g,C as h,v as a,w as b,x as c,y as d,z as e}from"./part-7MYMGOIE.js";import"./part-TLYKAP6M.js";import"./part-WN455D3G.js";import"./part-H65DL5CN.js";import"./part-X2FBP7QY.js";export{d as AccountChanged,a as Cancelled,c as NoAccount,f as NodeUnreachable,e as TooLittle,b as WrongChain,g as explain,h as hasSentNothing};
