@@ -38,6 +38,9 @@ CONTRACT_WALLETS = 16
 CONTENT = "x" * 4096
 """The content of each draft: 4 KiB."""
 
+TITLE = "Title"
+"""The title of every post."""
+
 _POST = "(string,string,string,string,uint256,string[])"
 
 
@@ -154,7 +157,7 @@ class Fixture:
         """Publish a post on the chain, deliver its event and return its id."""
         cid = self.create()["cid"]
         call = keccak256(f"createPost({_POST})".encode())[:4] + encode(
-            [_POST], [(cid, "Title", "thumbnail", "", price, [])]
+            [_POST], [(cid, TITLE, "thumbnail", "", price, [])]
         )
         transaction = {"from": self.alice.address, "to": MARKETPLACE, "data": "0x" + call.hex()}
         tx_hash = self._rpc("eth_sendTransaction", transaction)
@@ -167,7 +170,7 @@ class Fixture:
 
     def delivery(self, cid: str, post_id: int, author: Wallet) -> bytes:
         """The webhook request with which provider A delivers a published draft's event."""
-        data = encode(["string", "string", "string", "uint256"], ["Title", cid, "thumbnail", 1])
+        data = encode(["string", "string", "string", "uint256"], [TITLE, cid, "thumbnail", 1])
         topic = "0x" + "0" * 24 + author.address[2:]
         log = {
             "data": "0x" + data.hex(),

@@ -15,11 +15,12 @@ from pathlib import Path
 from statistics import median
 
 from bench.databases import Database, open_databases
-from bench.fixture import Fixture
+from bench.fixture import TITLE, Fixture
 from bench.processes import LOAD_CORE, pin, run_chain, run_service
 from bench.report import Report
 from bench.rounds import ROUNDS, Samples
 from bench.wallets import get_request
+from imprint.domain.posts.slugs import page_path
 
 POSTS = 22
 """More posts than one list page holds."""
@@ -40,9 +41,10 @@ def measure_pages(report: Report, folder: Path, rpc_url: str, database: Database
         fixture = Fixture(service, rpc_url)
         paid, free = fixture.publish(10**16), [fixture.publish(0) for _ in range(POSTS)][-1]
         _wait_for(f"http://{fixture.authority}/posts/{free}")
+        free_page, paid_page = page_path(free, TITLE), page_path(paid, TITLE)
         pairs = {
-            "the page of a free post": (f"/p/{free}", (f"/posts/{free}", f"/posts/{free}/content")),
-            "the page of a paid post": (f"/p/{paid}", (f"/posts/{paid}",)),
+            "the page of a free post": (free_page, (f"/posts/{free}", f"/posts/{free}/content")),
+            "the page of a paid post": (paid_page, (f"/posts/{paid}",)),
             "the front page": ("/", ("/posts", "/stats")),
         }
         for name, (page, documents) in pairs.items():

@@ -17,10 +17,11 @@ from pathlib import Path
 
 from bench.charts import Line, draw_chart
 from bench.filled_posts import WORDS, word
-from bench.fixture import Fixture
+from bench.fixture import TITLE, Fixture
 from bench.loads import send_load
 from bench.processes import LOAD_CORE, Measured, pin, run_chain, run_service
 from bench.wallets import get_request
+from imprint.domain.posts.slugs import page_path
 
 POSTS = 120
 """Number of posts, a quarter of them for sale."""
@@ -57,8 +58,8 @@ class Mix:
         path = _CHANCE.choice(
             (
                 "/",
-                f"/p/{free}",
-                f"/p/{paid}",
+                page_path(free, TITLE),
+                page_path(paid, TITLE),
                 f"/posts/{free}",
                 f"/posts/{free}.md",
                 f"/posts/{free}/content",

@@ -2,6 +2,7 @@
 
 from tests.world import World
 
+from imprint.adapters.database.transaction import Transaction
 from imprint.bootstrap.background import build_indexer
 
 
@@ -11,3 +12,8 @@ async def fill_index(world: World) -> None:
     # The same holder each time: the lease of the previous round has not ended.
     indexer.holder = "a test"
     assert await indexer.index_once()
+
+
+async def forget_completeness(tx: Transaction) -> None:
+    """Let the index be as in the middle of a rebuild."""
+    await tx.execute("UPDATE index_state SET complete = 0")

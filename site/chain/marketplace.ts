@@ -2,6 +2,7 @@
 
 import { type Address, balanceOf, type Hex, type Provider, SELECTORS } from "imprint-press";
 import { facts } from "../page/facts.ts";
+import { WORDS } from "../page/words.ts";
 
 /** A post as recorded by the marketplace. */
 export interface Entry {
@@ -48,7 +49,7 @@ export function decodeEntry(returned: string): Entry {
   // A contract that returns one struct puts its offset, 32, in front.
   const first = BigInt(`0x${wordAt(0) || "0"}`) === 32n ? 1 : 0;
   const price = wordAt(first + PRICE_PLACE);
-  if (price.length !== WORD) throw new RangeError("The marketplace does not know this post.");
+  if (price.length !== WORD) throw new RangeError(WORDS.marketplaceDoesNotKnow);
   return { author: `0x${wordAt(first).slice(24)}`, price: BigInt(`0x${price}`) };
 }
 

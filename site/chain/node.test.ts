@@ -30,7 +30,7 @@ test("a request to an unavailable node is retried, even if the wallet wraps the 
     { code: -32603, message: "Failed to fetch" },
     { code: -32603, message: "Internal JSON-RPC error.", data: { message: "request timed out" } },
   ];
-  for (const error of nodes) assert.equal(nameSilent(error), "The chain’s node");
+  for (const error of nodes) assert.equal(nameSilent(error), "The network");
 });
 
 test("a refusal is not retried", () => {

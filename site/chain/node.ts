@@ -13,6 +13,7 @@ import {
 } from "imprint-press";
 import { facts } from "../page/facts.ts";
 import { pause } from "../page/pause.ts";
+import { WORDS } from "../page/words.ts";
 import { readChain } from "../wallet/chains.ts";
 import { explain, WrongChain } from "../wallet/failures.ts";
 import type { RetryPorts } from "./retries.ts";
@@ -65,16 +66,22 @@ export async function estimateFee(
   return gas * price;
 }
 
+/** What an account has, in wei. */
+export async function readFunds(provider: Provider, address: Address): Promise<bigint> {
+  const funds = await provider.request({ method: "eth_getBalance", params: [address, "latest"] });
+  return BigInt(String(funds));
+}
+
 /** Error codes of wallets whose node is briefly busy or away (EIP-1474, EIP-1193). */
 const AWAY = [-32005, 4900, 4901];
 
 /** Who does not respond, if a retry may help. */
 function nameSilent(error: unknown): string | null {
-  if (error instanceof Unreachable) return navigator.onLine ? "The service" : "The network";
+  if (error instanceof Unreachable) return navigator.onLine ? WORDS.theService : WORDS.theNetwork;
   if (error instanceof Refusal)
-    return error.status === 429 || error.status >= 500 ? "The service" : null;
+    return error.status === 429 || error.status >= 500 ? WORDS.theService : null;
   const { code } = (error ?? {}) as { code?: unknown };
-  return AWAY.includes(Number(code)) || explain(error).hasNoResponse ? "The chain’s node" : null;
+  return AWAY.includes(Number(code)) || explain(error).hasNoResponse ? WORDS.theNetwork : null;
 }
 
 /** Retries of this page's requests follow these rules. */

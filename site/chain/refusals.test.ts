@@ -34,5 +34,5 @@ test("an unavailable node is not a refusal", async () => {
 test("a call is simulated without sending it", async () => {
   assert.equal(await findRefusal({ request: async () => "0x" }, AUTHOR, CALL), null);
   const refused = { code: 3, message: "execution reverted: 0xe508b9dc" };
-  assert.match((await findRefusal(refusing(refused), AUTHOR, CALL)) ?? "", /wants a title/);
+  assert.match((await findRefusal(refusing(refused), AUTHOR, CALL)) ?? "", /needs a title/);
 });

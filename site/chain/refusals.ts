@@ -1,23 +1,24 @@
 /** Why the marketplace refuses a transaction, in sentences. */
 
 import { type Address, type Call, ERRORS, type Provider } from "imprint-press";
+import { WORDS } from "../page/words.ts";
 
 /** Sentences by the names of the contract's errors, one for each. */
 const SENTENCES: Readonly<Record<keyof typeof ERRORS, string>> = {
-  CidMissing: "The text has no cid. Save it again, then publish.",
-  CidAlreadyPublished: "This version of the text is on the chain already.",
-  TitleMissing: "The marketplace wants a title. Go back and give the post one.",
-  TitleTooLong: "The title is too long for the marketplace: at most 100 bytes.",
-  ThumbnailMissing: "The post has no picture. Go back and choose one.",
-  DescriptionTooLong: "The description is too long for the marketplace: at most 500 bytes.",
-  PriceTooHigh: "The price is above the highest that the marketplace accepts, which is 1.",
-  TooManyHashtags: "The post has more hashtags than the marketplace accepts: at most 10.",
-  UnknownPost: "The marketplace has no such post.",
-  OnlyAuthor: "Only the author of the post can do this. Switch to the author’s account.",
-  AuthorNeedNotBuy: "You wrote this post, so you need not buy it.",
-  AlreadySubscribed: "This account holds the post already.",
-  PaymentTooLow: "The author has raised the price meanwhile. Reload to see the new one.",
-  PaymentRefused: "The author’s wallet does not accept the payment, so the post cannot be sold.",
+  CidMissing: WORDS.textIsntSavedProperly,
+  CidAlreadyPublished: WORDS.versionTextAlreadyPublished,
+  TitleMissing: WORDS.postNeedsTitleGo,
+  TitleTooLong: WORDS.titleTooLong100,
+  ThumbnailMissing: WORDS.postNoPictureGo,
+  DescriptionTooLong: WORDS.descriptionTooLong500,
+  PriceTooHigh: WORDS.priceTooHighMaximum,
+  TooManyHashtags: WORDS.postTooManyHashtags,
+  UnknownPost: WORDS.marketplaceDoesntKnowPost,
+  OnlyAuthor: WORDS.onlyPostsAuthorCan,
+  AuthorNeedNotBuy: WORDS.wrotePostDontNeed,
+  AlreadySubscribed: WORDS.accountAlreadyOwnsPost,
+  PaymentTooLow: WORDS.authorRaisedPriceReload,
+  PaymentRefused: WORDS.authorsWalletDoesntAccept,
 };
 
 /** The same by the selectors of the errors. */
@@ -28,7 +29,7 @@ const BY_SELECTOR: ReadonlyMap<string, string> = new Map(
   ]),
 );
 
-const UNNAMED = "The marketplace refuses this transaction, without saying why.";
+const UNNAMED = WORDS.marketplaceRefusedTransactionWithout;
 
 /**
  * Simulate a call: the sentence of its refusal, or null if it would succeed.

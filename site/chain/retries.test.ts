@@ -30,7 +30,7 @@ test("a request is retried until there is a response, and the silent party is na
   const { retries, pauses, notes } = make();
   assert.equal(await retries.ask(failing(3, "away")), 4);
   assert.deepEqual(pauses, [1, 2, 4]);
-  assert.match(notes[0] ?? "", /^The node does not respond/);
+  assert.match(notes[0] ?? "", /^The node isn’t responding/);
   assert.equal(retries.note.value, null);
 });
 

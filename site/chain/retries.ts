@@ -1,9 +1,10 @@
 /** Retries requests to the chain and the service with backoff. */
 
 import { type ReadonlySignal, signal } from "@preact/signals-core";
+import { WORDS } from "../page/words.ts";
 
 export interface RetryPorts {
-  /** Who does not respond, such as “The chain’s node”; null if a retry is of no use. */
+  /** Who does not respond, such as “The network”; null if a retry is of no use. */
   nameSilent(error: unknown): string | null;
   pause(seconds: number): Promise<void>;
 }
@@ -33,7 +34,7 @@ export class Retries {
           const silent = this.ports.nameSilent(error);
           if (silent === null || failed === ATTEMPTS) throw error;
           const seconds = Math.min(2 ** failed, LONGEST_PAUSE);
-          this.said.value = `${silent} does not respond. Nothing is lost: it is asked again every few seconds.`;
+          this.said.value = WORDS.keepTrying(silent);
           await this.ports.pause(seconds);
         }
       }

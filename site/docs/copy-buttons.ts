@@ -3,13 +3,14 @@
 import { copyText, NotCopied } from "../page/clipboard.ts";
 import { button } from "../page/dom.ts";
 import { announce, notify } from "../page/notices.ts";
+import { WORDS } from "./words.ts";
 
 /** How long a button confirms the copy, in milliseconds. */
 const SHOWN = 1500;
 
 export function addCopyButtons(root: ParentNode): void {
   for (const block of root.querySelectorAll(".code")) {
-    const control = button("Copy", () => void copy(control, block), { class: "copy" });
+    const control = button(WORDS.copy, () => void copy(control, block), { class: "copy" });
     block.prepend(control);
   }
 }
@@ -21,9 +22,9 @@ async function copy(control: HTMLButtonElement, block: Element): Promise<void> {
     if (!(error instanceof NotCopied)) throw error;
     return void notify({ kind: "bad", text: error.message });
   }
-  announce("Copied");
-  control.textContent = "Copied";
+  announce(WORDS.copied);
+  control.textContent = WORDS.copied;
   setTimeout(() => {
-    control.textContent = "Copy";
+    control.textContent = WORDS.copy;
   }, SHOWN);
 }

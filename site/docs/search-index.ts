@@ -1,5 +1,7 @@
 /** The search index of the documentation: entries, and their scores for a query. */
 
+import { WORDS } from "./words.ts";
+
 export interface Entry {
   title: string;
   /** Where it is: the path of an operation, or the operation of a field. */
@@ -57,7 +59,7 @@ export function readEntries(page: Document): Entry[] {
   }
   for (const row of page.querySelectorAll(".codes > div")) {
     const code = row.querySelector("code")?.textContent ?? null;
-    found.push(entry("Error", code, "Error code", row.id, row.querySelector("dd")?.textContent));
+    found.push(entry("Error", code, WORDS.errorCode, row.id, row.querySelector("dd")?.textContent));
   }
   return found;
 }

@@ -2,13 +2,14 @@
 
 import { button, fill, h } from "../page/dom.ts";
 import { type Entry, findEntries, readEntries } from "./search-index.ts";
+import { WORDS } from "./words.ts";
 
 export function addSearch(): void {
   const dialog = new SearchDialog();
   const open = button(
-    h("span", null, "Search"),
+    h("span", null, WORDS.search),
     () => dialog.open(),
-    { class: "open-search", "aria-label": "Search", "aria-keyshortcuts": "/" },
+    { class: "open-search", "aria-label": WORDS.search, "aria-keyshortcuts": "/" },
     h("kbd", { "aria-hidden": "true" }, "/"),
   );
   document.getElementById("search")?.append(open);
@@ -32,18 +33,18 @@ class SearchDialog {
     type: "text",
     enterkeyhint: "search",
     role: "combobox",
-    "aria-label": "Search operations, errors, fields and the guide",
+    "aria-label": WORDS.searchOperationsErrorsFields,
     "aria-expanded": "false",
     "aria-controls": "found",
     "aria-autocomplete": "list",
-    placeholder: "Operation, error, field …",
+    placeholder: WORDS.operationErrorField,
     autocomplete: "off",
     oninput: () => this.show(0),
     onkeydown: (event) => this.move(event),
   });
   private readonly dialog = h(
     "dialog",
-    { class: "search", "aria-label": "Search", onclick: (event) => this.leave(event) },
+    { class: "search", "aria-label": WORDS.search, onclick: (event) => this.leave(event) },
     h("div", { class: "search-body" }, this.input, this.list, this.status),
   );
 
@@ -64,10 +65,10 @@ class SearchDialog {
     this.list.hidden = isEmpty;
     this.status.textContent =
       this.input.value.trim() === ""
-        ? "Arrow keys choose, Enter goes there, Escape closes."
+        ? WORDS.useArrowKeysChoose
         : isEmpty
-          ? "Nothing has all of these words."
-          : `${this.found.length} found`;
+          ? WORDS.noResults
+          : WORDS.numberFound(this.found.length);
     fill(this.list, ...this.found.map((entry, index) => this.option(entry, index)));
     this.choose(chosen);
   }

@@ -1,6 +1,7 @@
 /** The clipboard, which pages may write over https and after a click. */
 
 import { encryptionSentence, isEncrypted } from "./encryption.ts";
+import { WORDS } from "./words.ts";
 
 /** The page could not copy; the message says how to copy the text by hand. */
 export class NotCopied extends Error {
@@ -10,13 +11,13 @@ export class NotCopied extends Error {
 /** Copy a text. Throws `NotCopied`. */
 export async function copyText(text: string): Promise<void> {
   if (!isEncrypted()) {
-    const sentence = `${encryptionSentence("Copying by a button")} You can also select the text and copy it.`;
+    const sentence = `${encryptionSentence(WORDS.copying)} ${WORDS.copyYourself}`;
     throw new NotCopied(sentence);
   }
   try {
     await navigator.clipboard.writeText(text);
   } catch (error) {
-    const sentence = "This browser does not let the page copy. Select the text and copy it.";
+    const sentence = WORDS.browserDoesntLetPage;
     throw new NotCopied(sentence, { cause: error });
   }
 }

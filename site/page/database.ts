@@ -1,5 +1,7 @@
 /** A database in this browser (IndexedDB), opened on first use. */
 
+import { WORDS } from "./words.ts";
+
 /** This browser has no room for the data. */
 export class StorageFull extends Error {
   override readonly name = "StorageFull";
@@ -60,5 +62,5 @@ export class BrowserDatabase {
 
 const translate = (error: DOMException | null): Error =>
   error?.name === "QuotaExceededError"
-    ? new StorageFull("This browser has no room left for this site.", { cause: error })
-    : (error ?? new Error("The storage of this browser failed."));
+    ? new StorageFull(WORDS.browserNoSpaceLeft, { cause: error })
+    : (error ?? new Error(WORDS.browsersStorageFailed));

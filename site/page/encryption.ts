@@ -4,12 +4,13 @@
  * localhost counts as https.
  */
 
+import { WORDS } from "./words.ts";
+
 /** Whether this page can hash, sign and copy: browsers require https for it. */
 export const isEncrypted = (): boolean => globalThis.isSecureContext;
 
 /** The message about what needs https: `Copying needs https, …`. */
-export const encryptionSentence = (what: string): string =>
-  `${what} needs https, and this page came without it. Open the site by an address that begins with https://.`;
+export const encryptionSentence = (what: string): string => WORDS.needsSecureConnection(what);
 
 /** The click needs https; the message says so. */
 export class NotEncrypted extends Error {

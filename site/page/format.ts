@@ -37,6 +37,10 @@ export function short(text: string): string {
   return text.length <= 14 ? text : `${text.slice(0, 6)}…${text.slice(-4)}`;
 }
 
+/** The path of a post's page. */
+export const pagePath = ({ links }: { links: { page: string } }): string =>
+  new URL(links.page).pathname;
+
 /** A number with its noun: `1 post`, `1,200 posts`. */
 export function count(number: number, one: string, many = `${one}s`): string {
   return `${NUMBER.format(number)} ${number === 1 ? one : many}`;

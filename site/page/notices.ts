@@ -1,6 +1,7 @@
 /** Notices at the edge of the page, which are announced and take no focus. */
 
 import { button, h } from "./dom.ts";
+import { WORDS } from "./words.ts";
 
 interface Notice {
   kind: "info" | "good" | "bad";
@@ -37,7 +38,7 @@ export function notify({ kind, text, action }: Notice): () => void {
   notice.append(
     h("p", null, text),
     ...(action ? [button(action.label, run, { class: "quiet" })] : []),
-    button("×", close, { class: "close", "aria-label": "Close" }),
+    button("×", close, { class: "close", "aria-label": WORDS.close }),
   );
   shown.append(notice);
   if (kind !== "bad" && !action) setTimeout(close, SHOWN);

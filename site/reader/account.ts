@@ -2,6 +2,7 @@
 
 import { effect } from "@preact/signals-core";
 import type { Address } from "imprint-press";
+import { readFunds } from "../chain/node.ts";
 import { copyText } from "../page/clipboard.ts";
 import { button, type Child, fill, h } from "../page/dom.ts";
 import { isDevelopment } from "../page/facts.ts";
@@ -9,6 +10,7 @@ import { balance, short } from "../page/format.ts";
 import { announce, notify } from "../page/notices.ts";
 import { type Account, account, explain, session, signIn, signOut } from "../wallet/index.ts";
 import { sampleItem } from "./samples.ts";
+import { WORDS } from "./words.ts";
 
 export { reconnect } from "../wallet/connection.ts";
 
@@ -46,7 +48,7 @@ export async function attempt(work: () => Promise<unknown>): Promise<void> {
       notify({
         kind: "bad",
         text: sentence,
-        action: { label: "Try again", run: () => void attempt(work) },
+        action: { label: WORDS.tryAgain, run: () => void attempt(work) },
       });
     else notify({ kind: "bad", text: sentence });
   }
@@ -56,7 +58,7 @@ export async function attempt(work: () => Promise<unknown>): Promise<void> {
 export const attemptSignIn = (): Promise<void> => attempt(signIn);
 
 const signInButton = (): HTMLElement =>
-  button("Sign in", () => void attemptSignIn(), { class: "button" });
+  button(WORDS.signIn, () => void attemptSignIn(), { class: "button" });
 
 function menu(
   connected: Account | null,
@@ -70,7 +72,8 @@ function menu(
     { class: "account", open: isOpen },
     h(
       "summary",
-      { "aria-label": `Account ${connected?.name ?? ""} ${address}` },
+      { title: address },
+      h("span", { class: "unseen" }, WORDS.account(connected?.name ?? "")),
       h("span", { class: "account-dot", "data-on": isSignedIn, "aria-hidden": "true" }),
       short(address),
     ),
@@ -89,21 +92,15 @@ function panel(
   funds: HTMLElement,
 ): Child[] {
   return [
-    h("p", { class: "account-name" }, connected?.name ?? "Signed in", funds),
+    h("p", { class: "account-name" }, connected?.name ?? WORDS.signedIn, funds),
     h("p", { class: "account-address" }, h("code", null, address)),
-    !connected &&
-      h(
-        "p",
-        { class: "hint" },
-        "Your wallet is locked or absent: you can read, but not buy or publish.",
-      ),
-    !isSignedIn && item("Sign in to read what you hold", signIn),
-    item("Copy address", () => copy(address)),
-    item("Switch account", switchAccount),
+    !connected && h("p", { class: "hint" }, WORDS.walletLockedOrMissing),
+    !isSignedIn && item(WORDS.signReadWhatOwn, signIn),
+    item(WORDS.copyAddress, () => copy(address)),
+    item(WORDS.switchAccount, switchAccount),
     isDevelopment && sampleItem(),
-    item("Sign out", () => leave("You are signed out here.", false)),
-    isSignedIn &&
-      item("Sign out on every device", () => leave("You are signed out on every device.", true)),
+    item(WORDS.signOut, () => leave(WORDS.youreSignedOutDevice, false)),
+    isSignedIn && item(WORDS.signOutEveryDevice, () => leave(WORDS.youreSignedOutEvery, true)),
   ];
 }
 
@@ -123,14 +120,12 @@ async function leave(text: string, all: boolean): Promise<void> {
 
 async function copy(address: string): Promise<void> {
   await copyText(address);
-  notify({ kind: "good", text: "The address is copied." });
+  notify({ kind: "good", text: WORDS.addressCopied });
 }
 
 async function showFunds(connected: Account, place: HTMLElement): Promise<void> {
   try {
-    const params = [connected.address, "latest"];
-    const wei = await connected.provider.request({ method: "eth_getBalance", params });
-    place.textContent = balance(BigInt(String(wei)));
+    place.textContent = balance(await readFunds(connected.provider, connected.address));
   } catch {
     place.textContent = "";
   }

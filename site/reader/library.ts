@@ -3,11 +3,12 @@
 import { effect } from "@preact/signals-core";
 import { type HeldPost, type Page, Refusal } from "imprint-press";
 import { button, fill, h } from "../page/dom.ts";
-import { coin, day, short } from "../page/format.ts";
+import { coin, day, pagePath, short } from "../page/format.ts";
 import { notify } from "../page/notices.ts";
 import { reader } from "../page/session.ts";
 import { explain, session, signIn, withSession } from "../wallet/index.ts";
 import { attempt } from "./account.ts";
+import { WORDS } from "./words.ts";
 
 const PAGE = 24;
 
@@ -18,15 +19,11 @@ export function showLibrary(place: HTMLElement): void {
     else
       fill(
         place,
+        h("p", null, WORDS.everythingYouveBoughtOr),
         h(
           "p",
           null,
-          "Here stands everything that you bought or were given. Sign in to see it: your wallet signs once, which is free.",
-        ),
-        h(
-          "p",
-          null,
-          button("Sign in", () => void attempt(signIn), { class: "button primary" }),
+          button(WORDS.signIn, () => void attempt(signIn), { class: "button primary" }),
         ),
       );
   });
@@ -37,15 +34,15 @@ function show(place: HTMLElement): void {
   const search = h("input", {
     type: "search",
     name: "q",
-    "aria-label": "Search your library",
-    placeholder: "Search your library",
+    "aria-label": WORDS.searchLibrary,
+    placeholder: WORDS.searchLibrary,
     maxlength: 200,
   });
   const form = h(
     "form",
     { class: "shelf-search", role: "search" },
     search,
-    h("button", { class: "button" }, "Search"),
+    h("button", { class: "button" }, WORDS.search),
   );
   form.addEventListener("submit", (event) => {
     event.preventDefault();
@@ -76,7 +73,7 @@ async function more(
     const next = page.nextPageToken;
     if (next !== null) {
       const go = button(
-        "Show more",
+        WORDS.showMore,
         () => {
           go.remove();
           void more(list, q, read, next);
@@ -94,7 +91,7 @@ async function more(
       { role: "alert" },
       `${explain(error).sentence} `,
       button(
-        "Try again",
+        WORDS.tryAgain,
         () => {
           again.remove();
           void more(list, q, read, token);
@@ -108,20 +105,21 @@ async function more(
   }
 }
 
-function entry({ id, title, description, author, byline, held }: HeldPost): HTMLElement {
+function entry(post: HeldPost): HTMLElement {
+  const { id, title, description, author, byline, held } = post;
   const arrival =
     held.paid === null
-      ? `Given to you on ${day(held.boughtAt)}`
-      : `Bought on ${day(held.boughtAt)} for ${coin(held.paid)}`;
+      ? WORDS.givenToYouOn(day(held.boughtAt))
+      : WORDS.boughtOnFor(day(held.boughtAt), coin(held.paid));
   return h(
     "article",
     { class: "shelf-post" },
-    h("h2", null, h("a", { href: `/p/${id}` }, title || `Post ${id}`)),
+    h("h2", null, h("a", { href: pagePath(post) }, title || WORDS.post(id))),
     description && h("p", null, description),
     h(
       "p",
       { class: "shelf-note" },
-      `${arrival} · by `,
+      WORDS.arrivedBy(arrival),
       h(
         "a",
         { href: `/a/${author}`, title: byline ? short(author) : author },
@@ -135,13 +133,13 @@ function entry({ id, title, description, author, byline, held }: HeldPost): HTML
 
 const empty = (q: string): HTMLElement =>
   q
-    ? h("p", null, "Nothing in your library has these words.")
+    ? h("p", null, WORDS.nothingLibraryMatches)
     : h(
         "section",
         { class: "empty" },
-        h("h2", null, "Nothing here yet"),
-        h("p", null, "What you buy or are given stands here and stays yours."),
-        h("p", null, h("a", { class: "button primary", href: "/" }, "Find a post")),
+        h("h2", null, WORDS.nothingHereYet),
+        h("p", null, WORDS.postsBuyOrReceive),
+        h("p", null, h("a", { class: "button primary", href: "/" }, WORDS.findSomethingRead)),
       );
 
 /** A feed of everything that the reader holds, for feed readers. */
@@ -151,12 +149,14 @@ function feedButton(): HTMLElement {
     const feed = await withSession(() => reader.addPrivateFeed());
     fill(
       place,
+      h("p", { role: "status" }, WORDS.copyLinkNowWont),
       h(
         "p",
-        { role: "status" },
-        "Your private feed. Its address is shown only now, and whoever has it can read along: keep it to yourself.",
+        null,
+        h("a", { href: feed.atom }, WORDS.atom),
+        " · ",
+        h("a", { href: feed.json }, "JSON"),
       ),
-      h("p", null, h("a", { href: feed.atom }, "Atom"), " · ", h("a", { href: feed.json }, "JSON")),
       h("p", null, h("code", null, feed.atom)),
     );
   };
@@ -166,7 +166,7 @@ function feedButton(): HTMLElement {
     await attempt(make);
     asked.disabled = false;
   };
-  const asked = button("Make a private feed", () => void ask(), { class: "button" });
+  const asked = button(WORDS.createPrivateFeed, () => void ask(), { class: "button" });
   place.append(asked);
   return place;
 }

@@ -9,7 +9,9 @@ import { notify } from "../page/notices.ts";
 import { ACCOUNT_EVENT, CHOICE_KEY, onOtherTab, recall, SESSION_KEY } from "../page/storage.ts";
 import { readOffer, showOffer } from "./gate/offer.ts";
 import type { Wish } from "./gate/reducer.ts";
+import { offerSharing } from "./share.ts";
 import { showThemeSwitch } from "./theme-switch.ts";
+import { WORDS } from "./words.ts";
 
 const find = (id: string): HTMLElement | null => document.getElementById(id);
 
@@ -18,8 +20,8 @@ function load<T>(part: Promise<T>, run: (part: T) => unknown): void {
   part.then(run, () =>
     notify({
       kind: "bad",
-      text: "The service does not respond, so a part of this page is missing.",
-      action: { label: "Reload", run: () => location.reload() },
+      text: WORDS.partPageCouldntLoad,
+      action: { label: WORDS.reload, run: () => location.reload() },
     }),
   );
 }
@@ -35,12 +37,14 @@ function start(): void {
     if (place) showAccountMenu(place);
     return reconnect();
   });
-  if (document.querySelector(".card")) load(import("./marks.ts"), ({ markCards }) => markCards());
+  // At a gate, the end of the session is reported by the gate: nothing else uses it first.
+  if (document.querySelector(".card") && !find("gate"))
+    load(import("./marks.ts"), ({ markCards }) => markCards());
 }
 
 function showSignIn(place: HTMLElement): void {
   const signIn = () => load(import("./account.ts"), ({ attemptSignIn }) => attemptSignIn());
-  fill(place, button("Sign in", signIn, { class: "button" }));
+  fill(place, button(WORDS.signIn, signIn, { class: "button" }));
 }
 
 function showGate(post: HTMLElement, place: HTMLElement): void {
@@ -78,6 +82,9 @@ const post = find("post");
 const gate = find("gate");
 // The text of a free post is already on the page, and nothing more has to be loaded for it.
 if (post && gate && post.dataset.free === "false") showGate(post, gate);
+
+const sharing = find("share");
+if (sharing) offerSharing(sharing);
 
 const proof = find("proof");
 if (post && proof) {

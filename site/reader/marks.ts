@@ -1,8 +1,10 @@
 /** Marks the cards of posts that the reader holds or wrote. */
 
 import { effect } from "@preact/signals-core";
+import { h } from "../page/dom.ts";
 import { reader } from "../page/session.ts";
 import { account, session } from "../wallet/index.ts";
+import { WORDS } from "./words.ts";
 
 /** The number of library posts that are checked for marks. */
 const MOST = 200;
@@ -39,16 +41,10 @@ async function mark(address: string | undefined, isSignedIn: boolean): Promise<v
       held.add(post.id);
   if (own !== turn) return;
   for (const card of document.querySelectorAll<HTMLElement>(".card")) {
-    const price = card.querySelector<HTMLElement>(".card-price");
-    if (!price) continue;
-    price.dataset.price ??= price.textContent ?? "";
+    card.querySelector(".mark")?.remove();
     const isOwn = card.dataset.author?.toLowerCase() === address;
-    const text = isOwn
-      ? "You wrote this"
-      : held.has(card.dataset.id ?? "")
-        ? "You hold this"
-        : null;
-    price.textContent = text ?? price.dataset.price;
-    price.classList.toggle("held", text !== null);
+    const text = isOwn ? WORDS.written : held.has(card.dataset.id ?? "") ? WORDS.owned : null;
+    // Beside the price, never in its place.
+    if (text) card.querySelector(".card-foot")?.append(h("span", { class: "pill mark" }, text));
   }
 }

@@ -8,12 +8,13 @@ import { facts } from "../page/facts.ts";
 import { count } from "../page/format.ts";
 import { reader, session } from "../page/session.ts";
 import { explain } from "../wallet/failures.ts";
+import { WORDS } from "./words.ts";
 
 /** Add the marketplace, the chain and the check to the page's proof. */
 export function showProof(post: HTMLElement, place: HTMLElement): void {
   const { id = "", cid = "", free, hosted } = post.dataset;
   const result = h("p", { class: "proof-result", role: "status", "aria-live": "polite" });
-  const check = button("Check in this browser", () => void verify(id, cid, result), {
+  const check = button(WORDS.verifyBrowser, () => void verify(id, cid, result), {
     class: "button",
   });
   const way = h("div");
@@ -21,30 +22,18 @@ export function showProof(post: HTMLElement, place: HTMLElement): void {
     h(
       "dl",
       null,
-      row("Marketplace", facts.chain.marketplace),
-      row("Chain", `id ${facts.chain.id}`),
+      row(WORDS.marketplace, facts.chain.marketplace),
+      row(WORDS.chain, `id ${facts.chain.id}`),
     ),
     way,
     result,
   );
   effect(() => {
     const isReadable = free === "true" || session.value !== null;
-    if (hosted !== "true")
-      fill(
-        way,
-        h("p", null, "The document is not stored at this service, so it cannot be checked here."),
-      );
-    else if (!isEncrypted()) fill(way, h("p", null, encryptionSentence("Checking the bytes here")));
+    if (hosted !== "true") fill(way, h("p", null, WORDS.documentIsntStoredSite));
+    else if (!isEncrypted()) fill(way, h("p", null, encryptionSentence(WORDS.verifyingHere)));
     else if (isReadable) fill(way, h("p", null, check));
-    else
-      fill(
-        way,
-        h(
-          "p",
-          null,
-          "The document of a paid post is not public. Whoever holds the post can check it here after signing in.",
-        ),
-      );
+    else fill(way, h("p", null, WORDS.documentPaidPostIsnt));
   });
 }
 
@@ -52,7 +41,7 @@ const row = (name: string, value: string): HTMLElement =>
   h("div", null, h("dt", null, name), h("dd", null, h("code", null, value)));
 
 async function verify(id: string, cid: string, result: HTMLElement): Promise<void> {
-  fill(result, "Fetching the document…");
+  fill(result, WORDS.fetchingDocument);
   try {
     const bytes = await reader.readPostDocument(id);
     const isSame = await verifyDocument(bytes, cid);
@@ -60,8 +49,8 @@ async function verify(id: string, cid: string, result: HTMLElement): Promise<voi
     fill(
       result,
       isSame
-        ? `Checked: this browser fetched ${count(bytes.length, "byte")}, computed their cid by SHA-256, and it is the one above. That the chain names this cid was read by the service, not by this browser.`
-        : "The bytes that this service sends do not have the cid above: do not trust this text.",
+        ? WORDS.verifiedBrowserDownloadedComputed(count(bytes.length, "byte"))
+        : WORDS.serviceSentBytesDont,
     );
   } catch (error) {
     result.dataset.kind = "bad";

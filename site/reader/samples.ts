@@ -4,8 +4,9 @@ import { button, fill, h } from "../page/dom.ts";
 import { count } from "../page/format.ts";
 import { notify } from "../page/notices.ts";
 import type { Filled, Progress } from "../samples/index.ts";
+import { WORDS } from "./words.ts";
 
-const LABEL = "Fill with sample posts";
+const LABEL = WORDS.fillSamplePosts;
 
 let isRunning = false;
 
@@ -15,7 +16,7 @@ export function offerSamples(place: HTMLElement): void {
   const actions = place.querySelector(".button")?.parentElement ?? place;
   actions.classList.add("gate-actions");
   actions.append(" ", control);
-  place.append(h("p", { class: "hint" }, "A dozen posts by several people, free and paid."));
+  place.append(h("p", { class: "hint" }, WORDS.dozenPostsSeveralPeople));
 }
 
 /** The entry in the account menu. */
@@ -30,7 +31,7 @@ async function run(control: HTMLButtonElement, before: Element): Promise<void> {
   isRunning = true;
   control.disabled = true;
   const bar = h("progress", { class: "filling-bar", max: 1, value: 0, "aria-label": LABEL });
-  const status = h("p", { class: "filling-status", role: "status" }, "Getting the texts…");
+  const status = h("p", { class: "filling-status", role: "status" }, WORDS.gettingTexts);
   const progress = h("div", { class: "filling" }, bar, status);
   (before.closest("p") ?? before).after(progress);
   const show = ({ done, total, sentence }: Progress) => {
@@ -56,16 +57,16 @@ function tell({ published, failed, purchases }: Filled): void {
   if (failed.length > 0)
     return void notify({
       kind: "bad",
-      text: `${count(published.length, "post")} published, ${failed.length} failed. Fill again to publish those.`,
+      text: WORDS.someFailed(count(published.length, "post"), failed.length),
     });
   const isListed = document.querySelector(".card") !== null;
   notify({
     kind: "good",
     text:
       published.length === 0 && purchases === 0
-        ? "All sample posts are here already."
-        : `${count(published.length, "sample post")} published, and ${count(purchases, "purchase")} made.`,
-    ...(!isListed && { action: { label: "See them", run: () => location.assign("/") } }),
+        ? WORDS.allSamplePostsAlready
+        : WORDS.filled(count(published.length, WORDS.samplePost), count(purchases, "purchase")),
+    ...(!isListed && { action: { label: WORDS.seeThem, run: () => location.assign("/") } }),
   });
 }
 

@@ -1,6 +1,7 @@
 /** The switch between light and dark in the footer; `page/theme.ts` applies it before painting. */
 
 import { button } from "../page/dom.ts";
+import { WORDS } from "./words.ts";
 
 const KEY = "imprint.theme";
 
@@ -9,7 +10,7 @@ export function showThemeSwitch(footer: Element): void {
   const prefersDark = matchMedia("(prefers-color-scheme: dark)");
   const root = document.documentElement;
   const isDark = () => (root.dataset.theme ?? (prefersDark.matches ? "dark" : "light")) === "dark";
-  const label = () => (isDark() ? "Light colours" : "Dark colours");
+  const label = () => (isDark() ? WORDS.lightMode : WORDS.darkMode);
   const control = button(
     label(),
     () => {

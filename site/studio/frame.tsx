@@ -6,29 +6,36 @@ import { account, session } from "../wallet/index.ts";
 import { DraftsView } from "./drafts/index.tsx";
 import { formatRoute, type Route, route } from "./routes.ts";
 import { SignInAgain, Welcome } from "./sign-in.tsx";
+import { WORDS } from "./words.ts";
 
-const EditorView = lazy(async () => (await import("./editor/index.tsx")).EditorView, "the editor");
+const EditorView = lazy(
+  async () => (await import("./editor/index.tsx")).EditorView,
+  WORDS.theEditor,
+);
 const PublishView = lazy(
   async () => (await import("./publication/index.tsx")).PublishView,
-  "the publisher",
+  WORDS.thePublisher,
 );
-const IncomeView = lazy(async () => (await import("./income/index.tsx")).IncomeView, "your income");
+const IncomeView = lazy(
+  async () => (await import("./income/index.tsx")).IncomeView,
+  WORDS.yourIncome,
+);
 const ProfileView = lazy(
   async () => (await import("./profile/index.tsx")).ProfileView,
-  "your profile",
+  WORDS.yourProfile,
 );
 
 const TABS: readonly { readonly name: string; readonly to: Route }[] = [
-  { name: "Drafts", to: { view: "drafts" } },
-  { name: "Income", to: { view: "income" } },
-  { name: "Profile", to: { view: "profile" } },
+  { name: WORDS.drafts, to: { view: "drafts" } },
+  { name: WORDS.income, to: { view: "income" } },
+  { name: WORDS.profile, to: { view: "profile" } },
 ];
 
 export function Frame() {
   const shown = route.value;
   return (
     <div class="studio-view" data-view={shown.view}>
-      <nav class="studio-tabs" aria-label="Studio">
+      <nav class="studio-tabs" aria-label={WORDS.studio}>
         {TABS.map(({ name, to }) => (
           <a href={formatRoute(to)} aria-current={isWithin(shown, to) ? "page" : undefined}>
             {name}
@@ -55,7 +62,7 @@ function View({ shown }: { shown: Route }) {
     case "publish":
       return <PublishView key={shown.key} draftKey={shown.key} />;
     case "income":
-      return session.value ? <IncomeView /> : <SignInAgain reason="to see your income" />;
+      return session.value ? <IncomeView /> : <SignInAgain reason={WORDS.seeIncome} />;
     case "profile":
       return <ProfileView />;
   }
@@ -94,7 +101,7 @@ function lazy<Props extends object>(
     if (!loaded.hasFailed)
       return (
         <p class="studio-wait" role="status">
-          Opening {name}…
+          {WORDS.opening(name)}
         </p>
       );
     const again = () => {
@@ -103,12 +110,9 @@ function lazy<Props extends object>(
     };
     return (
       <div class="studio-empty" role="alert">
-        <p>
-          {name.replace(/^./, (letter) => letter.toUpperCase())} could not be loaded. Is the network
-          there?
-        </p>
+        <p>{WORDS.couldntLoadedOnline(name.replace(/^./, (letter) => letter.toUpperCase()))}</p>
         <button type="button" onClick={again}>
-          Try again
+          {WORDS.tryAgain}
         </button>
       </div>
     );

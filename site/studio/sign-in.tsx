@@ -4,6 +4,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { CHOICE_KEY, recall } from "../page/storage.ts";
 import { reconnect } from "../wallet/connection.ts";
 import { connect, explain, signIn } from "../wallet/index.ts";
+import { WORDS } from "./words.ts";
 
 /** The view without a connected wallet; an earlier one is reconnected first. */
 export function Welcome() {
@@ -21,17 +22,14 @@ export function Welcome() {
   if (isSought)
     return (
       <p class="studio-wait" role="status">
-        Looking for your wallet…
+        {WORDS.lookingWallet}
       </p>
     );
   return (
     <section class="studio-empty">
-      <h1>Write here</h1>
-      <p>
-        Your wallet is your account: it says that the words are yours, and it is paid when somebody
-        buys them. Nothing else is needed.
-      </p>
-      <SignInButton label="Connect your wallet" />
+      <h1>{WORDS.startWriting}</h1>
+      <p>{WORDS.walletAccountSignsWords}</p>
+      <SignInButton label={WORDS.connectWallet} />
     </section>
   );
 }
@@ -40,8 +38,8 @@ export function Welcome() {
 export function SignInAgain({ reason }: { reason: string }) {
   return (
     <div class="studio-note" role="status">
-      <p>Sign in {reason}. Your wallet signs a message; this costs nothing.</p>
-      <SignInButton label="Sign in" />
+      <p>{WORDS.signWalletSignsMessage(reason)}</p>
+      <SignInButton label={WORDS.signIn} />
     </div>
   );
 }
@@ -73,7 +71,7 @@ export function SignInButton({ label }: { label: string }) {
   return (
     <>
       <button type="button" class="primary" disabled={isAsked} onClick={ask}>
-        {isAsked ? "Look at your wallet…" : label}
+        {isAsked ? WORDS.checkWallet : label}
       </button>
       {failure && <p role="alert">{failure}</p>}
     </>

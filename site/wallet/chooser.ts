@@ -5,6 +5,7 @@
 import { button, type Child, fill, h } from "../page/dom.ts";
 import { isDevelopment } from "../page/facts.ts";
 import { short } from "../page/format.ts";
+import { WORDS } from "../page/words.ts";
 import type { Account } from "./account.ts";
 import { account, connectWallet, useDevelopmentAccount } from "./connection.ts";
 import { developmentAccounts } from "./development.ts";
@@ -41,16 +42,14 @@ function openDialog(): Promise<Account> {
     async function ask(wallet: AnnouncedWallet): Promise<void> {
       dialog.toggleAttribute("data-busy", true);
       status.dataset.kind = "info";
-      status.textContent = `Open ${wallet.name} and confirm that this page may see your account.`;
+      status.textContent = WORDS.openLetPageSee(wallet.name);
       try {
         const chosen = await connectWallet(wallet);
         if (dialog.open) finish(chosen);
       } catch (error) {
         const { sentence, isCancelled } = explain(error);
         status.dataset.kind = isCancelled ? "info" : "bad";
-        status.textContent = isCancelled
-          ? `${wallet.name} was not connected, because you declined. You can choose it again.`
-          : sentence;
+        status.textContent = isCancelled ? WORDS.notConnected(wallet.name) : sentence;
       } finally {
         dialog.toggleAttribute("data-busy", false);
       }
@@ -76,8 +75,8 @@ function openDialog(): Promise<Account> {
         h(
           "header",
           null,
-          h("h2", { id: "chooser-title" }, "Who are you?"),
-          button("×", () => dialog.close(), { class: "close", "aria-label": "Close" }),
+          h("h2", { id: "chooser-title" }, WORDS.signIn),
+          button("×", () => dialog.close(), { class: "close", "aria-label": WORDS.close }),
         ),
         places[0],
         status,
@@ -96,7 +95,7 @@ function walletSection(
 ): Child[] {
   if (found.length > 0)
     return [
-      h("h3", null, "Your wallet"),
+      h("h3", null, WORDS.yourWallet),
       h(
         "ul",
         { class: "choices" },
@@ -114,25 +113,25 @@ function walletSection(
     h(
       "p",
       null,
-      "This browser has no wallet. A wallet keeps your account: with it you sign in, buy and publish, and no password is needed. ",
+      WORDS.browserNoWalletWallet,
       h(
         "a",
         { href: ABOUT_WALLETS, rel: "noopener noreferrer", target: "_blank" },
-        "Find a wallet",
+        WORDS.findWallet,
       ),
-      ", install it, and come back: it appears here by itself.",
+      WORDS.installComeBackWill,
     ),
   ];
 }
 
 async function listDevelopment(place: Element, finish: (chosen: Account) => void): Promise<void> {
-  fill(place, h("h3", null, "Accounts of the development chain"), h("p", null, "Asking the node…"));
+  fill(place, h("h3", null, WORDS.developmentAccounts), h("p", null, WORDS.loading));
   try {
     const accounts = await developmentAccounts();
     fill(
       place,
-      h("h3", null, "Accounts of the development chain"),
-      h("p", { class: "hint" }, "They have play money and sign by themselves."),
+      h("h3", null, WORDS.developmentAccounts),
+      h("p", { class: "hint" }, WORDS.theyHoldPlayMoney),
       h(
         "ul",
         { class: "choices" },
@@ -150,9 +149,9 @@ async function listDevelopment(place: Element, finish: (chosen: Account) => void
   } catch (error) {
     fill(
       place,
-      h("h3", null, "Accounts of the development chain"),
+      h("h3", null, WORDS.developmentAccounts),
       h("p", { class: "chooser-status", "data-kind": "bad" }, explain(error).sentence),
-      button("Try again", () => void listDevelopment(place, finish), { class: "quiet" }),
+      button(WORDS.tryAgain, () => void listDevelopment(place, finish), { class: "quiet" }),
     );
   }
 }

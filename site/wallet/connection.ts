@@ -4,6 +4,7 @@ import { batch, type ReadonlySignal, signal } from "@preact/signals-core";
 import { type Address, walletOfProvider } from "imprint-press";
 import { switchSession } from "../page/session.ts";
 import { ACCOUNT_EVENT, CHOICE_KEY, onOtherTab, recall, remember } from "../page/storage.ts";
+import { WORDS } from "../page/words.ts";
 import type { Account } from "./account.ts";
 import { DEVELOPMENT, developmentAccounts, developmentNode } from "./development.ts";
 import { type AnnouncedWallet, type BrowserProvider, findWallet } from "./discovery.ts";
@@ -52,7 +53,7 @@ async function reconnectOnce(): Promise<Account | null> {
 /** Ask a wallet for its account, which may prompt its owner. Throws what the wallet throws. */
 export async function connectWallet(wallet: AnnouncedWallet): Promise<Account> {
   const [address] = await readAccounts(wallet, "eth_requestAccounts");
-  if (!address) throw new NoAccount("The wallet shares no account.");
+  if (!address) throw new NoAccount(WORDS.walletSharesNoAccount);
   return use(wallet, address);
 }
 

@@ -3,6 +3,7 @@
 import { type ReadonlySignal, signal } from "@preact/signals-core";
 import type { Provider } from "imprint-press";
 import { createStore, type EIP6963ProviderDetail } from "mipd";
+import { WORDS } from "../page/words.ts";
 
 /** A wallet also reports changes of its account or its chain. */
 export interface BrowserProvider extends Provider {
@@ -67,7 +68,7 @@ export function findWallet(id: string): Promise<AnnouncedWallet | null> {
 
 /** What is shown of a wallet. Its name and picture are untrusted, so they are checked. */
 export function describe({ info, provider }: EIP6963ProviderDetail): AnnouncedWallet {
-  const name = String(info.name).trim().slice(0, NAME_LENGTH) || "A wallet";
+  const name = String(info.name).trim().slice(0, NAME_LENGTH) || WORDS.aWallet;
   return {
     id: String(info.rdns),
     name,
@@ -85,7 +86,7 @@ export function safeIcon(icon: unknown): string | null {
 function injected(): AnnouncedWallet[] {
   const provider = (window as { ethereum?: BrowserProvider }).ethereum;
   if (typeof provider?.request !== "function") return [];
-  return [{ id: INJECTED, name: "Browser wallet", icon: null, provider }];
+  return [{ id: INJECTED, name: WORDS.browserWallet, icon: null, provider }];
 }
 
 const store = createStore();

@@ -21,7 +21,7 @@ test("a rejection is not an error, however the wallet reports it", () => {
 });
 
 test("a pending request sends people to their wallet", () => {
-  assert.match(explain({ code: -32002 }).sentence, /already shows a request/);
+  assert.match(explain({ code: -32002 }).sentence, /already showing a request/);
 });
 
 test("the message for a wallet on another chain names the right one", () => {
@@ -36,7 +36,7 @@ test("a wallet that refuses a transaction for another chain is on the wrong netw
     { code: -32603, data: { message: "invalid chain id for signer: have 1 want 31337" } },
   ];
   for (const way of ways) {
-    assert.match(explain(way).sentence, /another network.*chain id 31337/);
+    assert.match(explain(way).sentence, /another network.*chain ID 31337/);
     assert.equal(explain(way).action, "switch-chain");
   }
 });
@@ -47,7 +47,7 @@ test("insufficient funds are reported, even inside the errors that wallets wrap"
     message: "Internal",
     data: { message: "insufficient funds for gas" },
   };
-  assert.match(explain(error).sentence, /too little/);
+  assert.match(explain(error).sentence, /can’t cover/);
 });
 
 test("an ended session leads to signing in", () => {

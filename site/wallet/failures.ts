@@ -4,6 +4,8 @@ import { type Code, Refusal, Unreachable } from "imprint-press";
 import { NotCopied } from "../page/clipboard.ts";
 import { NotEncrypted } from "../page/encryption.ts";
 import { facts, isDevelopment } from "../page/facts.ts";
+import { balance, coin } from "../page/format.ts";
+import { WORDS } from "../page/words.ts";
 
 interface Explanation {
   sentence: string;
@@ -18,7 +20,7 @@ interface Explanation {
 export class Cancelled extends Error {
   override readonly name = "Cancelled";
   constructor() {
-    super("Nothing was chosen.");
+    super(WORDS.nothingChosen);
   }
 }
 
@@ -26,7 +28,7 @@ export class Cancelled extends Error {
 export class WrongChain extends Error {
   override readonly name = "WrongChain";
   constructor(readonly chainId: number) {
-    super(`The wallet is on chain ${chainId}.`);
+    super(WORDS.walletChain(chainId));
   }
 }
 
@@ -40,11 +42,22 @@ export class AccountChanged extends Error {
   override readonly name = "AccountChanged";
 }
 
+/** The account cannot pay the price, in wei. */
+export class TooLittle extends Error {
+  override readonly name = "TooLittle";
+  constructor(
+    readonly price: bigint,
+    readonly funds: bigint,
+  ) {
+    super(WORDS.accountCannotPayPrice);
+  }
+}
+
 /** The node of the development chain does not respond. */
 export class NodeUnreachable extends Error {
   override readonly name = "NodeUnreachable";
   constructor(cause?: unknown) {
-    super("The chain's node does not respond.", { cause });
+    super(WORDS.chainsNodeDoesNot, { cause });
   }
 }
 
@@ -56,67 +69,43 @@ const say = (sentence: string, action: Action = null, isCancelled = false): Expl
   isCancelled,
 });
 
-const REJECTED = say("You declined in your wallet. Nothing was sent.", "retry", true);
+const REJECTED = say(WORDS.declinedWalletNothingSent, "retry", true);
 
 /** By the codes of EIP-1193, of JSON-RPC, and of individual wallets. */
 const WALLET_CODES: Record<string, Explanation> = {
   4001: REJECTED,
   5000: REJECTED,
   ACTION_REJECTED: REJECTED,
-  4100: say(
-    "Your wallet does not let this page use that account. Unlock it and allow it.",
-    "unlock",
-  ),
-  4200: say("Your wallet cannot do this. Another wallet may."),
-  4900: say("Your wallet has lost its connection. Open it, then try again.", "retry"),
-  4901: say("Your wallet has lost its connection to this chain. Open it, then try again.", "retry"),
-  4902: say(
-    `Your wallet does not know this chain. Add the network with chain id ${facts.chain.id} to it, then try again.`,
-    "switch-chain",
-  ),
-  "-32002": say(
-    "Your wallet already shows a request of this page. Open your wallet and confirm or decline it.",
-    "unlock",
-  ),
-  "-32005": say("The chain's node is busy. Try again in a moment.", "retry"),
+  4100: say(WORDS.walletDoesntLetPage, "unlock"),
+  4200: say(WORDS.walletCantDoTry),
+  4900: say(WORDS.walletLostConnectionOpen, "retry"),
+  4901: say(WORDS.walletLostConnectionNetwork, "retry"),
+  4902: say(WORDS.walletDoesntKnowNetwork(facts.chain.id), "switch-chain"),
+  "-32002": say(WORDS.walletAlreadyShowingRequest, "unlock"),
+  "-32005": say(WORDS.networkBusyTryAgain, "retry"),
 };
 
-const SIGN_IN = say("Your session has ended. Sign in again to go on.", "sign-in");
+const SIGN_IN = say(WORDS.sessionEndedSignAgain, "sign-in");
 
-const BUSY = say("The service is busy. Try again in a moment.", "retry");
+const BUSY = say(WORDS.serviceBusyTryAgain, "retry");
 
 /** By the codes of the service; for others its own sentence is shown. */
 const REFUSALS: Partial<Record<Code, Explanation>> = {
-  session_missing: say("Sign in to go on.", "sign-in"),
+  session_missing: say(WORDS.signContinue, "sign-in"),
   session_expired: SIGN_IN,
   session_ended: SIGN_IN,
   session_invalid: SIGN_IN,
-  signature_stale: say(
-    "The clocks of this device and of the service differ. The time has been set right: sign once more.",
-    "retry",
-  ),
-  nonce_used: say("This was sent before. Sign once more to send it again.", "retry"),
-  subject_mismatch: say("This belongs to another account. Sign in with that one.", "sign-in"),
-  not_entitled: say("This account does not hold the post, so its text stays closed."),
-  chain_unavailable: say(
-    "The service cannot reach the chain right now. Try again in a moment.",
-    "retry",
-  ),
-  storage_unavailable: say(
-    "The service cannot reach its storage right now. Try again in a moment.",
-    "retry",
-  ),
-  database_unavailable: say(
-    "The service cannot reach its database right now. Try again in a moment.",
-    "retry",
-  ),
-  index_unavailable: say("The list of posts is being built. Try again in a moment.", "retry"),
+  signature_stale: say(WORDS.clocksDeviceServiceDiffer, "retry"),
+  nonce_used: say(WORDS.alreadySentSignOnce, "retry"),
+  subject_mismatch: say(WORDS.belongsAnotherAccountSign, "sign-in"),
+  not_entitled: say(WORDS.accountDoesntOwnPost),
+  chain_unavailable: say(WORDS.serviceCantReachChain, "retry"),
+  storage_unavailable: say(WORDS.serviceCantReachStorage, "retry"),
+  database_unavailable: say(WORDS.serviceCantReachDatabase, "retry"),
+  index_unavailable: say(WORDS.listPostsStillBeing, "retry"),
   request_timeout: BUSY,
   overloaded: BUSY,
-  internal_error: say(
-    "Something broke in the service. Try again; if it stays, tell its operator.",
-    "retry",
-  ),
+  internal_error: say(WORDS.somethingWentWrongService, "retry"),
 };
 
 /** What happened, for the user. */
@@ -125,25 +114,20 @@ export function explain(error: unknown): Explanation {
   if (error instanceof Unreachable)
     return say(
       navigator.onLine === false
-        ? "You are offline. Nothing is lost: try again when you are connected."
-        : "The service does not respond. Nothing is lost: try again in a moment.",
+        ? WORDS.youreOfflineNothingLost
+        : WORDS.serviceIsntRespondingNothing,
       "retry",
     );
-  if (error instanceof Cancelled) return say("Nothing was chosen.", null, true);
+  if (error instanceof Cancelled) return say(WORDS.nothingChosen, null, true);
   if (error instanceof WrongChain) return explainChain(error.chainId);
-  if (error instanceof NoAccount)
-    return say("Your wallet is locked or shares no account. Unlock it, then try again.", "unlock");
-  if (error instanceof AccountChanged)
-    return say(
-      "The account in your wallet changed, so this was stopped. Start again with the new one.",
-      "retry",
-    );
+  if (error instanceof NoAccount) return say(WORDS.walletLockedOrShares, "unlock");
+  if (error instanceof AccountChanged) return say(WORDS.accountWalletChangedWe, "retry");
+  if (error instanceof TooLittle)
+    return say(WORDS.needPlusSmallNetwork(coin(error.price), balance(error.funds)), "retry");
   if (error instanceof NodeUnreachable)
     return {
       ...say(
-        isDevelopment
-          ? "The development chain does not respond. Is imprint dev still running?"
-          : "The chain's node does not respond. Try again in a moment.",
+        isDevelopment ? WORDS.developmentChainIsntResponding : WORDS.networkIsntRespondingTry,
         "retry",
       ),
       hasNoResponse: true,
@@ -153,23 +137,17 @@ export function explain(error: unknown): Explanation {
 }
 
 function explainChain(chainId: number): Explanation {
-  return say(
-    `Your wallet is on the network with chain id ${chainId}. Choose the one with chain id ${facts.chain.id} in it, then try again.`,
-    "switch-chain",
-  );
+  return say(WORDS.walletNetworkChainId(chainId, facts.chain.id), "switch-chain");
 }
 
 function explainRefusal(refusal: Refusal): Explanation {
   if (refusal.code === "rate_limited") {
-    const wait = refusal.retryAfter ? `in ${refusal.retryAfter} seconds` : "in a moment";
-    return say(`That was a lot at once. Try again ${wait}.`, "retry");
+    const wait = refusal.retryAfter ? WORDS.inSeconds(refusal.retryAfter) : WORDS.inAMoment;
+    return say(WORDS.lotOnceTryAgain(wait), "retry");
   }
   if (refusal.code === "signature_invalid" && !facts.features.includes("contract-wallets"))
-    return say(
-      "The signature does not fit the account. This service does not accept contract wallets: use an account with a key of its own.",
-      "sign-in",
-    );
-  return REFUSALS[refusal.code] ?? say(refusal.detail || "The service refused this.");
+    return say(WORDS.signatureDoesntMatchAccount, "sign-in");
+  return REFUSALS[refusal.code] ?? say(refusal.detail || WORDS.serviceRefused);
 }
 
 function explainWallet(error: unknown): Explanation {
@@ -182,35 +160,20 @@ function explainWallet(error: unknown): Explanation {
     .join(" ");
   if (/user (rejected|denied|cancel)|rejected by user/i.test(text)) return REJECTED;
   if (/chain ?id\b/i.test(text))
-    return say(
-      `Your wallet is on another network. Choose the one with chain id ${facts.chain.id} in it, then try again.`,
-      "switch-chain",
-    );
+    return say(WORDS.walletAnotherNetworkSwitch(facts.chain.id), "switch-chain");
   if (/insufficient (funds|balance)|exceeds (the )?balance/i.test(text))
-    return say(
-      "This account has too little for the price and the network's fee. Add funds or switch account.",
-    );
+    return say(WORDS.accountCantCoverAmount);
   if (/nonce too low|already known|replacement transaction/i.test(text))
-    return say(
-      "Your wallet has another transaction under way. Wait until it is done, then try again.",
-      "retry",
-    );
-  if (/revert/i.test(text))
-    return say(
-      "The marketplace refuses this transaction. Reload to see how things stand now.",
-      "reload",
-    );
+    return say(WORDS.walletBusyAnotherTransaction, "retry");
+  if (/revert/i.test(text)) return say(WORDS.marketplaceRefusedTransactionReload, "reload");
   if (/dynamically imported module|importing a module script/i.test(text))
-    return say("A part of this page could not be loaded. Reload the page.", "reload");
+    return say(WORDS.partPageCouldntLoad, "reload");
   if (/failed to fetch|network error|timed? ?out|ECONN/i.test(text))
     return explain(new NodeUnreachable());
-  if (/locked/i.test(text))
-    return say("Your wallet is locked. Unlock it, then try again.", "unlock");
+  if (/locked/i.test(text)) return say(WORDS.walletLockedUnlockThen, "unlock");
   const [first] = causes(error);
   return say(
-    first?.message
-      ? `Your wallet says: ${first.message.slice(0, 200)}`
-      : "That did not work. Try again.",
+    first?.message ? WORDS.walletSays(first.message.slice(0, 200)) : WORDS.didntWorkTryAgain,
     "retry",
   );
 }

@@ -12,6 +12,7 @@ export {
   Cancelled,
   explain,
   hasSentNothing,
+  TooLittle,
   WrongChain,
 } from "./failures.ts";
 export { connect, signIn, signOut, withSession } from "./session.ts";

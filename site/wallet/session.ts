@@ -4,11 +4,12 @@ import { batch } from "@preact/signals-core";
 import { type Address, BrowserKeyStore, Refusal, type Session } from "imprint-press";
 import { facts } from "../page/facts.ts";
 import { forgetSessions, isOf, keepSession, reader, session } from "../page/session.ts";
+import { WORDS } from "../page/words.ts";
 import type { Account } from "./account.ts";
 import { account, disconnect, reconnect } from "./connection.ts";
 import { AccountChanged } from "./failures.ts";
 
-const STATEMENT = "Sign in to read what you hold. This is free and sends nothing to the chain.";
+const STATEMENT = WORDS.signReadWhatOwn;
 
 let connecting: Promise<Account> | null = null;
 /** By account: while one is being asked, another can sign in. */

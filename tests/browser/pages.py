@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from playwright.sync_api import BrowserContext, Page
 from tests.browser.paints import TWO_FRAMES
@@ -20,6 +20,10 @@ addEventListener("securitypolicyviolation", (event) =>
 
 COLOUR_RULES = ("color-contrast", "link-in-text-block")
 """The axe rules whose results depend on colours."""
+
+
+MORE_RULES = {"label-content-name-mismatch": {"enabled": True}}
+"""Rules that axe leaves out: people who speak to a page say what they see."""
 
 
 @dataclass(slots=True)
@@ -67,11 +71,12 @@ class Opened:
 OpenPage = Callable[..., Opened]
 
 
-def axe_violations(page: Page, **options: object) -> list[str]:
+def axe_violations(page: Page, **options: Any) -> list[str]:
     """Return the axe violations on a page in its current state."""
     if page.evaluate("typeof axe") == "undefined":
         page.evaluate(AXE.read_text("utf-8"))
     given = {"resultTypes": ["violations"], **options}
+    given["rules"] = {**MORE_RULES, **given.get("rules", {})}
     result = page.evaluate("(given) => axe.run(document, given)", given)
     return [
         f"{each['id']}: {node['target']} {node['failureSummary']}"

@@ -59,7 +59,7 @@ def put_picture(page: Page, kind: str) -> Locator:
 
 def expect_published(page: Page) -> str:
     """Wait until the post is listed and return its path."""
-    link = page.get_by_role("link", name="See the post")
+    link = page.get_by_role("link", name="View post")
     expect(link).to_be_visible()
     return link.get_attribute("href") or ""
 

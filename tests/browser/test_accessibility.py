@@ -92,7 +92,7 @@ def test_the_first_tab_stop_skips_to_the_content(open_page: OpenPage, place: Pla
     page = open_page().page
     STATES["front"](page, place)
     page.keyboard.press("Tab")
-    skip = page.get_by_role("link", name="Skip to the content")
+    skip = page.get_by_role("link", name="Skip to content")
     expect(skip).to_be_focused()
     expect(skip).to_be_in_viewport()
     page.keyboard.press("Enter")
@@ -153,3 +153,27 @@ def test_the_buy_button_is_visible_without_scrolling(open_page: OpenPage, place:
     page = open_page(viewport={"width": 1280, "height": 800}).page
     page.goto(f"{place.url}/p/{post}")
     expect(page.get_by_role("button", name="Buy and read")).to_be_in_viewport(ratio=1)
+
+
+def test_the_first_lines_of_a_post_are_on_the_first_screen(
+    open_page: OpenPage, place: Place
+) -> None:
+    title = "What the tide tables of 1912 knew about the ships"
+    (post,) = publish(
+        place.url, [NewPost(title, TEXT, "A clerk, a harbour and a column of numbers.")]
+    )
+    page = open_page(viewport={"width": 1280, "height": 800}).page
+    page.goto(f"{place.url}/p/{post}")
+    expect(page.locator(".post-picture")).to_be_visible()
+    expect(page.locator("#text > p").first).to_be_in_viewport(ratio=1)
+
+
+def test_the_newest_post_comes_at_once_on_the_front_page(open_page: OpenPage, place: Place) -> None:
+    page = open_page(viewport={"width": 1280, "height": 800}).page
+    STATES["front"](page, place)
+    lead = page.locator(".featured .card").first.bounding_box()
+    top = page.locator("header.top").bounding_box()
+    assert lead is not None
+    assert top is not None
+    assert lead["y"] - top["height"] <= 120
+    expect(page.locator(".featured .card-title").first).to_be_in_viewport(ratio=1)

@@ -93,7 +93,7 @@ def test_being_offline_is_reported(open_page: OpenPage) -> None:
     trial = Trial(page, "checkHealth")
     opened.context.set_offline(True)
     trial.send()
-    expect(trial.box.get_by_role("alert")).to_contain_text("You are offline")
+    expect(trial.box.get_by_role("alert")).to_contain_text("You’re offline")
 
 
 def test_the_wallet_signs_in_when_a_form_needs_a_session(
@@ -145,7 +145,7 @@ def test_a_draft_is_created_read_and_deleted_after_a_confirmation(
     delete = Trial(page, "deleteDraft")
     expect(delete.field("cid")).to_have_value(cid)
     delete.send()
-    page.get_by_role("button", name="Do not send").click()
+    page.get_by_role("button", name="Don’t send").click()
     expect(delete.box.locator(".outcome")).to_have_count(0)
     delete.send()
     page.get_by_role("button", name="Delete the draft").click()
@@ -225,7 +225,7 @@ def test_the_search_finds_error_codes_and_closes_with_escape(open_page: OpenPage
     page.keyboard.type("not_entitled")
     expect(page.get_by_role("option").first).to_contain_text("not_entitled")
     page.keyboard.type(" nonsense")
-    expect(page.get_by_text("Nothing has all of these words.")).to_be_visible()
+    expect(page.get_by_text("No results.")).to_be_visible()
     page.keyboard.press("Escape")
     expect(page.get_by_role("dialog")).to_have_count(0)
 

@@ -82,7 +82,7 @@ def test_a_draft_is_deleted_after_a_confirmation_and_a_signature(
     expect(line(page, "To be deleted")).to_have_count(0)
     assert wallet.prompts[before:] == ["eth_signTypedData_v4"]
     sign_in(opened, page)
-    expect(page.get_by_text("Nothing here yet.")).to_be_visible()
+    expect(page.get_by_text("No drafts yet.")).to_be_visible()
 
 
 def test_an_unsaved_draft_can_be_deleted_without_a_signature(
@@ -98,7 +98,7 @@ def test_an_unsaved_draft_can_be_deleted_without_a_signature(
     before = len(opened.wallet.prompts)
     page.get_by_role("button", name="Delete “Never sent”").click()
     confirmation = page.get_by_role("alertdialog")
-    expect(confirmation).to_contain_text("Only this browser has it.")
+    expect(confirmation).to_contain_text("It exists only in this browser.")
     confirmation.get_by_role("button", name="Delete").click()
     expect(line(page, "Never sent")).to_have_count(0)
     assert len(opened.wallet.prompts) == before

@@ -67,7 +67,7 @@ def begin_price_change(page: Page, title: str, price: str) -> Locator:
     line = page.locator(".income-post", has_text=title)
     line.get_by_text("Price", exact=True).click()
     line.get_by_label("Price in ETH").fill(price)
-    line.get_by_role("button", name="Change the price").click()
+    line.get_by_role("button", name="Change price").click()
     return line
 
 
@@ -78,7 +78,7 @@ def test_an_author_without_posts_sees_an_explanation(
     page = opened.page
     sign_in(opened, page)
     open_income(page)
-    expect(page.get_by_text("You have published nothing yet.")).to_be_visible()
+    expect(page.get_by_text("You haven’t published anything yet.")).to_be_visible()
     assert axe_violations(page) == []
 
 
@@ -87,7 +87,7 @@ def test_a_sale_is_shown_and_can_be_downloaded(
 ) -> None:
     author = new_author("Sold once")
     page = author.page
-    expect(page.get_by_text("No sale yet.")).to_be_visible()
+    expect(page.get_by_text("No sales yet.")).to_be_visible()
     buy(author.opened.url, author.post, new_account())
     requested: list[str] = []
     page.on("request", lambda request: requested.append(urlsplit(request.url).path))
@@ -114,7 +114,7 @@ def test_a_price_can_be_changed_and_its_history_has_dates(new_author: NewAuthor)
     page = new_author("Dearer tomorrow", price=0).page
     line = begin_price_change(page, "Dearer tomorrow", "0.2")
     expect(line).to_contain_text("now 0.2 ETH, first free")
-    expect(line.get_by_text("The price is changed.")).to_be_visible()
+    expect(line.get_by_text("Price changed.")).to_be_visible()
     prices = line.locator(".income-prices li")
     expect(prices).to_contain_text(["0.2 ETH since", "free since"])
     page.reload()
@@ -133,7 +133,7 @@ def test_a_declined_price_change_can_be_abandoned(new_author: NewAuthor) -> None
     line = begin_price_change(page, "Stays cheap", "0.9")
     expect(line.get_by_role("alert")).to_contain_text("You declined in your wallet.")
     assert axe_violations(page) == []
-    line.get_by_role("button", name="Leave the price as it is").click()
+    line.get_by_role("button", name="Keep the current price").click()
     expect(line.get_by_label("Price in ETH")).to_be_visible()
     page.reload()
     expect(line).to_contain_text("now 0.05 ETH")
@@ -143,9 +143,9 @@ def test_a_price_change_is_still_followed_after_a_reload(new_author: NewAuthor) 
     author = new_author("Reloaded price")
     author.wallet.withholds.add("eth_getTransactionReceipt")
     line = begin_price_change(author.page, "Reloaded price", "0.4")
-    expect(line.locator(".publish-step[data-state=now]")).to_contain_text("Mined")
+    expect(line.locator(".publish-step[data-state=now]")).to_contain_text("Confirmed")
     author.page.reload()
-    expect(line.locator(".publish-step[data-state=now]")).to_contain_text("Mined")
+    expect(line.locator(".publish-step[data-state=now]")).to_contain_text("Confirmed")
     author.wallet.withholds.clear()
     expect(line).to_contain_text("now 0.4 ETH, first 0.05 ETH")
     assert len(author.wallet.sent) == 1
@@ -177,10 +177,10 @@ def test_a_price_change_is_also_followed_in_a_second_tab(
     author.wallet.withholds.add("eth_getTransactionReceipt")
     first.bring_to_front()
     line = begin_price_change(first, "In two tabs", "0.4")
-    expect(line.locator(".publish-step[data-state=now]")).to_contain_text("Mined")
+    expect(line.locator(".publish-step[data-state=now]")).to_contain_text("Confirmed")
     if not is_open_before:
         second.goto(first.url)
-    expect(other).to_contain_text("Another tab is changing this price.")
+    expect(other).to_contain_text("You’re changing this price in another tab.")
     expect(other.get_by_role("button", name="Continue")).to_have_count(0)
     assert axe_violations(second) == []
     author.wallet.withholds.clear()

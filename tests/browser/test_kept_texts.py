@@ -79,7 +79,7 @@ def test_a_text_can_be_saved_after_the_session_ended(begun: Begin) -> None:
     elsewhere(opened.url, opened.wallet.account, end_all_sessions)
     add(page, " It has ended.")
     save(page)
-    note = page.get_by_text("You are not signed in. You can write and save")
+    note = page.get_by_text("You’re not signed in. You can still write and save")
     expect(note).to_be_visible()
     expect(editor(page)).to_contain_text("It has ended.")
     expect(preview).to_contain_text("Your session has ended")
@@ -108,7 +108,7 @@ def test_a_text_is_saved_when_the_network_returns(begun: Begin) -> None:
     opened.context.set_offline(True)
     add(page, " Without a network.")
     expect(standing(page)).to_have_text("Waiting for the service")
-    expect(page.get_by_text("Your text is kept in this browser.")).to_be_visible()
+    expect(page.get_by_text("Your text is safe in this browser.")).to_be_visible()
     assert axe_violations_in_both_schemes(page) == []
     opened.context.set_offline(False)
     expect(standing(page)).to_have_text("Saved")
@@ -160,7 +160,7 @@ def test_a_full_disk_is_reported_and_the_text_can_be_saved(
     with full_storage(opened):
         sign_in(opened, page)
         begin(page, "There is no room.")
-        trouble = page.get_by_text("This browser has no room for a copy of your text.")
+        trouble = page.get_by_text("This browser has no space for a copy of your text.")
         expect(trouble).to_be_visible()
         assert axe_violations_in_both_schemes(page) == []
         save(page)

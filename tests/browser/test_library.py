@@ -81,14 +81,14 @@ def test_the_library_can_be_searched(signed_in: SignedIn, holders: Holders) -> N
     expect(page.locator(".shelf-post h2")).to_have_text(["The ferry"])
     search.fill("nothing of that kind")
     search.press("Enter")
-    expect(page.locator(".shelf")).to_contain_text("Nothing in your library has these words")
+    expect(page.locator(".shelf")).to_contain_text("Nothing in your library matches")
 
 
 def test_an_empty_library_links_to_the_posts(signed_in: SignedIn, new_account: NewAccount) -> None:
     page = signed_in(new_account())
     expect(page.locator(".shelf")).to_contain_text("Nothing here yet")
     assert axe_violations(page) == []
-    page.get_by_role("link", name="Find a post").click()
+    page.get_by_role("link", name="Find something to read").click()
     expect(page.locator(".card").first).to_be_visible()
 
 
@@ -118,7 +118,7 @@ def one_by_one(url: str) -> str:
 
 def test_a_private_feed_can_be_created_and_read(signed_in: SignedIn, holders: Holders) -> None:
     page = signed_in(holders.buyer)
-    page.get_by_role("button", name="Make a private feed").click()
+    page.get_by_role("button", name="Create a private feed").click()
     address = page.get_by_role("link", name="Atom").get_attribute("href")
     assert address is not None
     assert axe_violations(page) == []
@@ -131,7 +131,7 @@ def test_the_library_and_a_proof_fit_a_phone(
     signed_in: SignedIn, holders: Holders, shelf: Shelf
 ) -> None:
     page = signed_in(holders.buyer, viewport={"width": 320, "height": 640})
-    page.get_by_role("button", name="Make a private feed").click()
+    page.get_by_role("button", name="Create a private feed").click()
     expect(page.get_by_role("link", name="Atom")).to_be_visible()
     page.locator("#account summary").click()
     assert page.evaluate("document.documentElement.scrollWidth") <= 320
@@ -145,22 +145,21 @@ def test_the_library_and_a_proof_fit_a_phone(
 def test_cards_mark_held_and_own_posts(signed_in: SignedIn, holders: Holders, shelf: Shelf) -> None:
     page = signed_in(holders.buyer)
     page.goto(page.url.replace("/library", shelf.path))
-    held = page.locator(f'.card[data-id="{shelf.paid[0]}"] .card-price')
-    expect(held).to_have_text("You hold this")
-    given_away = page.locator(f'.card[data-id="{shelf.paid[-1]}"] .card-price')
+    held = page.locator(f'.card[data-id="{shelf.paid[0]}"] .card-foot')
+    expect(held).to_have_text("0.01 ETHIn your library")
+    given_away = page.locator(f'.card[data-id="{shelf.paid[-1]}"] .card-foot')
     expect(given_away).to_have_text("0.01 ETH")
     author = signed_in(shelf.author)
     author.goto(author.url.replace("/library", shelf.path))
-    expect(author.locator(f'.card[data-id="{shelf.free}"] .card-price')).to_have_text(
-        "You wrote this"
-    )
+    own = author.locator(f'.card[data-id="{shelf.free}"] .card-foot')
+    expect(own).to_have_text("FreeYour post")
 
 
 def test_the_bytes_of_a_free_post_can_be_verified(open_page: OpenPage, shelf: Shelf) -> None:
     page = open_page().visit(f"/p/{shelf.free}")
     page.locator("#proof summary").click()
-    page.get_by_role("button", name="Check in this browser").click()
-    expect(page.locator(".proof-result")).to_contain_text("Checked: this browser fetched")
+    page.get_by_role("button", name="Verify in this browser").click()
+    expect(page.locator(".proof-result")).to_contain_text("Verified: this browser downloaded")
     assert axe_violations(page) == []
 
 
@@ -171,16 +170,16 @@ def test_a_holder_can_verify_the_bytes_of_a_paid_post(
     page.get_by_role("link", name="The ferry").click()
     expect(page.locator("#text")).to_contain_text(SECRET)
     page.locator("#proof summary").click()
-    page.get_by_role("button", name="Check in this browser").click()
-    expect(page.locator(".proof-result")).to_contain_text("Checked: this browser fetched")
+    page.get_by_role("button", name="Verify in this browser").click()
+    expect(page.locator(".proof-result")).to_contain_text("Verified: this browser downloaded")
 
 
 def test_bytes_that_do_not_match_the_cid_are_reported(open_page: OpenPage, shelf: Shelf) -> None:
     page = open_page().visit(f"/p/{shelf.free}")
     page.locator("#proof summary").click()
     page.route("**/p/*/document", lambda route: route.fulfill(body="something else"))
-    page.get_by_role("button", name="Check in this browser").click()
-    expect(page.locator(".proof-result")).to_contain_text("do not trust this text")
+    page.get_by_role("button", name="Verify in this browser").click()
+    expect(page.locator(".proof-result")).to_contain_text("Don’t trust this text")
 
 
 def test_the_proof_of_a_paid_post_explains_why_it_cannot_be_checked(
@@ -188,14 +187,14 @@ def test_the_proof_of_a_paid_post_explains_why_it_cannot_be_checked(
 ) -> None:
     page = open_page().visit(f"/p/{shelf.paid[0]}")
     page.locator("#proof summary").click()
-    expect(page.locator("#proof")).to_contain_text("The document of a paid post is not public")
+    expect(page.locator("#proof")).to_contain_text("The document of a paid post isn’t public")
     assert axe_violations(page) == []
 
 
 def test_the_chosen_theme_is_applied_before_the_first_paint(open_page: OpenPage) -> None:
     opened = open_page(color_scheme="light")
     page = opened.visit("/")
-    page.get_by_role("button", name="Dark colours").click()
+    page.get_by_role("button", name="Dark mode").click()
     dark = page.evaluate("getComputedStyle(document.body).backgroundColor")
     # When the body begins, nothing is painted yet, and scripts of the page have not run.
     opened.context.add_init_script(
@@ -206,7 +205,7 @@ def test_the_chosen_theme_is_applied_before_the_first_paint(open_page: OpenPage)
         }).observe(document, { childList: true, subtree: true });"""
     )
     page.reload()
-    expect(page.get_by_role("button", name="Light colours")).to_be_visible()
+    expect(page.get_by_role("button", name="Light mode")).to_be_visible()
     assert page.evaluate("window.__themeAtFirst") == "dark"
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == dark
     assert axe_violations(page) == []

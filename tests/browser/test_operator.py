@@ -26,7 +26,7 @@ def test_only_the_correct_secret_opens_the_page(open_page: OpenPage) -> None:
 def test_the_page_works_without_scripts(open_page: OpenPage) -> None:
     page = open_page(java_script_enabled=False).visit("/operator")
     sign_in(page)
-    page.get_by_role("link", name="Load again").click()
+    page.get_by_role("link", name="Refresh", exact=True).click()
     expect(page.get_by_role("heading", name="Versions")).to_be_visible()
     page.get_by_role("button", name="Sign out").click()
     expect(page.get_by_label("Secret")).to_be_visible()

@@ -9,7 +9,7 @@ from tests.browser.states import Place
 from tests.browser.wallet import NewWallet
 from tests.browser.writing import begin, editor, save, standing
 
-NEEDS = "needs https, and this page came without it."
+NEEDS = "needs a secure connection."
 
 
 def open_plain(opened: Opened, path: str) -> Page:
@@ -32,21 +32,21 @@ def test_a_draft_is_written_stored_locally_and_saved(
     page.reload()
     expect(editor(page)).to_contain_text("Without a lock on the door.")
     save(page)
-    page.get_by_text("Each save asks your wallet").click()
+    page.get_by_text("Your wallet confirms each save").click()
     panel = page.locator(".writing-panel")
     expect(panel).to_contain_text(NEEDS)
-    expect(panel.get_by_role("button", name="Write without prompts")).to_have_count(0)
+    expect(panel.get_by_role("button", name="Save automatically")).to_have_count(0)
     assert axe_violations(page) == []
 
 
 def test_the_proof_explains_why_it_cannot_verify(open_page: OpenPage, place: Place) -> None:
     page = open_plain(open_page(), f"/p/{place.free}")
     page.locator("#proof > summary").click()
-    expect(page.locator("#proof")).to_contain_text(f"Checking the bytes here {NEEDS}")
-    expect(page.get_by_role("button", name="Check in this browser")).to_have_count(0)
+    expect(page.locator("#proof")).to_contain_text(f"Verifying here {NEEDS}")
+    expect(page.get_by_role("button", name="Verify in this browser")).to_have_count(0)
 
 
 def test_copying_explains_how_to_copy_by_hand(open_page: OpenPage) -> None:
     page = open_plain(open_page(), "/docs")
     page.get_by_role("button", name="Copy", exact=True).first.click()
-    expect(page.locator(".notice")).to_contain_text("select the text and copy it")
+    expect(page.locator(".notice")).to_contain_text("select the text and copy it yourself")

@@ -78,9 +78,9 @@ def test_a_pending_transaction_is_still_followed_after_a_reload(
     wallet.withholds.add("eth_getTransactionReceipt")
     page = write(open_page(wallet), "Reloaded while mined")
     publish(page)
-    expect(present_step(page)).to_contain_text("Mined")
+    expect(present_step(page)).to_contain_text("Confirmed")
     page.reload()
-    expect(present_step(page)).to_contain_text("The chain is working on it.")
+    expect(present_step(page)).to_contain_text("The network is processing it.")
     wallet.withholds.clear()
     expect_published(page)
     assert len(wallet.sent) == 1
@@ -94,11 +94,11 @@ def test_the_page_still_waits_for_the_listing_after_a_reload(
     page = write(opened, "Reloaded before it is listed")
     opened.context.route("**/posts/*", lambda route: route.abort())
     publish(page)
-    expect(present_step(page)).to_contain_text("The service does not respond.")
+    expect(present_step(page)).to_contain_text("The service isn’t responding.")
     page.reload()
-    expect(present_step(page)).to_contain_text("On chain and listed")
+    expect(present_step(page)).to_contain_text("Listed on this site")
     opened.context.unroute("**/posts/*")
-    expect(page.get_by_role("link", name="See the post")).to_be_visible(timeout=MINUTE)
+    expect(page.get_by_role("link", name="View post")).to_be_visible(timeout=MINUTE)
     assert len(wallet.sent) == 1
 
 
@@ -141,11 +141,11 @@ def test_a_network_change_during_mining_is_reported(
     wallet.withholds.add("eth_getTransactionReceipt")
     page = write(open_page(wallet), "Changed network")
     publish(page)
-    expect(present_step(page)).to_contain_text("Mined")
+    expect(present_step(page)).to_contain_text("Confirmed")
     wallet.choose_chain(1)
     alert(page, "Your wallet is on the network with chain id 1.")
     wallet.withholds.clear()
-    page.get_by_role("button", name="Switch the network").click()
+    page.get_by_role("button", name="Switch network").click()
     expect_published(page)
     assert len(wallet.sent) == 1
 
@@ -156,7 +156,7 @@ def test_insufficient_funds_are_reported(
     wallet = new_wallet(new_account(funds=0))
     page = write(open_page(wallet), "Without funds")
     publish(page)
-    alert(page, "This account has too little")
+    alert(page, "This account can’t cover the amount")
     fund(chain, wallet.account.address, 10**18)
     page.get_by_role("button", name="Try again").click()
     expect_published(page)
@@ -170,12 +170,12 @@ def test_requests_to_an_unreachable_node_are_retried(
     wallet.withholds.add("eth_getTransactionReceipt")
     page = write(open_page(wallet), "Without a node")
     publish(page)
-    expect(present_step(page)).to_contain_text("Mined")
+    expect(present_step(page)).to_contain_text("Confirmed")
     wallet.unreachable = True
-    expect(present_step(page)).to_contain_text("The chain’s node does not respond.")
+    expect(present_step(page)).to_contain_text("The network isn’t responding.")
     wallet.withholds.clear()
     wallet.unreachable = False
-    expect(page.get_by_role("link", name="See the post")).to_be_visible(timeout=MINUTE)
+    expect(page.get_by_role("link", name="View post")).to_be_visible(timeout=MINUTE)
     assert len(wallet.sent) == 1
 
 
@@ -186,12 +186,12 @@ def test_requests_to_a_stopped_service_are_retried(
     wallet.withholds.add("eth_getTransactionReceipt")
     page = write(open_page(wallet), "While the service is away")
     publish(page)
-    expect(present_step(page)).to_contain_text("Mined")
+    expect(present_step(page)).to_contain_text("Confirmed")
     stoppable.stop()
-    expect(present_step(page)).to_contain_text("The chain’s node does not respond.")
+    expect(present_step(page)).to_contain_text("The network isn’t responding.")
     stoppable.start()
     wallet.withholds.clear()
-    expect(page.get_by_role("link", name="See the post")).to_be_visible(timeout=MINUTE)
+    expect(page.get_by_role("link", name="View post")).to_be_visible(timeout=MINUTE)
     assert len(wallet.sent) == 1
 
 
@@ -203,7 +203,7 @@ def test_nothing_is_lost_if_the_service_stops_before_the_upload(
     page = write(open_page(wallet), "Uploaded later")
     stoppable.stop()
     publish(page)
-    alert(page, "Your text is kept in this browser.")
+    alert(page, "Your text is safe in this browser.")
     stoppable.start()
     wallet.refuses.clear()
     page.get_by_role("button", name="Try again").click()
@@ -224,7 +224,7 @@ def test_a_new_version_is_needed_if_another_author_published_the_cid(
     create_on_chain(opened.url, [stranger], new_account())
     wallet.refuses.clear()
     page.get_by_role("button", name="Try again").click()
-    alert(page, "Somebody else has published this version of your text")
+    alert(page, "Someone else has already published this version of your text")
     page.get_by_role("button", name="Save as a new version").click()
     expect_published(page)
     assert kept_progress(page)["cid"] != taken
@@ -242,7 +242,7 @@ def test_the_revert_reason_is_shown(open_page: OpenPage, new_wallet: NewWallet) 
     change_progress(page, title="a" * 101)
     page.reload()
     page.get_by_role("button", name="Continue publishing").click()
-    alert(page, "The title is too long for the marketplace: at most 100 bytes.")
+    alert(page, "The title is too long: 100 bytes at most.")
     assert wallet.sent == []
     page.get_by_role("button", name="Back to the form").click()
     publish(page)
@@ -257,10 +257,10 @@ def test_a_publication_is_also_followed_in_a_second_tab(
     opened = open_page(wallet)
     first = write(opened, "In two tabs")
     publish(first)
-    expect(present_step(first)).to_contain_text("Mined")
+    expect(present_step(first)).to_contain_text("Confirmed")
     second = opened.another()
     second.goto(first.url)
-    expect(second.get_by_text("Another tab is publishing this text.")).to_be_visible()
+    expect(second.get_by_text("You’re publishing this in another tab.")).to_be_visible()
     expect(second.get_by_role("button", name="Continue publishing")).to_have_count(0)
     wallet.withholds.clear()
     expect_published(first)
@@ -276,12 +276,12 @@ def test_a_second_tab_takes_over_when_the_first_is_closed(
     opened = open_page(wallet)
     first = write(opened, "Closed in between")
     publish(first)
-    expect(present_step(first)).to_contain_text("Mined")
+    expect(present_step(first)).to_contain_text("Confirmed")
     second = opened.another()
     second.goto(first.url)
-    expect(second.get_by_text("Another tab is publishing this text.")).to_be_visible()
+    expect(second.get_by_text("You’re publishing this in another tab.")).to_be_visible()
     first.close()
-    expect(second.get_by_text("Another tab is publishing this text.")).to_have_count(0)
+    expect(second.get_by_text("You’re publishing this in another tab.")).to_have_count(0)
     wallet.withholds.clear()
     expect_published(second)
     assert len(wallet.sent) == 1

@@ -7,13 +7,13 @@ from tests.browser.wallet import NewWallet
 
 
 def test_a_post_is_locked_then_bought_and_read(reader: Visit) -> None:
-    reader.click("I have bought it: sign in")
+    reader.click("Already bought it? Sign in")
     reader.connect()
-    reader.expect_said("This account does not hold the post")
+    reader.expect_said("This account doesn’t own the post")
     assert SECRET not in reader.page.content()
     reader.buy()
     reader.expect_text()
-    reader.expect_said("You hold this")
+    reader.expect_said("You own this")
     assert reader.wallet.prompts == ["eth_requestAccounts", "personal_sign", "eth_sendTransaction"]
     reader.page.reload()
     reader.expect_text()
@@ -89,7 +89,7 @@ def test_two_tabs_do_not_buy_twice(reader: Visit) -> None:
     reader.expect_said("Confirm the purchase in Test Wallet")
     other = reader.opened.another()
     other.goto(reader.page.url)
-    expect(other.locator("#gate")).to_contain_text("Another tab is buying this post")
+    expect(other.locator("#gate")).to_contain_text("You’re buying this post in another tab")
     reader.wallet.undecided.clear()
     reader.expect_text()
     reader.expect_text(other)

@@ -35,7 +35,7 @@ def test_a_locked_wallet_can_be_unlocked(reader: Visit) -> None:
     reader.wallet.locked = True
     reader.buy()
     reader.connect()
-    expect(reader.page.locator("dialog")).to_contain_text("Open your wallet")
+    expect(reader.page.locator("dialog")).to_contain_text("already showing a request")
     reader.wallet.locked = False
     reader.connect()
     reader.expect_text()
@@ -79,7 +79,7 @@ def test_a_wrong_device_clock_is_corrected_by_a_second_signature(
     reader.opened.visit(f"/p/{post}")
     reader.buy()
     reader.connect()
-    reader.expect_said("The clocks of this device and of the service differ")
+    reader.expect_said("The clocks of this device and the service differ")
     reader.click("Try again")
     reader.click("Sign in and read")
     reader.expect_text()
@@ -96,7 +96,7 @@ def test_insufficient_funds_are_reported(
     reader.opened.visit(f"/p/{reader.post}")
     reader.buy()
     reader.connect()
-    reader.expect_said("This account has too little for the price and the network's fee")
+    reader.expect_said("You need 0.01 ETH plus a small network fee; this account has 0.01 ETH.")
     assert axe_violations(reader.page) == []
 
 
@@ -106,7 +106,7 @@ def test_requests_to_an_unreachable_node_are_retried(reader: Visit) -> None:
     reader.connect()
     reader.expect_said("Sent to the chain")
     reader.wallet.unreachable = True
-    reader.expect_said("The chain’s node does not respond. Nothing is lost")
+    reader.expect_said("The network isn’t responding. Nothing is lost")
     reader.wallet.unreachable = reader.wallet.waits_for_blocks = False
     expect(reader.page.locator("#text")).to_contain_text(SECRET, timeout=MINUTE)
     assert reader.bought == 1
@@ -117,17 +117,17 @@ def test_a_payment_unknown_to_the_node_stays_uncertain(reader: Visit) -> None:
     reader.wallet.withholds.add("eth_getTransactionByHash")
     reader.buy()
     reader.connect()
-    reader.expect_said("The payment is not certain")
+    reader.expect_said("We’re not sure the payment went through")
     [sent] = reader.wallet.sent
     reader.expect_said(sent)
     assert "othing was" not in reader.page.locator("#gate").inner_text()
     assert axe_violations(reader.page) == []
     reader.page.reload()
-    reader.expect_said("The payment is not certain")
+    reader.expect_said("We’re not sure the payment went through")
     expect(reader.page.get_by_role("button", name="Buy and read")).to_have_count(0)
     reader.wallet.waits_for_blocks = False
     reader.wallet.withholds.clear()
-    reader.click("Look again")
+    reader.click("Check again")
     reader.click("Sign in and read")
     reader.expect_text()
     assert reader.bought == 1
@@ -159,7 +159,7 @@ def test_nothing_is_lost_if_the_service_is_unreachable(reader: Visit) -> None:
     reader.page.route("**/p/*/text", lambda route: route.abort())
     reader.buy()
     reader.connect()
-    reader.expect_said("The service does not respond. Nothing is lost")
+    reader.expect_said("The service isn’t responding. Nothing is lost")
     reader.page.unroute("**/p/*/text")
     reader.click("Try again")
     reader.expect_text()
@@ -182,11 +182,11 @@ def test_a_purchase_continues_after_the_service_and_chain_were_down(
     expect(account).to_be_visible()
     stoppable.kill()
     account.click()
-    expect(developer.locator("#gate")).to_contain_text("The development chain does not respond")
+    expect(developer.locator("#gate")).to_contain_text("The development chain isn’t responding")
     reader.wallet.undecided.clear()
-    reader.expect_said("The service does not respond. Nothing is lost")
+    reader.expect_said("The service isn’t responding. Nothing is lost")
     stranger.page.get_by_role("button", name="Buy and read").click()
-    expect(stranger.page.locator(".notice")).to_contain_text("The service does not respond")
+    expect(stranger.page.locator(".notice")).to_contain_text("the service isn’t responding")
     stoppable.start()
     reader.click("Try again")
     reader.click("Sign in and read")

@@ -29,7 +29,7 @@ def test_an_empty_front_page_passes_axe_and_is_filled_with_sample_posts(
     open_page: OpenPage, service: Service
 ) -> None:
     page = open_page(viewport=NARROW).visit("/")
-    page.get_by_role("heading", name="Nothing is published here yet").wait_for()
+    page.get_by_role("heading", name="No posts yet").wait_for()
     page.locator("#account > *").first.wait_for()
     assert axe_violations_in_both_schemes(page) == []
     assert page.evaluate("document.documentElement.scrollWidth") <= NARROW["width"]

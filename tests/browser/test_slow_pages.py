@@ -103,7 +103,7 @@ def test_two_clicks_create_only_one_private_feed(
     page.locator("dialog .choice", has_text="Test Wallet").click()
     made: list[str] = []
     page.on("request", lambda request: made.append(request.method + request.url))
-    button = page.get_by_role("button", name="Make a private feed")
+    button = page.get_by_role("button", name="Create a private feed")
     button.evaluate("(button) => { button.click(); button.click(); }")
     expect(page.get_by_role("link", name="Atom")).to_be_visible()
     assert len([each for each in made if re.match("POST.*feed", each)]) == 1

@@ -40,7 +40,7 @@ def test_two_tabs_with_one_draft_show_both_texts(
     expect(versions.locator("mark")).to_have_text("the other")
     one.bring_to_front()
     assert axe_violations_in_both_schemes(one) == []
-    one.get_by_role("button", name="Take the other one").click()
+    one.get_by_role("button", name="Use the other version").click()
     expect(editor(one)).to_contain_text("From the other tab.")
     open_list(one)
     aside = line(one, "Only in this browser")
@@ -69,7 +69,7 @@ def conflict(first: Opened, second: Opened) -> None:
     add(other, " Written at work.")
     save(other)
     ask_to_save(one)
-    expect(one.get_by_role("heading", name="This draft was saved somewhere else")).to_be_visible()
+    expect(one.get_by_role("heading", name="This draft was also saved elsewhere")).to_be_visible()
 
 
 def test_a_version_saved_on_another_machine_is_not_overwritten_silently(
@@ -88,7 +88,7 @@ def test_a_version_saved_on_another_machine_is_not_overwritten_silently(
     expect(editor(one)).to_contain_text("Written at home.")
     look_again(other)
     expect(editor(other)).to_contain_text("Written at home.")
-    expect(other.get_by_text("you see that version now")).to_be_visible()
+    expect(other.get_by_text("You’re now seeing that version")).to_be_visible()
 
 
 def test_both_versions_can_be_saved_as_drafts(open_page: OpenPage, new_wallet: NewWallet) -> None:
@@ -121,7 +121,7 @@ def test_both_versions_stay_in_the_browser_if_the_signature_is_declined(
     first.wallet.refuses.add("eth_signTypedData_v4")
     one.get_by_role("button", name="Keep both").click()
     expect(standing(one)).to_have_text("Not saved")
-    expect(one.get_by_role("alert")).to_contain_text("Your text is kept in this browser.")
+    expect(one.get_by_role("alert")).to_contain_text("Your text is safe in this browser.")
     first.wallet.refuses.clear()
     one.get_by_role("button", name="Save again").click()
     expect(standing(one)).to_have_text("Saved")
@@ -135,11 +135,11 @@ def test_a_full_disk_prevents_setting_a_version_aside(
     one = first.page
     with full_storage(first):
         conflict(first, second)
-        one.get_by_role("button", name="Take the other one").click()
-        expect(one.get_by_text("no room to put your version aside")).to_be_visible()
+        one.get_by_role("button", name="Use the other version").click()
+        expect(one.get_by_text("no space to set your version aside")).to_be_visible()
         expect(one.get_by_role("region", name="Both versions")).to_contain_text("Written at home.")
         assert axe_violations_in_both_schemes(one) == []
-    one.get_by_role("button", name="Take the other one").click()
+    one.get_by_role("button", name="Use the other version").click()
     expect(editor(one)).to_contain_text("Written at work.")
 
 

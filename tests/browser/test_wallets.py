@@ -38,7 +38,7 @@ def test_a_rejected_connection_can_be_tried_again(
     page.locator("#library").get_by_role("button", name="Sign in").click()
     choice = page.locator("dialog .choice").first
     choice.click()
-    expect(page.locator("dialog")).to_contain_text("because you declined")
+    expect(page.locator("dialog")).to_contain_text("You declined")
     wallet.refuses.clear()
     choice.click()
     expect(page.locator("#library")).to_contain_text("Nothing here yet")
@@ -69,7 +69,7 @@ def test_wallets_stay_in_place_while_development_accounts_are_loading(
     page = opened.visit("/studio")
     page.get_by_role("button", name="Connect your wallet").click()
     dialog = page.locator("dialog")
-    expect(dialog).to_contain_text("Asking the node")
+    expect(dialog).to_contain_text("Loading")
     wallet = dialog.locator(".choice", has_text="Test Wallet")
     before = wallet.bounding_box()
     for route in held:
@@ -91,7 +91,7 @@ def test_an_impostor_wallet_is_not_used_silently(
     opened.context.add_init_script(IMPOSTOR)
     page.reload()
     page.locator("#account summary").click()
-    expect(page.locator("#account")).to_contain_text("Your wallet is locked or absent")
+    expect(page.locator("#account")).to_contain_text("Your wallet is locked or missing")
     assert page.evaluate("window.__impostorWasAsked") is False
 
 

@@ -80,7 +80,7 @@ def test_a_search_highlights_the_words_in_the_text_of_a_free_post(
 def test_a_paid_post_explains_how_to_buy_it(page: Page, service: Service, posts: Posts) -> None:
     page.goto(f"{service.url}/p/{posts.paid}")
     gate = page.locator("#gate").inner_text()
-    assert "Read on for 0.01 ETH" in gate
+    assert "Keep reading for 0.01 ETH" in gate
     assert f"subscribePost({posts.paid})" in gate
     assert "send 10000000000000000 wei" in gate
     assert "A secret of papermakers" not in page.content()
@@ -98,7 +98,7 @@ def test_lists_are_paged_by_links(page: Page, service: Service) -> None:
     page.goto(service.url)
     first = set(page.locator(".card").evaluate_all("(all) => all.map((card) => card.dataset.id)"))
     with page.expect_navigation():
-        page.get_by_role("link", name="More posts").click()
+        page.get_by_role("link", name="Older posts").click()
     after = set(page.locator(".card").evaluate_all("(all) => all.map((card) => card.dataset.id)"))
     assert len(first) == 20
     assert len(after) > 0

@@ -83,11 +83,11 @@ def test_a_writing_session_saves_without_prompts_until_it_is_ended(
     expect(standing(page)).to_have_text("Saved")
     page.reload()
     expect(editor(page)).to_contain_text("One more line.")
-    page.get_by_text("Saves without prompts").click()
+    page.get_by_text("Saving automatically", exact=True).click()
     assert axe_violations_in_both_schemes(page) == []
     assert len(opened.wallet.prompts) == before
-    page.get_by_role("button", name="Stop saving without prompts").click()
-    expect(page.get_by_text("Each save asks your wallet")).to_be_visible()
+    page.get_by_role("button", name="Stop saving automatically").click()
+    expect(page.get_by_text("Your wallet confirms each save")).to_be_visible()
     add(page, " And one that waits.")
     expect(standing(page)).to_have_text("Unsaved changes, kept in this browser")
     save(page)
@@ -104,7 +104,7 @@ def test_the_preview_appears_after_sign_in(open_page: OpenPage, new_wallet: NewW
     page.evaluate('localStorage.removeItem("imprint.session")')
     page.reload()
     preview = page.get_by_role("region", name="Preview")
-    expect(preview).to_contain_text("The preview appears after you sign in.")
+    expect(preview).to_contain_text("Sign in to see the preview.")
     expect(editor(page)).to_contain_text("leaning")
     assert axe_violations_in_both_schemes(page) == []
     preview.get_by_role("button", name="Sign in for the preview").click()
@@ -131,7 +131,7 @@ def test_signing_out_on_every_device_ends_saving_without_prompts(
     expect(page.locator("#account .account-name")).to_contain_text("Test Wallet")
     page.locator("#account summary").click()
     page.get_by_role("button", name="Sign out on every device").click()
-    expect(page.get_by_text("You are signed out on every device.")).to_be_visible()
+    expect(page.get_by_text("You’re signed out on every device.")).to_be_visible()
     assert page.evaluate(KEYS) == 0
     assert elsewhere(opened.url, wallet.account, list_sessions) == 0
 
@@ -228,14 +228,14 @@ def test_every_state_passes_axe_and_fits_a_phone(
 ) -> None:
     opened = open_page(new_wallet(), viewport={"width": 320, "height": 640})
     page = opened.visit("/studio")
-    expect(page.get_by_role("heading", name="Write here")).to_be_visible()
+    expect(page.get_by_role("heading", name="Start writing")).to_be_visible()
     expect_to_fit(page)
     sign_in(opened, page)
     begin(page, f"# {'Long' * 40}\n\n[{'link' * 30}](https://example.org/{'path' * 30})\n")
     expect_to_fit(page)
-    page.get_by_text("Each save asks your wallet").click()
+    page.get_by_text("Your wallet confirms each save").click()
     expect_to_fit(page)
-    page.get_by_text("Each save asks your wallet").click()
+    page.get_by_text("Your wallet confirms each save").click()
     page.get_by_role("button", name="Preview", exact=True).click()
     expect(page.locator(".preview a")).to_be_visible()
     expect_to_fit(page)

@@ -73,9 +73,9 @@ def ask_to_save(page: Page) -> None:
 
 def save_without_prompts(page: Page) -> None:
     """Have the wallet allow this browser to save without prompts."""
-    page.get_by_text("Each save asks your wallet").click()
-    page.get_by_role("button", name="Write without prompts for 24 hours").click()
-    panel = page.get_by_text("Saves without prompts")
+    page.get_by_text("Your wallet confirms each save").click()
+    page.get_by_role("button", name="Save automatically for 24 hours").click()
+    panel = page.get_by_text("Saving automatically", exact=True)
     expect(panel).to_be_visible()
     panel.click()
 

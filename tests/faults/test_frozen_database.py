@@ -91,7 +91,7 @@ def requests_of(world: World, cid: str, post: int, session: dict[str, str]) -> d
         "feed": get("/feeds/posts.atom"),
         "author's feed": get(f"/feeds/authors/{address}.json"),
         "front page": get("/", headers=html),
-        "page": get(f"/p/{post}", headers=html),
+        "page": get(f"/p/{post}", headers=html, follow_redirects=True),
         "page of an author": get(f"/a/{address}", headers=html),
         "page of a search": get("/search", params={"q": "words"}, headers=html),
         "sitemap": get("/sitemap.xml"),

@@ -16,6 +16,8 @@ PAGES = [
     "/a/{}",
     "/search?q={}",
     "/p/{}",
+    "/p/{}/a-title",
+    "/p/1/{}",
     "/p/{}/text",
     "/p/{}/document",
     "/sitemaps/{}.xml",

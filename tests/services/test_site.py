@@ -27,7 +27,7 @@ class Index:
 
     async def addresses(self, after: int, limit: int) -> list[PostAddress]:
         later = [place for place in self.places if place > after][:limit]
-        return [PostAddress(place, place, NOW) for place in later]
+        return [PostAddress(place, place, "Title", NOW) for place in later]
 
 
 async def covered(sitemap: Sitemap) -> list[int]:

@@ -1,6 +1,7 @@
 /** Asks for confirmation before something irreversible is sent. */
 
 import { button, h } from "../../page/dom.ts";
+import { WORDS } from "../words.ts";
 import type { Operation } from "./request.ts";
 
 /** Whether the user confirms. */
@@ -18,13 +19,13 @@ export function confirmed({ method, path, name }: Operation): Promise<boolean> {
       resolve(isWanted);
     });
     dialog.append(
-      h("h2", { id: "confirm-title" }, "This cannot be undone"),
-      h("p", null, h("code", null, `${method} ${path}`), " takes effect on this service at once."),
+      h("h2", { id: "confirm-title" }, WORDS.cantUndone),
+      h("p", null, h("code", null, `${method} ${path}`), WORDS.takesEffectServiceOnce),
       h(
         "p",
         { class: "choices-row" },
-        button("Do not send", () => end(false), { autofocus: true }),
-        button(name === "deleteDraft" ? "Delete the draft" : "Send", () => end(true), {
+        button(WORDS.dontSend, () => end(false), { autofocus: true }),
+        button(name === "deleteDraft" ? WORDS.deleteDraft : WORDS.send, () => end(true), {
           class: "danger",
         }),
       ),

@@ -1,6 +1,7 @@
 /** A request as it was sent and its response, recorded where the client fetches. */
 
 import { Unreachable } from "imprint-press";
+import { WORDS } from "../words.ts";
 
 export interface Exchange {
   method: string;
@@ -36,14 +37,14 @@ export class Recorder {
   fetch = async (address: string, init: RequestInit = {}): Promise<Response> => {
     const started = performance.now();
     const response = await fetch(address, init).catch((error: unknown) => {
-      throw new Unreachable("The service does not respond.", null, null, { cause: error });
+      throw new Unreachable(WORDS.serviceDoesNotRespond, null, null, { cause: error });
     });
     const bytes = await response.clone().arrayBuffer();
     const milliseconds = performance.now() - started;
     this.last = {
       method: init.method ?? "GET",
       address,
-      body: typeof init.body === "string" ? init.body : init.body ? "(a form)" : null,
+      body: typeof init.body === "string" ? init.body : init.body ? WORDS.aForm : null,
       status: response.status,
       statusText: response.statusText,
       headers: [...response.headers].filter(([name]) => SHOWN.includes(name)),
@@ -57,7 +58,7 @@ export class Recorder {
 /** A readable body: JSON indented, long ones truncated, bytes counted. */
 export function readBody(bytes: ArrayBuffer, mediaType: string): string {
   if (bytes.byteLength === 0) return "";
-  if (!/json|text|xml|csv/.test(mediaType)) return `${bytes.byteLength} bytes of ${mediaType}`;
+  if (!/json|text|xml|csv/.test(mediaType)) return WORDS.bytesOf(bytes.byteLength, mediaType);
   let text = new TextDecoder().decode(bytes);
   if (/json/.test(mediaType)) {
     try {
@@ -67,5 +68,5 @@ export function readBody(bytes: ArrayBuffer, mediaType: string): string {
     }
   }
   if (text.length <= MOST_SHOWN) return text;
-  return `${text.slice(0, MOST_SHOWN)}\n… and ${text.length - MOST_SHOWN} characters more`;
+  return WORDS.charactersMore(text.slice(0, MOST_SHOWN), text.length - MOST_SHOWN);
 }

@@ -2,6 +2,7 @@
 
 import { effect } from "@preact/signals-core";
 import { type Child, h } from "../../page/dom.ts";
+import { WORDS } from "../words.ts";
 import { known } from "./discovery.ts";
 import { suggest } from "./known-values.ts";
 import type { Operation, Parameter } from "./request.ts";
@@ -17,14 +18,14 @@ export function buildFields(operation: Operation): HTMLElement[] {
     ...fields.filter(({ isRare }) => !isRare).map(({ field }) => field),
     ...bodyFields(operation),
     ...(rare.length > 0
-      ? [h("details", { class: "rare" }, h("summary", null, "Headers"), ...rare)]
+      ? [h("details", { class: "rare" }, h("summary", null, WORDS.headers), ...rare)]
       : []),
   ];
 }
 
 function parameterField(operation: Operation, parameter: Parameter): HTMLElement {
   const { name, required, options, kind } = parameter;
-  const note = required ? kind : `${kind}, optional`;
+  const note = required ? kind : WORDS.optional(kind);
   return labelled(operation.name, name, note, (id) => {
     if (options.length > 0)
       return h("select", { id, name }, ...[...(required ? [] : [""]), ...options].map(option));
@@ -56,7 +57,7 @@ function bodyFields(operation: Operation): HTMLElement[] {
   if (access !== "wallet") return [area(name, "body", JSON.stringify(body, null, 2), "JSON")];
   return Object.entries(body).map(([member, example]) => {
     if (member === "file") return fileField(name);
-    return area(name, member, String(example), member === "hashtags" ? "with commas" : "text");
+    return area(name, member, String(example), member === "hashtags" ? WORDS.withCommas : "text");
   });
 }
 
@@ -67,7 +68,7 @@ function area(operation: string, name: string, value: string, note: string): HTM
 
 function fileField(operation: string): HTMLElement {
   const accept = "image/png,image/jpeg,image/webp";
-  return labelled(operation, "file", "PNG, JPEG or WebP", (id) =>
+  return labelled(operation, "file", WORDS.pictureFormats, (id) =>
     h("input", { id, name: "file", type: "file", required: true, accept }),
   );
 }
@@ -77,9 +78,9 @@ function writingSessionFields(operation: string): HTMLElement[] {
   const choose = (name: string, choices: [string, string][]) => (id: string) =>
     h("select", { id, name }, ...choices.map(([value, label]) => h("option", { value }, label)));
   const actions = choose("actions", [
-    ["create,update", "create and update drafts"],
-    ["create", "create drafts only"],
-    ["update", "update drafts only"],
+    ["create,update", WORDS.createUpdateDrafts],
+    ["create", WORDS.createDraftsOnly],
+    ["update", WORDS.updateDraftsOnly],
   ]);
   const seconds = choose("seconds", [
     ["3600", "1 hour"],
@@ -87,13 +88,13 @@ function writingSessionFields(operation: string): HTMLElement[] {
     ["86400", "24 hours"],
   ]);
   const key = choose("key", [
-    ["discard", "throw it away after the response"],
-    ["keep", "keep it in this browser, for the Studio"],
+    ["discard", WORDS.throwAwayAfterResponse],
+    ["keep", WORDS.keepBrowserStudio],
   ]);
   return [
-    labelled(operation, "actions", "what the key may do", actions),
-    labelled(operation, "expires", "how long it lasts", seconds),
-    labelled(operation, "key", "a P-256 key, made in this browser", key),
+    labelled(operation, "actions", WORDS.whatKeyMayDo, actions),
+    labelled(operation, "expires", WORDS.howLongLasts, seconds),
+    labelled(operation, "key", WORDS.p256KeyMade, key),
   ];
 }
 

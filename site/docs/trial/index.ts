@@ -5,6 +5,7 @@ import { button, fill, h } from "../../page/dom.ts";
 import { short } from "../../page/format.ts";
 import { account, explain, session } from "../../wallet/index.ts";
 import { addCopyButtons } from "../copy-buttons.ts";
+import { WORDS } from "../words.ts";
 import { confirmed } from "./confirmation.ts";
 import { discover, remember } from "./discovery.ts";
 import type { Exchange } from "./exchange.ts";
@@ -20,7 +21,7 @@ export function addTrials(): void {
   for (const operation of operations) {
     const article = document.querySelector(`[data-try="${operation.name}"]`);
     const request = article?.querySelector(".sample > .panels, .sample > .code");
-    const trial = h("details", { class: "try" }, h("summary", null, "Try it"));
+    const trial = h("details", { class: "try" }, h("summary", null, WORDS.tryIt));
     // Some sixty forms: each is built when it is opened.
     const open = (): void => {
       discover();
@@ -41,7 +42,7 @@ class Trial {
     private readonly operation: Operation,
     private readonly revoke: Operation | undefined,
   ) {
-    this.submit = h("button", { class: "primary" }, "Send");
+    this.submit = h("button", { class: "primary" }, WORDS.send);
     this.form = h(
       "form",
       { onsubmit: (event) => void this.onSubmit(event) },
@@ -61,7 +62,7 @@ class Trial {
 
   private async send(operation: Operation, values: Values, picture: File | null): Promise<void> {
     this.submit.disabled = true;
-    fill(this.result, h("p", { class: "hint", role: "status" }, "Waiting for the response …"));
+    fill(this.result, h("p", { class: "hint", role: "status" }, WORDS.waitingResponse));
     try {
       const exchange = await send(operation, values, picture);
       remember(operation.name, exchange);
@@ -79,15 +80,12 @@ class Trial {
     const revoke = this.revoke;
     if (operation.name !== "openWritingSession" || exchange.status >= 400 || !revoke) return null;
     const { id } = (JSON.parse(exchange.text) as { session: { id: string } }).session;
-    const said =
-      values.key === "keep"
-        ? "Its key is in this browser, where no script can read it: the Studio saves with it."
-        : "Its key is gone, so nobody can write with this session. It counts until it expires.";
+    const said = values.key === "keep" ? WORDS.keyBrowserWhereNo : WORDS.keyGoneNobodyCan;
     return h(
       "div",
       { class: "aftermath" },
       h("p", null, said),
-      button("Revoke it", () => void this.send(revoke, { id }, null)),
+      button(WORDS.revokeIt, () => void this.send(revoke, { id }, null)),
     );
   }
 }
@@ -101,17 +99,11 @@ function whoSends({ access }: Operation): HTMLElement {
     const reader = session.value ? short(session.value.address) : null;
     line.hidden = access === "none";
     if (access === "wallet")
-      line.textContent = name
-        ? `Signed by ${name} when you send it.`
-        : "You are asked for an account first; it signs this freshly.";
+      line.textContent = name ? WORDS.signedWhenSend(name) : WORDS.youllChooseAccountFirst;
     else if (access === "session")
-      line.textContent = reader
-        ? `Sent with the session of ${reader}.`
-        : "You are asked to sign in first.";
+      line.textContent = reader ? WORDS.sentSession(reader) : WORDS.youllSignFirst;
     else
-      line.textContent = reader
-        ? `Sent with the session of ${reader}, which may read what it holds.`
-        : "Sent without a session: only what is free is open.";
+      line.textContent = reader ? WORDS.sentSessionWhichCan(reader) : WORDS.sentWithoutSessionOnly;
   });
   return line;
 }

@@ -2,13 +2,14 @@
 
 import { type Child, h } from "../../page/dom.ts";
 import { announce } from "../../page/notices.ts";
+import { WORDS } from "../words.ts";
 import type { Exchange } from "./exchange.ts";
 
 /** The elements that show an exchange; screen readers announce its status. */
 export function showExchange(exchange: Exchange): Child[] {
   const { status, statusText, milliseconds, headers, text, body, method, address } = exchange;
   const title = `${status} ${statusText}`.trim();
-  announce(`The response is ${title}.`);
+  announce(WORDS.theResponseIs(title));
   const { pathname, search } = new URL(address, location.origin);
   return [
     h(
@@ -18,10 +19,10 @@ export function showExchange(exchange: Exchange): Child[] {
       h("span", { class: "hint" }, `${Math.round(milliseconds)} ms`),
     ),
     h("p", { class: "sent" }, `${method} ${pathname}${search}`),
-    text ? code(text) : h("p", { class: "hint" }, "The response has no body."),
+    text ? code(text) : h("p", { class: "hint" }, WORDS.responseNoBody),
     headers.length > 0 &&
-      folded("Headers", headers.map(([n, value]) => `${n}: ${value}`).join("\n")),
-    body !== null && folded("What was sent", body),
+      folded(WORDS.headers, headers.map(([n, value]) => `${n}: ${value}`).join("\n")),
+    body !== null && folded(WORDS.whatSent, body),
     explanation(text),
   ];
 }
@@ -30,7 +31,7 @@ export function showExchange(exchange: Exchange): Child[] {
 function explanation(text: string): Child {
   const code = /"code": "(\w+)"/.exec(text)?.[1];
   if (!code || !document.getElementById(`error-${code}`)) return null;
-  return h("p", { class: "hint" }, h("a", { href: `#error-${code}` }, `What ${code} means`));
+  return h("p", { class: "hint" }, h("a", { href: `#error-${code}` }, WORDS.whatMeans(code)));
 }
 
 const folded = (title: string, source: string): HTMLElement =>

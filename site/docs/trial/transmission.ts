@@ -13,6 +13,7 @@ import {
 import { isEncrypted, NotEncrypted } from "../../page/encryption.ts";
 import { imprint, keepSession } from "../../page/service.ts";
 import { account, connect, signIn } from "../../wallet/index.ts";
+import { WORDS } from "../words.ts";
 import { type Exchange, Recorder } from "./exchange.ts";
 import { addressOf, headersOf, type Operation, type Values } from "./request.ts";
 
@@ -37,7 +38,7 @@ export async function send(
     // A refusal is a response, and shown as such.
     if (!(error instanceof Refusal) || recorder.last === null) throw error;
   }
-  if (recorder.last === null) throw new Error("Nothing was sent.");
+  if (recorder.last === null) throw new Error(WORDS.nothingSent);
   return recorder.last;
 }
 
@@ -69,13 +70,13 @@ async function sendSigned(
       await client.deleteDraft(wallet, cid);
       return;
     case "publishDraft": {
-      if (picture === null) throw new Error("Choose a picture: PNG, JPEG or WebP.");
+      if (picture === null) throw new Error(WORDS.choosePicturePngJpeg);
       const tags = hashtags.split(",").filter(Boolean);
       await client.publishDraft(wallet, cid, { thumbnail: picture, hashtags: tags });
       return;
     }
     case "openWritingSession":
-      if (!isEncrypted()) throw new NotEncrypted("A key to write with");
+      if (!isEncrypted()) throw new NotEncrypted(WORDS.keyWrite);
       await client.openWritingSession(wallet, {
         actions: (values.actions ?? "create,update").split(",") as WritingAction[],
         seconds: Number(values.seconds ?? "3600"),
@@ -83,7 +84,7 @@ async function sendSigned(
       });
       return;
     default:
-      throw new Error(`This page does not know how to sign ${name}.`);
+      throw new Error(WORDS.pageDoesntKnowHow(name));
   }
 }
 

@@ -5,7 +5,7 @@
 
 import { type Address, buyPostCall, Refusal } from "imprint-press";
 import { isHolder, readPrice } from "../../chain/marketplace.ts";
-import { chainOf, RETRY_PORTS } from "../../chain/node.ts";
+import { chainOf, RETRY_PORTS, readFunds } from "../../chain/node.ts";
 import { type Purchase, purchaseKey } from "../../chain/purchase.ts";
 import { Retries } from "../../chain/retries.ts";
 import { SentStep } from "../../chain/sent-step.ts";
@@ -24,6 +24,7 @@ import {
   hasSentNothing,
   isDevelopmentAccount,
   onRightChain,
+  TooLittle,
   withSession,
 } from "../../wallet/index.ts";
 import type { Offer } from "./offer.ts";
@@ -84,10 +85,15 @@ export function runEffects(ports: GatePorts): (effect: Effect, turn: number) => 
 
   async function prepare(buyer: WalletAccount): Promise<Result> {
     const { provider, address } = await switched(buyer);
-    const [price, isHeld] = await Promise.all([
+    const [price, isHeld, funds] = await Promise.all([
       readPrice(provider, postId),
       isHolder(provider, address, postId),
+      readFunds(provider, address).catch(() => null),
     ]);
+    const isAuthor = state().author.toLowerCase() === address.toLowerCase();
+    // A purchase that has begun may have been paid already.
+    if (!isHeld && !isAuthor && !kept(address) && funds !== null && funds <= price)
+      throw new TooLittle(price, funds);
     return { type: "prepared", price, isHeld };
   }
 

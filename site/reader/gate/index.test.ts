@@ -48,6 +48,7 @@ const world = {
   /** What a method does before the wallet responds. */
   before: {} as Partial<Record<string, () => unknown>>,
   price: PRICE,
+  funds: 10n * PRICE,
 };
 
 const word = (number: bigint) => number.toString(16).padStart(64, "0");
@@ -60,6 +61,8 @@ const provider = {
     switch (method) {
       case "eth_chainId":
         return `0x${CHAIN.toString(16)}`;
+      case "eth_getBalance":
+        return `0x${world.funds.toString(16)}`;
       case "eth_getTransactionCount":
         return "0x4";
       case "eth_sendTransaction":
@@ -111,7 +114,7 @@ async function visit(address: Address | null, wish: Wish | null = null) {
   if (address) connect(address);
   const place = new ElementDouble();
   const heading = new ElementDouble("h2");
-  heading.textContent = "Read on for 0.01 ETH";
+  heading.textContent = "Keep reading for 0.01 ETH";
   place.append(heading);
   const offer = { place, words: [heading], price: PRICE };
   const post = { dataset: { id: `${world.post}`, author: AUTHOR } };
@@ -155,8 +158,17 @@ test("a purchase is stored before the wallet is asked, and forgotten when the te
   await until(() => text.textContent === "The secret.", place);
   assert.deepEqual(world.sent, [ANN]);
   assert.equal(kept(ANN), null);
-  assert.equal(place.textContent, "You hold this");
+  assert.equal(place.textContent, "You own this");
   assert.equal(place.attributes.get("class"), "gate-open");
+});
+
+test("an account that cannot pay is told so before the wallet is asked", async () => {
+  world.funds = PRICE;
+  const place = await visit(ANN, { kind: "buy" });
+  await says(place, "You need 0.01 ETH plus a small network fee; this account has 0.01 ETH.");
+  assert.deepEqual(world.sent, []);
+  assert.equal(kept(ANN), null);
+  world.funds = 10n * PRICE;
 });
 
 test("a declined purchase leaves nothing, and the offer says so", async () => {
@@ -174,10 +186,10 @@ test("a wallet that loses its response is not asked again after a reload", async
   world.before.eth_sendTransaction = () => {
     throw failure(-32603);
   };
-  await says(place, "Not open yet");
+  await says(place, "Purchase not completed");
   assert.deepEqual(kept(ANN)?.asked, { nonce: 4 });
   const again = await visit(ANN);
-  await says(again, "The payment is not certain");
+  await says(again, "We’re not sure the payment went through");
   assert.deepEqual(world.sent, []);
 });
 
@@ -198,14 +210,14 @@ test("a changed price is shown, and nothing is sent", async () => {
   world.price = 2n * PRICE;
   const place = await visit(ANN, { kind: "buy" });
   await says(place, "The author changed the price from 0.01 ETH to 0.02 ETH. Nothing was sent.");
-  assert.match(place.textContent, /^Read on for 0.02 ETH/);
+  assert.match(place.textContent, /^Keep reading for 0.02 ETH/);
   assert.deepEqual(world.sent, []);
 });
 
 test("the gate waits for another tab that is buying", async () => {
   locks.add(purchaseKey(`${world.post}`, ANN));
   const place = await visit(ANN, { kind: "buy" });
-  await says(place, "Another tab is buying this post");
+  await says(place, "You’re buying this post in another tab");
   assert.deepEqual(world.sent, []);
 });
 

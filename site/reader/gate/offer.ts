@@ -2,6 +2,7 @@
 
 import { button, type Child, fill, h } from "../../page/dom.ts";
 import { coin } from "../../page/format.ts";
+import { WORDS } from "../words.ts";
 
 export interface Offer {
   /** The element that contains it. */
@@ -24,7 +25,7 @@ export function readOffer(post: HTMLElement, place: HTMLElement): Offer {
 export function changePrice(offer: Offer, price: bigint): void {
   offer.price = price;
   const [heading] = offer.words;
-  if (heading) heading.textContent = `Read on for ${coin(price)}`;
+  if (heading) heading.textContent = WORDS.keepReading(coin(price));
 }
 
 interface Ways {
@@ -43,8 +44,8 @@ export function showOffer(offer: Offer, { buy, open }: Ways, ...notes: Child[]):
     h(
       "p",
       { class: "gate-actions" },
-      button("Buy and read", buy, { class: "button primary" }),
-      open && button("I have bought it: sign in", open, { class: "button" }),
+      button(WORDS.buyRead, buy, { class: "button primary" }),
+      open && button(WORDS.alreadyBought, open, { class: "button" }),
     ),
   );
 }

@@ -339,7 +339,7 @@ test("a declined sign-in leaves the bought post, and says that it remains the re
   const gate = paying().tell(sent, done).fail(DECLINED);
   gate.tell(looked("begun"), locked(gate.kept.get(ANN.address)));
   assert.ok(gate.shown?.kind === "steps" && gate.shown.needsClick);
-  assert.match(gate.shown.note?.sentence ?? "", /You declined to sign in. The post stays yours/);
+  assert.match(gate.shown.note?.sentence ?? "", /You declined to sign in. The post is still yours/);
   gate.click({ kind: "read", buyer: ANN }).tell(text(ANN));
   assert.equal(gate.shown?.kind, "open");
   assert.equal(gate.count("pay"), 1);

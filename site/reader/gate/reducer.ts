@@ -13,6 +13,7 @@ import {
 } from "../../chain/purchase.ts";
 import type { Doubt, Outcome } from "../../chain/sent-step.ts";
 import { coin } from "../../page/format.ts";
+import { WORDS } from "../words.ts";
 
 /** An account of the reader's wallet. */
 export interface WalletAccount {
@@ -194,8 +195,7 @@ const ENTITLED_LOOKS = 40;
 const ENTITLED_PAUSE = 1;
 
 /** Replaces "nothing was sent" when the purchase is already on the chain. */
-const UNSIGNED =
-  "You declined to sign in. The post stays yours: sign in whenever you want to read it.";
+const UNSIGNED = WORDS.declinedSignIn;
 
 const IDLE: Phase = { kind: "idle" };
 
@@ -384,8 +384,8 @@ function checkPrice(
   const isDoubted = kept !== null && isSamePurchase(kept, doubted);
   const begun = isDoubted ? null : kept;
   if (!begun && price !== state.price) {
-    const change = `The author changed the price from ${coin(state.price)} to ${coin(price)}.`;
-    const sentence = isDoubted ? change : `${change} Nothing was sent.`;
+    const change = WORDS.authorChangedPriceFrom(coin(state.price), coin(price));
+    const sentence = isDoubted ? change : `${change} ${WORDS.nothingSent}`;
     const changed = { ...state, price };
     return showIdle(changed, offer(changed, sentence), { type: "unlock" });
   }

@@ -7,6 +7,7 @@ import type { DraftEntry } from "../store/draft-entries.ts";
 import { author, dropFile, findHead, refreshCopies } from "../store/drafts.ts";
 import { localCopies } from "../store/local-copies.ts";
 import { livingTabs, tellTabs, thisTab } from "../store/tabs.ts";
+import { WORDS } from "../words.ts";
 
 /** Delete the draft from the service, then the copies of tabs that do not have it open. */
 export async function deleteDraft(draft: DraftEntry): Promise<void> {
@@ -25,7 +26,7 @@ export async function deleteDraft(draft: DraftEntry): Promise<void> {
 
 async function deleteVersion(groupId: string, cid: string): Promise<void> {
   const signer = account.value;
-  if (!signer) throw new Error("Connect your wallet first.");
+  if (!signer) throw new Error(WORDS.connectWalletFirst);
   try {
     await imprint.deleteDraft(signer.wallet, cid);
   } catch (error) {

@@ -2,7 +2,7 @@
 
 import type { Post } from "imprint-press";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { coin, count, moment } from "../../page/format.ts";
+import { coin, count, moment, pagePath } from "../../page/format.ts";
 import { announce, notify } from "../../page/notices.ts";
 import { imprint } from "../../page/service.ts";
 import { explain } from "../../wallet/index.ts";
@@ -20,14 +20,15 @@ import {
 } from "../store/drafts.ts";
 import { newLocalKey } from "../store/local-copies.ts";
 import { requestSummary } from "../store/summaries.ts";
+import { WORDS } from "../words.ts";
 import { deleteDraft } from "./deletion.ts";
 
 const STATES: Record<DraftState, string> = {
-  local: "Only in this browser",
-  saved: "Saved",
-  changed: "Unsaved changes",
-  publishing: "Publishing",
-  published: "Published, on chain",
+  local: WORDS.onlyBrowser,
+  saved: WORDS.saved,
+  changed: WORDS.unsavedChanges,
+  publishing: WORDS.publishing,
+  published: WORDS.published,
 };
 
 export function DraftsView() {
@@ -45,32 +46,27 @@ export function DraftsView() {
   return (
     <section class="drafts" aria-labelledby="drafts-heading">
       <header class="drafts-head">
-        <h1 id="drafts-heading">Drafts</h1>
+        <h1 id="drafts-heading">{WORDS.drafts}</h1>
         <button
           type="button"
           class="primary"
           onClick={() => go({ view: "draft", key: newLocalKey() })}
         >
-          New draft
+          {WORDS.newDraft}
         </button>
       </header>
-      {!isSignedIn.value && <SignInAgain reason="to see the drafts that the service has" />}
+      {!isSignedIn.value && <SignInAgain reason={WORDS.seeSavedDrafts} />}
       {all.length > 4 && (
         <input
           type="search"
           class="drafts-search"
-          aria-label="Find a draft by its title"
-          placeholder="Find by title"
+          aria-label={WORDS.findDraftTitle}
+          placeholder={WORDS.findTitle}
           value={query}
           onInput={(event) => setQuery(event.currentTarget.value)}
         />
       )}
-      {isEmpty && isSignedIn.value && (
-        <p class="studio-empty">
-          Nothing here yet. Begin a draft with its title, or anywhere in the middle: every word is
-          kept while you type.
-        </p>
-      )}
+      {isEmpty && isSignedIn.value && <p class="studio-empty">{WORDS.noDraftsYetStart}</p>}
       <ul class="draft-list">
         {found.map((draft) => (
           <DraftLine key={draft.key} draft={draft} />
@@ -78,7 +74,9 @@ export function DraftsView() {
       </ul>
       {words && found.length === 0 && (
         <p class="studio-empty">
-          No draft {state === "complete" ? "" : "loaded so far "}has “{query.trim()}” in its title.
+          {state === "complete"
+            ? WORDS.noDraftFound(query.trim())
+            : WORDS.noLoadedDraftFound(query.trim())}
         </p>
       )}
       <More />
@@ -94,21 +92,21 @@ function More() {
   if (shown.state === "loading")
     return (
       <p class="studio-wait" role="status">
-        Loading drafts…
+        {WORDS.loadingDrafts}
       </p>
     );
   if (shown.state === "partial")
     return (
       <button type="button" class="more" onClick={() => void loadMoreDrafts()}>
-        Show more drafts
+        {WORDS.showMoreDrafts}
       </button>
     );
   if (shown.state !== "failed") return null;
   return (
     <div class="studio-note bad" role="alert">
-      <p>{explain(shown.error).sentence} What this browser has is shown.</p>
+      <p>{WORDS.showingWhatsStoredBrowser(explain(shown.error).sentence)}</p>
       <button type="button" onClick={() => void reloadDrafts()}>
-        Try again
+        {WORDS.tryAgain}
       </button>
     </div>
   );
@@ -126,7 +124,7 @@ function DraftLine({ draft }: { draft: DraftEntry }) {
   const title = draft.title ?? "";
   // Running saves continue there.
   const view = draft.state === "publishing" ? "publish" : "draft";
-  const name = title || (draft.title === null ? "Loading…" : "Untitled");
+  const name = title || (draft.title === null ? WORDS.loading : WORDS.untitled);
   const unread = draft.title === null ? draft.cid : null;
   const { state } = listing.value;
   useEffect(() => {
@@ -141,11 +139,11 @@ function DraftLine({ draft }: { draft: DraftEntry }) {
     setStep("deleting");
     try {
       await deleteDraft(draft);
-      announce(`“${name}” is deleted.`);
+      announce(WORDS.wasDeleted(name));
     } catch (error) {
       setStep("shown");
       const { isCancelled, sentence } = explain(error);
-      if (!isCancelled) notify({ kind: "bad", text: `“${name}” was not deleted. ${sentence}` });
+      if (!isCancelled) notify({ kind: "bad", text: WORDS.wasntDeleted(name, sentence) });
     }
   };
   return (
@@ -165,14 +163,14 @@ function DraftLine({ draft }: { draft: DraftEntry }) {
         <button
           type="button"
           class="quiet draft-delete"
-          aria-label={`Delete “${name}”`}
+          aria-label={WORDS.deleteNamed(name)}
           ref={deletion}
           onClick={() => {
             wasAsked.current = true;
             setStep("asked");
           }}
         >
-          Delete
+          {WORDS.delete}
         </button>
       ) : (
         <Confirmation
@@ -197,16 +195,15 @@ function Confirmation({ draft, isBusy, onYes, onNo }: ConfirmationProps) {
   const keep = useRef<HTMLButtonElement>(null);
   useEffect(() => keep.current?.focus(), []);
   return (
-    <div class="draft-confirm" role="alertdialog" aria-label="Delete this draft?">
+    <div class="draft-confirm" role="alertdialog" aria-label={WORDS.deleteDraft}>
       <p>
-        Delete it for good?{" "}
-        {draft.isLocal ? "Only this browser has it." : "Your wallet signs once."}
+        {WORDS.deleteGood} {draft.isLocal ? WORDS.existsOnlyBrowser : WORDS.walletSignsOnce}
       </p>
       <button type="button" class="bad" disabled={isBusy} onClick={onYes}>
-        {isBusy ? "Deleting…" : "Delete"}
+        {isBusy ? WORDS.deleting : WORDS.delete}
       </button>
       <button type="button" ref={keep} disabled={isBusy} onClick={onNo}>
-        Keep it
+        {WORDS.keepIt}
       </button>
     </div>
   );
@@ -226,18 +223,18 @@ function Published({ address }: { address: string }) {
   if (posts.length === 0) return null;
   return (
     <section class="published" aria-labelledby="published-heading">
-      <h2 id="published-heading">Published</h2>
+      <h2 id="published-heading">{WORDS.published}</h2>
       <ul class="draft-list">
         {posts.map((post) => (
           <li class="draft-line" key={post.id}>
-            <a class="draft-title" href={`/p/${post.id}`}>
-              {post.title || "Untitled"}
+            <a class="draft-title" href={pagePath(post)}>
+              {post.title || WORDS.untitled}
             </a>
             <p class="draft-facts">
               <span class="draft-state" data-state="published">
                 {STATES.published}
               </span>
-              <span>{post.free ? "Free" : coin(post.price)}</span>
+              <span>{post.free ? WORDS.free : coin(post.price)}</span>
               <span>{count(post.sales.count, "sale")}</span>
               <time dateTime={post.createdAt}>{moment(post.createdAt)}</time>
             </p>
@@ -246,7 +243,7 @@ function Published({ address }: { address: string }) {
       </ul>
       {token !== null && (
         <button type="button" class="more" onClick={() => void load(token).catch(() => undefined)}>
-          Show more posts
+          {WORDS.showMorePosts}
         </button>
       )}
     </section>

@@ -6,6 +6,7 @@ import { moment } from "../../page/format.ts";
 import { explain } from "../../wallet/index.ts";
 import type { Theirs } from "../saves/save-state.ts";
 import { withoutPictures } from "../store/draft-text.ts";
+import { WORDS } from "../words.ts";
 import { diffTexts, type Piece, type Row } from "./diff.ts";
 
 interface ConflictProps {
@@ -42,24 +43,21 @@ export function Conflict({ mine, theirs, onKeepMine, onTakeTheirs, onKeepBoth }:
   return (
     <section class="conflict" aria-labelledby="conflict-heading">
       <h2 id="conflict-heading" tabIndex={-1} ref={heading}>
-        This draft was saved somewhere else
+        {WORDS.draftAlsoSavedElsewhere}
       </h2>
-      <p>
-        Another tab or computer saved it on {moment(theirs.savedAt)}, while you changed it here.
-        Nothing is lost: choose what to go on with.
-      </p>
+      <p>{WORDS.anotherTabOrComputer(moment(theirs.savedAt))}</p>
       <div class="conflict-choices">
         <button type="button" disabled={isBusy} onClick={choose(onKeepMine)}>
-          Keep mine
-          <small>It becomes the new version</small>
+          {WORDS.keepMine}
+          <small>{WORDS.becomesNewVersion}</small>
         </button>
         <button type="button" disabled={isBusy} onClick={choose(onTakeTheirs)}>
-          Take the other one
-          <small>Yours stays in this browser</small>
+          {WORDS.useOtherVersion}
+          <small>{WORDS.yoursStaysBrowser}</small>
         </button>
         <button type="button" disabled={isBusy} onClick={choose(onKeepBoth)}>
-          Keep both
-          <small>Yours is saved as a new draft</small>
+          {WORDS.keepBoth}
+          <small>{WORDS.yoursSavedAsNew}</small>
         </button>
       </div>
       {failure && (
@@ -68,12 +66,12 @@ export function Conflict({ mine, theirs, onKeepMine, onTakeTheirs, onKeepBoth }:
         </p>
       )}
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, so keys must reach it */}
-      <section class="versions" aria-label="Both versions" tabIndex={0}>
+      <section class="versions" aria-label={WORDS.bothVersions} tabIndex={0}>
         <table>
           <thead>
             <tr>
-              <th scope="col">Yours</th>
-              <th scope="col">The other one</th>
+              <th scope="col">{WORDS.yours}</th>
+              <th scope="col">{WORDS.otherVersion}</th>
             </tr>
           </thead>
           <tbody>
@@ -98,8 +96,8 @@ export function Conflict({ mine, theirs, onKeepMine, onTakeTheirs, onKeepBoth }:
 
 const sentenceOf = (error: unknown): string =>
   error instanceof StorageFull
-    ? "This browser has no room to put your version aside, so nothing was changed. Keep yours as the new version, or free some space in this browser and choose again."
-    : `Nothing was changed. ${explain(error).sentence}`;
+    ? WORDS.browserNoSpaceSet
+    : WORDS.nothingChanged(explain(error).sentence);
 
 function Side({ pieces, isMine = false }: { pieces: readonly Piece[] | null; isMine?: boolean }) {
   if (!pieces) return <td class="version-none" />;

@@ -8,6 +8,7 @@ import { NoSuchDraft, openDraft, SessionNeeded } from "../saves/draft-loader.ts"
 import type { DraftEvents, OpenDraft } from "../saves/open-draft.ts";
 import { SignInAgain, Welcome } from "../sign-in.tsx";
 import { author, isSignedIn } from "../store/drafts.ts";
+import { WORDS } from "../words.ts";
 import { WritingRoom } from "./writing-room.tsx";
 
 type Opening =
@@ -65,24 +66,24 @@ function OpenedView({ draftKey, onKey }: { draftKey: string; onKey(key: string):
       />
     );
   if (!canOpen) return <Welcome />;
-  if (opening.kind === "sign-in") return <SignInAgain reason="to open this draft" />;
+  if (opening.kind === "sign-in") return <SignInAgain reason={WORDS.openDraft} />;
   if (opening.kind === "failed")
     return (
       <div class="studio-empty" role="alert">
         <p>{opening.sentence}</p>
         {!opening.isGone && (
           <button type="button" onClick={() => setAttempt(attempt + 1)}>
-            Try again
+            {WORDS.tryAgain}
           </button>
         )}
         <p>
-          <a href="#/">All drafts</a>
+          <a href="#/">{WORDS.allDrafts}</a>
         </p>
       </div>
     );
   return (
     <p class="studio-wait" role="status">
-      Opening the draft…
+      {WORDS.openingDraft}
     </p>
   );
 }
@@ -91,7 +92,7 @@ function failureOf(error: unknown): Opening {
   if (error instanceof SessionNeeded) return { kind: "sign-in" };
   const isGone = error instanceof NoSuchDraft;
   const sentence = isGone
-    ? "This account has no such draft. It may be published or deleted, or be another account's."
-    : `The draft could not be opened. ${explain(error).sentence}`;
+    ? WORDS.draftIsntAccountMay
+    : WORDS.draftCouldntOpened(explain(error).sentence);
   return { kind: "failed", sentence, isGone };
 }

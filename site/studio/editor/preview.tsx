@@ -4,6 +4,7 @@ import type { ReadonlySignal } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { session, watchSession } from "../../page/session.ts";
 import { SignInButton } from "../sign-in.tsx";
+import { WORDS } from "../words.ts";
 
 /**
  * How long the author must pause before the preview updates, in milliseconds. The service allows
@@ -18,9 +19,9 @@ type Standing = "current" | "behind" | "unreachable" | "busy" | "refused";
 const NOTES: Record<Standing, string | null> = {
   current: null,
   behind: null,
-  unreachable: "The service cannot be reached: this is the preview as it was last.",
-  busy: "The service is busy: this is the preview as it was last.",
-  refused: "The service cannot show this text; it may be too large.",
+  unreachable: WORDS.serviceCantReachedLast,
+  busy: WORDS.serviceBusyLastPreview,
+  refused: WORDS.serviceCantPreviewText,
 };
 
 /** Request the HTML of a text. The service sanitises it: user content never runs. */
@@ -38,7 +39,7 @@ async function render(content: string, token: string, signal: AbortSignal): Prom
 
 class PreviewRefused extends Error {
   constructor(readonly status: number) {
-    super(`The preview was refused with ${status}.`);
+    super(WORDS.previewRefused(status));
   }
 }
 
@@ -75,7 +76,7 @@ export function Preview({ text, isShown }: { text: ReadonlySignal<string>; isSho
     };
   }, [content, isShown, attempt, token]);
   return (
-    <section class="preview" aria-label="Preview" hidden={!isShown}>
+    <section class="preview" aria-label={WORDS.preview} hidden={!isShown}>
       {token ? (
         <p class="preview-note" role="status">
           {NOTES[standing]}
@@ -92,12 +93,8 @@ export function Preview({ text, isShown }: { text: ReadonlySignal<string>; isSho
 function SignedOut({ wasShown }: { wasShown: boolean }) {
   return (
     <div class="studio-note">
-      <p role="status">
-        {wasShown
-          ? "Your session has ended: this is the preview as it was last, and your text is kept."
-          : "The preview appears after you sign in."}
-      </p>
-      <SignInButton label="Sign in for the preview" />
+      <p role="status">{wasShown ? WORDS.sessionEndedLastPreview : WORDS.signSeePreview}</p>
+      <SignInButton label={WORDS.signPreview} />
     </div>
   );
 }

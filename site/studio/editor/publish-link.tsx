@@ -4,6 +4,7 @@ import { notify } from "../../page/notices.ts";
 import { formatRoute, go } from "../routes.ts";
 import type { OpenDraft } from "../saves/open-draft.ts";
 import { author } from "../store/drafts.ts";
+import { WORDS } from "../words.ts";
 
 interface PublishLinkProps {
   readonly draft: OpenDraft;
@@ -14,17 +15,12 @@ interface PublishLinkProps {
 /** What has to be done before the draft can be published; null if nothing. */
 function obstacleOf(draft: OpenDraft): string | null {
   const state = draft.saving.value;
-  if (author.value === null) return "No wallet is connected. Connect the author’s, then publish.";
-  if (author.value !== draft.account)
-    return "Your wallet shows another account. Switch back to the author’s, then publish.";
-  if (state.kind === "conflict")
-    return "This draft was saved somewhere else, too. Choose what to go on with, then publish.";
+  if (author.value === null) return WORDS.noWalletConnectedConnect;
+  if (author.value !== draft.account) return WORDS.publishFromAuthor;
+  if (state.kind === "conflict") return WORDS.chooseVersionFirst;
   if (state.kind === "gone")
-    return state.postId
-      ? "This draft is published already."
-      : "This draft was deleted somewhere else. Go on with it as a new draft, then publish.";
-  if (draft.text.value.trim() === "")
-    return "There is nothing to publish yet. Write the text first.";
+    return state.postId ? WORDS.draftAlreadyPublished : WORDS.draftDeletedElsewhereContinue;
+  if (draft.text.value.trim() === "") return WORDS.theresNothingPublishYet;
   return null;
 }
 
@@ -42,7 +38,7 @@ export function PublishLink({ draft, onEmpty }: PublishLinkProps) {
           if (draft.text.value.trim() === "") onEmpty();
         }}
       >
-        Publish…
+        {WORDS.openPublishing}
       </button>
     );
   const open = async () => {
@@ -52,8 +48,7 @@ export function PublishLink({ draft, onEmpty }: PublishLinkProps) {
     if (draft.isLeft) return;
     const met = obstacleOf(draft);
     if (met !== null) return refuse(met);
-    if (!draft.isKept)
-      return refuse("This browser keeps no copy of your text. Save it first, then publish.");
+    if (!draft.isKept) return refuse(WORDS.saveBeforePublishing);
     go({ view: "publish", key: draft.key });
   };
   return (
@@ -66,7 +61,7 @@ export function PublishLink({ draft, onEmpty }: PublishLinkProps) {
         void open();
       }}
     >
-      Publish…
+      {WORDS.openPublishing}
     </a>
   );
 }

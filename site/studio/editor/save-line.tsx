@@ -7,27 +7,28 @@ import type { SaveState } from "../saves/save-state.ts";
 import { startWriting, writing } from "../saves/writing-session.ts";
 import { author } from "../store/drafts.ts";
 import { isLocalKey } from "../store/local-copies.ts";
+import { WORDS } from "../words.ts";
 
 /** The state in a few words. */
 function stateSentence(state: SaveState, isNew: boolean, hasCopy: boolean): string {
   switch (state.kind) {
     case "saved":
-      return isNew ? "Nothing written yet" : "Saved";
+      return isNew ? WORDS.nothingWrittenYet : WORDS.saved;
     case "changed":
-      if (!hasCopy) return isNew ? "Not saved yet" : "Unsaved changes";
-      return isNew ? "Only in this browser" : "Unsaved changes, kept in this browser";
+      if (!hasCopy) return isNew ? WORDS.notSavedYet : WORDS.unsavedChanges;
+      return isNew ? WORDS.onlyBrowser : WORDS.unsavedChangesKeptBrowser;
     case "signing":
-      return writing.value ? "Saving…" : "Confirm in your wallet…";
+      return writing.value ? WORDS.saving : WORDS.confirmWallet;
     case "sending":
-      return "Saving…";
+      return WORDS.saving;
     case "waiting":
-      return "Waiting for the service";
+      return WORDS.waitingService;
     case "refused":
-      return "Not saved";
+      return WORDS.notSaved;
     case "conflict":
-      return "Saved elsewhere";
+      return WORDS.savedElsewhere;
     case "gone":
-      return state.postId ? "Published" : "No longer on the service";
+      return state.postId ? WORDS.published : WORDS.noLongerSavedOnline;
   }
 }
 
@@ -36,7 +37,7 @@ export function SaveButton({ draft }: { draft: OpenDraft }) {
   const isBusy = kind === "signing" || kind === "sending";
   const isUseless = kind === "saved" || kind === "conflict" || kind === "gone";
   const isOther = author.value !== draft.account;
-  const title = writing.value ? "Save now" : "Save: your wallet signs once";
+  const title = writing.value ? WORDS.saveNow : WORDS.saveWalletSignsOnce;
   return (
     <button
       type="button"
@@ -45,8 +46,8 @@ export function SaveButton({ draft }: { draft: OpenDraft }) {
       aria-disabled={isBusy || isUseless || isOther}
       onClick={() => !isBusy && !isUseless && !isOther && void draft.save({ isAsked: true })}
     >
-      {isBusy ? "Saving…" : "Save"}
-      {!writing.value && <small>your wallet signs once</small>}
+      {isBusy ? WORDS.saving : WORDS.save}
+      {!writing.value && <small>{WORDS.walletSignsOnceNote}</small>}
     </button>
   );
 }
@@ -103,7 +104,7 @@ export function SaveTrouble({ draft }: { draft: OpenDraft }) {
       <div class="studio-note" role="status">
         <p>{state.sentence}</p>
         <button type="button" onClick={() => void saveAgain()}>
-          Try now
+          {WORDS.tryNow}
         </button>
       </div>
     );
@@ -113,21 +114,21 @@ export function SaveTrouble({ draft }: { draft: OpenDraft }) {
       <p>{failure ?? state.sentence}</p>
       {state.action === "save" && (
         <button type="button" onClick={attempt(saveAgain)}>
-          Save again
+          {WORDS.saveAgain}
         </button>
       )}
       {state.action === "sign-in" && (
         <button type="button" onClick={signInAndSave}>
-          Sign in
+          {WORDS.signIn}
         </button>
       )}
       {state.action === "session" && (
         <>
           <button type="button" onClick={attempt(saveAgain)}>
-            Save with your wallet
+            {WORDS.saveWallet}
           </button>
           <button type="button" onClick={allowAndSave}>
-            Allow another 24 hours
+            {WORDS.saveAutomaticallyAnother24}
           </button>
         </>
       )}

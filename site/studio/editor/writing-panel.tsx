@@ -15,6 +15,7 @@ import {
 } from "../saves/writing-session.ts";
 import { SignInAgain } from "../sign-in.tsx";
 import { isSignedIn } from "../store/drafts.ts";
+import { WORDS } from "../words.ts";
 
 export function WritingPanel() {
   const session = writing.value;
@@ -35,33 +36,30 @@ export function WritingPanel() {
   };
   return (
     <details class="writing-panel">
-      <summary>{session ? "Saves without prompts" : "Each save asks your wallet"}</summary>
+      <summary>{session ? WORDS.savingAutomatically : WORDS.walletConfirmsEachSave}</summary>
       <div class="writing-body">
         {session ? (
           <p>
-            Until <strong>{moment(session.expires)}</strong> this browser saves your drafts by
-            itself. It can create and change drafts, and nothing else: to publish or delete, your
-            wallet is always asked.
+            {WORDS.until}
+            <strong>{moment(session.expires)}</strong>
+            {WORDS.browserSavesDraftsAutomatically}
           </p>
         ) : (
-          <p>
-            Your wallet can let this browser save drafts for a day, with one signature. It can never
-            publish, delete or spend. You can end it here at any time.
-          </p>
+          <p>{WORDS.oneSignatureBrowserCan}</p>
         )}
         {session ? (
           <button type="button" disabled={isBusy || !isSignedIn.value} onClick={run(stopWriting)}>
-            Stop saving without prompts
+            {WORDS.stopSavingAutomatically}
           </button>
         ) : !isEncrypted() ? (
-          <p role="status">{encryptionSentence("This")}</p>
+          <p role="status">{encryptionSentence(WORDS.this)}</p>
         ) : (
           <button type="button" class="primary" disabled={isBusy} onClick={run(startWriting)}>
-            {isBusy ? "Look at your wallet…" : "Write without prompts for 24 hours"}
+            {isBusy ? WORDS.checkWallet : WORDS.saveAutomatically24Hours}
           </button>
         )}
         {failure && <p role="alert">{failure}</p>}
-        {isSignedIn.value ? <OpenSessions /> : <SignInAgain reason="to see where else it is on" />}
+        {isSignedIn.value ? <OpenSessions /> : <SignInAgain reason={WORDS.seeWhereElse} />}
       </div>
     </details>
   );
@@ -89,18 +87,18 @@ function OpenSessions() {
   if (others.length === 0) return null;
   return (
     <>
-      <p>Also allowed, in other browsers or earlier:</p>
+      <p>{WORDS.alsoOtherBrowsers}</p>
       <ul class="writing-list">
         {others.map(({ id, createdAt, expires }) => (
           <li key={id}>
-            Since {moment(createdAt)}, until {moment(expires)}
+            {WORDS.sinceUntil(moment(createdAt), moment(expires))}
             <button
               type="button"
               class="quiet"
-              aria-label={`End the one since ${moment(createdAt)}`}
+              aria-label={WORDS.endOneSince(moment(createdAt))}
               onClick={() => void revoke(id)}
             >
-              End
+              {WORDS.end}
             </button>
           </li>
         ))}

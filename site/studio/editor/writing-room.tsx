@@ -10,6 +10,7 @@ import { SignInButton } from "../sign-in.tsx";
 import { countBytes, countWords, readingMinutes, titleOf } from "../store/draft-text.ts";
 import { author, isSignedIn } from "../store/drafts.ts";
 import { hearTabs, tellTabs } from "../store/tabs.ts";
+import { WORDS } from "../words.ts";
 import { Conflict } from "./conflict.tsx";
 import { Preview } from "./preview.tsx";
 import { PublishLink } from "./publish-link.tsx";
@@ -45,16 +46,16 @@ export function WritingRoom({ draft, contentLimit, onReplace }: WritingRoomProps
       onChange: (content) => draft.change(content),
       onSave: () => void draft.save({ isAsked: true }),
       onPicture: (isSelected) =>
-        announce(`The picture is in the text.${isSelected ? " Type to describe it." : ""}`),
+        announce(isSelected ? WORDS.pictureAddedUndescribed : WORDS.pictureAdded),
       onPictureFailure: (error) => {
         const unusable = error instanceof UnusablePicture;
-        const text = unusable ? error.message : "The picture could not be put into the text.";
+        const text = unusable ? error.message : WORDS.pictureCouldntAdded;
         notify({ kind: "bad", text });
       },
     });
     onReplace((content, isAsked) => {
       made.replace(content);
-      const text = "This draft was saved somewhere else: you see that version now.";
+      const text = WORDS.draftSavedElsewhereYoure;
       if (!isAsked) notify({ kind: "info", text });
     });
     setEditor(made);
@@ -65,7 +66,10 @@ export function WritingRoom({ draft, contentLimit, onReplace }: WritingRoomProps
   const state = draft.saving.value;
   const takeTheirs = async () => {
     await draft.takeTheirs("");
-    notify({ kind: "good", text: "You go on with the other version. Yours is among your drafts." });
+    notify({
+      kind: "good",
+      text: WORDS.youreNowEditingOther,
+    });
   };
   const keepBoth = async () => {
     const mine = await draft.takeTheirs("");
@@ -74,16 +78,16 @@ export function WritingRoom({ draft, contentLimit, onReplace }: WritingRoomProps
     go({ view: "draft", key: mine });
     notify({
       kind: "info",
-      text: "Both are kept: the other version in its draft, and yours here, as a new one.",
+      text: WORDS.bothKeptOtherVersion,
     });
   };
   return (
     <article class="writing" data-shown={shown}>
-      <h1 class="unseen">{titleOf(draft.text.value) || "New draft"}</h1>
+      <h1 class="unseen">{titleOf(draft.text.value) || WORDS.newDraft}</h1>
       <header class="writing-head">
         <div class="writing-bar">
           <a class="back" href="#/">
-            <span>Drafts</span>
+            <span>{WORDS.drafts}</span>
           </a>
           <SaveStanding draft={draft} />
           <SaveButton draft={draft} />
@@ -110,7 +114,7 @@ export function WritingRoom({ draft, contentLimit, onReplace }: WritingRoomProps
         />
       )}
       <div class="writing-panes" hidden={state.kind === "conflict"}>
-        <section class="writing-text" aria-label="Text" hidden={shown === "preview"}>
+        <section class="writing-text" aria-label={WORDS.text} hidden={shown === "preview"}>
           <div class="text-editor" ref={place} />
         </section>
         <Preview text={draft.text} isShown={shown !== "text"} />
@@ -118,7 +122,7 @@ export function WritingRoom({ draft, contentLimit, onReplace }: WritingRoomProps
       <footer class="writing-foot" hidden={state.kind === "conflict"}>
         <Counts draft={draft} limit={contentLimit} />
         <p id={HINT} class="hint">
-          Tab indents. To leave the text by keyboard, press Escape, then Tab.
+          {WORDS.tabIndentsLeaveEditor}
         </p>
         <WritingPanel />
       </footer>
@@ -128,13 +132,13 @@ export function WritingRoom({ draft, contentLimit, onReplace }: WritingRoomProps
 
 function ViewSwitch({ shown, onShow }: { shown: Shown; onShow(shown: Shown): void }) {
   const views: readonly { readonly view: Shown; readonly name: string }[] = [
-    { view: "text", name: "Text" },
-    { view: "both", name: "Both" },
-    { view: "preview", name: "Preview" },
+    { view: "text", name: WORDS.text },
+    { view: "both", name: WORDS.both },
+    { view: "preview", name: WORDS.preview },
   ];
   return (
     <fieldset class="view-switch">
-      <legend class="unseen">What is shown</legend>
+      <legend class="unseen">{WORDS.view}</legend>
       {views.map(({ view, name }) => (
         <button
           type="button"
@@ -157,10 +161,10 @@ function Counts({ draft, limit }: { draft: OpenDraft; limit: number }) {
   return (
     <p class="counts">
       {count(words, "word")}
-      {words > 0 && <span class="reading-time">{` · ${readingMinutes(words)} min to read`}</span>}
+      {words > 0 && <span class="reading-time">{WORDS.minRead(readingMinutes(words))}</span>}
       {isTight && (
         <span class={bytes > limit ? "over" : "tight"} role="status">
-          {` · ${fileSize(bytes)} of ${fileSize(limit)}`}
+          {WORDS.sizeOf(fileSize(bytes), fileSize(limit))}
         </span>
       )}
     </p>
@@ -174,11 +178,11 @@ function OtherAccountNote({ draft }: { draft: OpenDraft }) {
   return (
     <div class="studio-note warn" role="alert">
       <p>
-        This text belongs to {short(draft.account)},{" "}
-        {now ? `and your wallet now shows ${short(now)}.` : "and no wallet is connected."} It is
-        kept in this browser. Switch back to {short(draft.account)} in your wallet to save it.
+        {now
+          ? WORDS.belongsToAnotherAccount(short(draft.account), short(now))
+          : WORDS.belongsToNoAccount(short(draft.account))}
       </p>
-      {now && <a href="#/">Drafts of {short(now)}</a>}
+      {now && <a href="#/">{WORDS.draftsOf(short(now))}</a>}
     </div>
   );
 }
@@ -190,11 +194,8 @@ function SessionNote({ draft }: { draft: OpenDraft }) {
   if (author.value !== draft.account || isSignedIn.value || isSaid) return null;
   return (
     <div class="studio-note" role="status">
-      <p>
-        You are not signed in. You can write and save; sign in to be told when this draft is saved
-        somewhere else.
-      </p>
-      <SignInButton label="Sign in" />
+      <p>{WORDS.youreNotSignedCan}</p>
+      <SignInButton label={WORDS.signIn} />
     </div>
   );
 }
@@ -202,14 +203,10 @@ function SessionNote({ draft }: { draft: OpenDraft }) {
 function GoneNote({ draft, postId }: { draft: OpenDraft; postId: string | null }) {
   return (
     <div class="studio-note warn" role="alert">
-      <p>
-        {postId
-          ? "This draft is published, so it does not change any more."
-          : "This draft was deleted somewhere else. Your text is still here."}
-      </p>
-      {postId && <a href={`/p/${postId}`}>Read the post</a>}
+      <p>{postId ? WORDS.draftPublishedCanNo : WORDS.draftDeletedElsewhereText}</p>
+      {postId && <a href={`/p/${postId}`}>{WORDS.readPost}</a>}
       <button type="button" onClick={() => void draft.becomeNew()}>
-        Go on with it as a new draft
+        {WORDS.continueNewDraft}
       </button>
     </div>
   );
@@ -242,10 +239,7 @@ function OtherTabNote({ draft, isHidden }: { draft: OpenDraft; isHidden: boolean
   if (others.size === 0 || isHidden) return null;
   return (
     <div class="studio-note" role="status">
-      <p>
-        This draft is open in another tab, too. What you write stays apart until you save; then the
-        other tab is told.
-      </p>
+      <p>{WORDS.draftAlsoOpenAnother}</p>
     </div>
   );
 }

@@ -2,6 +2,7 @@
 
 import { useState } from "preact/hooks";
 import { coin, count, day as longDay } from "../../page/format.ts";
+import { WORDS } from "../words.ts";
 import type { Day } from "./days.ts";
 
 const WIDTH = 720;
@@ -47,11 +48,11 @@ export function Chart({ days }: { days: readonly Day[] }) {
         role="slider"
         // Arrow keys move from day to day.
         tabIndex={0}
-        aria-label="Earnings by day"
+        aria-label={WORDS.earningsDay}
         aria-valuemin={0}
         aria-valuemax={days.length - 1}
         aria-valuenow={at ?? days.length - 1}
-        aria-valuetext={shown ? spoken(shown) : "Use the arrow keys to read the days"}
+        aria-valuetext={shown ? spoken(shown) : WORDS.useArrowKeysMove}
         onKeyDown={read}
         onFocus={() => setAt(at ?? days.length - 1)}
         onPointerMove={(event) => {
@@ -91,17 +92,17 @@ export function Chart({ days }: { days: readonly Day[] }) {
         </svg>
       </div>
       <figcaption>
-        {shown ? spoken(shown) : `${longDay(`${days[0]?.day}T12:00:00Z`)} to today, in UTC`}
+        {shown ? spoken(shown) : WORDS.toToday(longDay(`${days[0]?.day}T12:00:00Z`))}
       </figcaption>
       <details>
-        <summary>The same as a table</summary>
+        <summary>{WORDS.showAsTable}</summary>
         <div class="income-scroll">
           <table>
             <thead>
               <tr>
-                <th scope="col">Day</th>
-                <th scope="col">Sales</th>
-                <th scope="col">Earned</th>
+                <th scope="col">{WORDS.day}</th>
+                <th scope="col">{WORDS.sales}</th>
+                <th scope="col">{WORDS.earned}</th>
               </tr>
             </thead>
             <tbody>

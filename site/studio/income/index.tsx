@@ -6,6 +6,7 @@ import { coin, count, day, short } from "../../page/format.ts";
 import { imprint } from "../../page/service.ts";
 import { type Account, account, explain } from "../../wallet/index.ts";
 import { formatRoute } from "../routes.ts";
+import { WORDS } from "../words.ts";
 import { Chart } from "./chart.tsx";
 import { covers, cutBefore, PERIODS, type Period, salesByDay, startOf } from "./days.ts";
 import { Posts } from "./posts.tsx";
@@ -17,7 +18,7 @@ const PAGES_AT_ONCE = 10;
 /** Sales that the list shows at first. */
 const SHOWN = 10;
 
-const NAMES: Readonly<Record<string, string>> = { 30: "30 days", 90: "90 days", null: "All" };
+const NAMES: Readonly<Record<string, string>> = { 30: "30 days", 90: "90 days", null: WORDS.all };
 
 interface Sold {
   readonly sales: readonly Sale[];
@@ -48,24 +49,24 @@ function Income({ by }: { by: Account }) {
       <div class="studio-note" role="alert">
         <p>{failure}</p>
         <button type="button" onClick={load}>
-          Try again
+          {WORDS.tryAgain}
         </button>
       </div>
     );
   }
-  if (totals === undefined) return <p role="status">Adding up…</p>;
+  if (totals === undefined) return <p role="status">{WORDS.loadingIncome}</p>;
   if (totals === null) {
     return (
       <section class="studio-empty">
-        <h1>Income</h1>
-        <p>You have published nothing yet. What readers pay for your posts is shown here.</p>
-        <a href={formatRoute({ view: "drafts" })}>To your drafts</a>
+        <h1>{WORDS.income}</h1>
+        <p>{WORDS.haventPublishedAnythingYet}</p>
+        <a href={formatRoute({ view: "drafts" })}>{WORDS.goDrafts}</a>
       </section>
     );
   }
   return (
     <div class="income">
-      <h1>Income</h1>
+      <h1>{WORDS.income}</h1>
       <dl class="income-totals">
         <Total name="Earned" value={coin(totals.sales.volume)} />
         <Total name="Sales" value={String(totals.sales.count)} />
@@ -114,7 +115,7 @@ function Sales({ total }: { total: number }) {
       <div class="studio-note" role="alert">
         <p>{failure}</p>
         <button type="button" onClick={() => load(sold)}>
-          Try again
+          {WORDS.tryAgain}
         </button>
       </div>
     );
@@ -129,9 +130,9 @@ function Sales({ total }: { total: number }) {
   return (
     <section class="income-sales" aria-labelledby="income-sales">
       <div class="income-head">
-        <h2 id="income-sales">Earnings by day</h2>
+        <h2 id="income-sales">{WORDS.earningsDay}</h2>
         <fieldset class="income-period">
-          <legend class="unseen">Period</legend>
+          <legend class="unseen">{WORDS.period}</legend>
           {PERIODS.map((each) => (
             <label key={String(each)}>
               <input
@@ -149,31 +150,23 @@ function Sales({ total }: { total: number }) {
         <>
           {sold.sales.length > 0 && (
             <>
-              <p>
-                {coin(earned)} from {count(within.length, "sale")} in this period.
-              </p>
+              <p>{WORDS.fromPeriod(coin(earned), count(within.length, "sale"))}</p>
               <Chart days={salesByDay(sold.sales, period, now)} />
             </>
           )}
-          {cut && (
-            <p class="income-partial">
-              The chart begins on {day(cut)}; earlier sales are in the list and in the table to
-              download.
-            </p>
-          )}
+          {cut && <p class="income-partial">{WORDS.chartStartsEarlierSales(day(cut))}</p>}
           {!isCovered && oldest && (
             <p class="income-partial">
-              The chart covers the newest {count(sold.sales.length, "sale")} of {total}, since{" "}
-              {day(oldest.at)}.{" "}
+              {WORDS.chartCovers(count(sold.sales.length, "sale"), total, day(oldest.at))}{" "}
               <button type="button" class="quiet" onClick={() => load(sold)}>
-                Load more
+                {WORDS.loadMore}
               </button>
             </p>
           )}
           <Newest sales={sold.sales.slice(0, shown)} />
           {shown < sold.sales.length && (
             <button type="button" class="quiet" onClick={() => setShown(shown + PAGE)}>
-              Show more sales
+              {WORDS.showMoreSales}
             </button>
           )}
           {sold.sales.length > 0 && <Download />}
@@ -184,17 +177,17 @@ function Sales({ total }: { total: number }) {
 }
 
 function Newest({ sales }: { sales: readonly Sale[] }) {
-  if (sales.length === 0) return <p>No sale yet. Share the link of a post to change that.</p>;
+  if (sales.length === 0) return <p>{WORDS.noSalesYetShare}</p>;
   return (
     <div class="income-scroll">
       <table class="income-newest">
-        <caption>Newest sales</caption>
+        <caption>{WORDS.newestSales}</caption>
         <thead>
           <tr>
-            <th scope="col">Day</th>
-            <th scope="col">Post</th>
-            <th scope="col">Reader</th>
-            <th scope="col">Paid</th>
+            <th scope="col">{WORDS.day}</th>
+            <th scope="col">{WORDS.post}</th>
+            <th scope="col">{WORDS.reader}</th>
+            <th scope="col">{WORDS.paid}</th>
           </tr>
         </thead>
         <tbody>
@@ -204,7 +197,7 @@ function Newest({ sales }: { sales: readonly Sale[] }) {
                 <time datetime={at}>{day(at)}</time>
               </td>
               <td>
-                <a href={`/p/${postId}`}>{title || "Untitled"}</a>
+                <a href={`/p/${postId}`}>{title || WORDS.untitled}</a>
               </td>
               <td>
                 <a href={`/a/${buyer}`} title={buyer}>
@@ -241,7 +234,7 @@ function Download() {
   return (
     <p>
       <button type="button" disabled={state === "loading"} onClick={download}>
-        {state === "loading" ? "Collecting all sales…" : "Download all sales (CSV)"}
+        {state === "loading" ? WORDS.collectingAllSales : WORDS.downloadAllSalesCsv}
       </button>
       {typeof state === "object" && <span role="alert"> {state.sentence}</span>}
     </p>

@@ -2,12 +2,21 @@
 
 import type { MeasureRecord, Post } from "imprint-press";
 import { useEffect, useState } from "preact/hooks";
-import { coin, count, day } from "../../page/format.ts";
+import { coin, count, day, pagePath } from "../../page/format.ts";
 import { imprint } from "../../page/service.ts";
 import { type Account, explain } from "../../wallet/index.ts";
+import { WORDS } from "../words.ts";
 import { isPriceChanging, PriceForm } from "./price-form.tsx";
 
-const priceText = (wei: string): string => (wei === "0" ? "free" : coin(wei));
+const priceText = (wei: string): string => (wei === "0" ? WORDS.priceFree : coin(wei));
+
+function summaryOf({ sales, price, firstPrice, createdAt }: Post): string {
+  const [sold, earned] = [count(sales.count, "sale"), coin(sales.volume)];
+  const [now, since] = [priceText(price), day(createdAt)];
+  return firstPrice === price
+    ? WORDS.pricedSince(sold, earned, now, since)
+    : WORDS.repricedSince(sold, earned, now, priceText(firstPrice), since);
+}
 
 export function Posts({ by }: { by: Account }) {
   const [posts, setPosts] = useState<readonly Post[]>([]);
@@ -28,22 +37,17 @@ export function Posts({ by }: { by: Account }) {
     setPosts((before) => before.map((each) => (each.id === post.id ? post : each)));
   return (
     <section class="income-posts" aria-labelledby="income-posts">
-      <h2 id="income-posts">Posts</h2>
+      <h2 id="income-posts">{WORDS.posts}</h2>
       <Measures />
       <ul>
         {posts.map((post) => (
           <li key={post.id} class="income-post">
-            <a class="income-title" href={`/p/${post.id}`}>
-              {post.title || "Untitled"}
+            <a class="income-title" href={pagePath(post)}>
+              {post.title || WORDS.untitled}
             </a>
-            <p>
-              {count(post.sales.count, "sale")} · {coin(post.sales.volume)} · now{" "}
-              {priceText(post.price)}
-              {post.firstPrice !== post.price && `, first ${priceText(post.firstPrice)}`} · since{" "}
-              {day(post.createdAt)}
-            </p>
+            <p>{summaryOf(post)}</p>
             <details open={isPriceChanging(by, post)}>
-              <summary>Price</summary>
+              <summary>{WORDS.price}</summary>
               <div class="income-price">
                 <PriceForm by={by} post={post} onChanged={changed} />
                 <History key={post.price} post={post} />
@@ -55,7 +59,7 @@ export function Posts({ by }: { by: Account }) {
       {failure && <p role="alert">{failure}</p>}
       {(next || failure) && (
         <button type="button" onClick={() => void load(next ?? undefined)}>
-          {failure ? "Try again" : "Show more posts"}
+          {failure ? WORDS.tryAgain : WORDS.showMorePosts}
         </button>
       )}
     </section>
@@ -103,22 +107,22 @@ function History({ post }: { post: Post }) {
       <div>
         {failure && <p role="alert">{failure}</p>}
         <button type="button" onClick={load}>
-          {failure ? "Try again" : "Show price history"}
+          {failure ? WORDS.tryAgain : WORDS.showPriceHistory}
         </button>
       </div>
     );
   }
   return (
     <div role="status">
-      {prices.length === 1 && <p>The price has not changed.</p>}
+      {prices.length === 1 && <p>{WORDS.priceHasntChanged}</p>}
       <ul class="income-prices">
         {prices.map(({ price, since }, index) => (
           <li key={`${since} ${index}`}>
-            {priceText(price)} <time datetime={since}>since {day(since)}</time>
+            {priceText(price)} <time datetime={since}>{WORDS.since(day(since))}</time>
           </li>
         ))}
       </ul>
-      {oldest.since !== post.createdAt && <p>Prices before these are not shown.</p>}
+      {oldest.since !== post.createdAt && <p>{WORDS.olderPricesArentShown}</p>}
     </div>
   );
 }

@@ -4,6 +4,7 @@ import type { ReadonlySignal } from "@preact/signals";
 import { advanceSending, type Sending, type SendingEvent } from "../../chain/sent-step.ts";
 import { Stopped } from "../transactions/failure.ts";
 import { type RunnerPorts, StepRunner } from "../transactions/step-runner.ts";
+import { WORDS } from "../words.ts";
 
 export const PRICE_STEPS = ["transaction", "mined", "listed"] as const;
 
@@ -89,8 +90,7 @@ export class PriceRunner extends StepRunner<PriceChange, PriceEvent, PricePorts>
       await this.retries.rest(look);
     }
     throw new Stopped({
-      sentence:
-        "The chain has the new price, but the service has not seen it yet. Nothing has to be sent again.",
+      sentence: WORDS.newPriceChainBut,
       actions: ["retry"],
     });
   }

@@ -9,14 +9,15 @@ import { PriceField } from "../publication/fields.tsx";
 import { parsePrice, priceProblem } from "../publication/limits.ts";
 import { stepStates } from "../transactions/step-runner.ts";
 import { Steps } from "../transactions/steps.tsx";
+import { WORDS } from "../words.ts";
 import { beginPriceChange, PRICE_STEPS, type PriceChange, PriceRunner } from "./price-change.ts";
 import { hearPriceChange, keepPriceChange, pricePorts, recallPriceChange } from "./price-ports.ts";
 
-const NAMES = ["Send the transaction", "Mined", "Shown to readers"];
+const NAMES = [WORDS.sendTransaction, WORDS.confirmed, WORDS.shownReaders];
 const NOTES = [
-  "Confirm the transaction in your wallet. Its network fee is shown there.",
-  "The chain is working on it. You may close this page: it goes on without you.",
-  "The chain has the new price. The service is about to see it.",
+  WORDS.confirmTransactionWalletWhich,
+  WORDS.networkProcessingCanClose,
+  WORDS.newPriceChainWill,
 ];
 
 interface Props {
@@ -82,9 +83,9 @@ export function PriceForm({ by, post, onChanged }: Props) {
     <form class="price-change" onSubmit={start} noValidate>
       <PriceField id={`price-${post.id}`} value={text} onChange={setText} />
       <button type="submit" disabled={isSame || priceProblem(text) !== null}>
-        Change the price
+        {WORDS.changePrice}
       </button>
-      <p role="status">{isChanged && "The price is changed."}</p>
+      <p role="status">{isChanged && WORDS.priceChanged}</p>
     </form>
   );
 }
@@ -106,10 +107,10 @@ function PriceSteps({ runner, onDone, onLeave }: StepsProps) {
   }, [isDone]);
   return (
     <div class="price-change">
-      <p>The price becomes {change.price === "0" ? "free" : coin(change.price)}.</p>
+      <p>{WORDS.newPriceWill(change.price === "0" ? WORDS.priceFree : coin(change.price))}</p>
       {isElsewhere && (
         <p class="studio-note" role="status">
-          Another tab is changing this price. Go on there; this page follows it.
+          {WORDS.youreChangingPriceAnother}
         </p>
       )}
       <Steps
@@ -122,14 +123,14 @@ function PriceSteps({ runner, onDone, onLeave }: StepsProps) {
         isRunning={isRunning}
         isElsewhere={isElsewhere}
         waiting={runner.note.value}
-        continueLabel="Continue"
+        continueLabel={WORDS.continue}
         onContinue={() => void runner.run()}
         onAskAgain={() => void runner.askAgain()}
         onSwitchChain={() => void runner.switchChain()}
       />
       {!change.asked && !isRunning && !isElsewhere && !isDone && (
         <button type="button" class="quiet" onClick={onLeave}>
-          Leave the price as it is
+          {WORDS.keepCurrentPrice}
         </button>
       )}
     </div>

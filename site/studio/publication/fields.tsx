@@ -2,6 +2,7 @@
 
 import { useState } from "preact/hooks";
 import { COIN } from "../../page/format.ts";
+import { WORDS } from "../words.ts";
 import { type Measure, priceProblem } from "./limits.ts";
 import { addTags, type TagLimits } from "./tags.ts";
 
@@ -29,7 +30,7 @@ export function TextField({ id, label, value, measure, isLong, onChange }: TextP
       <div class="publish-label">
         <label for={id}>{label}</label>
         <span id={`${id}-count`} class="publish-count" data-over={used > limit ? "" : undefined}>
-          {used} of {limit} bytes
+          {WORDS.ofBytes(used, limit)}
         </span>
       </div>
       {isLong ? <textarea {...shared} rows={4} /> : <input {...shared} type="text" />}
@@ -59,10 +60,8 @@ export function TagsField({ tags, text, limits, onChange }: TagsProps) {
   return (
     <div class="publish-field">
       <div class="publish-label">
-        <label for="publish-tags">Hashtags</label>
-        <span class="publish-count">
-          {tags.length} of {limits.count}
-        </span>
+        <label for="publish-tags">{WORDS.hashtags}</label>
+        <span class="publish-count">{WORDS.countOf(tags.length, limits.count)}</span>
       </div>
       <div class="publish-tags">
         {tags.map((tag) => (
@@ -70,7 +69,7 @@ export function TagsField({ tags, text, limits, onChange }: TagsProps) {
             type="button"
             class="publish-tag"
             key={tag}
-            aria-label={`Remove #${tag}`}
+            aria-label={WORDS.remove(tag)}
             onClick={() =>
               onChange(
                 tags.filter((each) => each !== tag),
@@ -119,7 +118,7 @@ export function PriceField({ id = "publish-price", value, onChange }: PriceProps
   const problem = priceProblem(value);
   return (
     <div class="publish-field">
-      <label for={id}>Price in {COIN}</label>
+      <label for={id}>{WORDS.priceIn(COIN)}</label>
       <input
         id={id}
         type="text"
@@ -132,7 +131,7 @@ export function PriceField({ id = "publish-price", value, onChange }: PriceProps
         onInput={(event) => onChange(event.currentTarget.value)}
       />
       <p id={`${id}-hint`} class="publish-hint">
-        0 is free for all; at most 1. You can change it later.
+        {WORDS.enter0MakeFree(COIN)}
       </p>
       <p id={`${id}-problem`} class="publish-problem" aria-live="polite">
         {problem}

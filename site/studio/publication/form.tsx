@@ -7,6 +7,7 @@ import { balance, coin, short } from "../../page/format.ts";
 import { imprint } from "../../page/service.ts";
 import type { Account } from "../../wallet/index.ts";
 import { formatRoute } from "../routes.ts";
+import { WORDS } from "../words.ts";
 import { PriceField, TagsField, TextField } from "./fields.tsx";
 import { type Form, keepForm, keepPictures, type Pictures } from "./kept-publication.ts";
 import {
@@ -125,25 +126,25 @@ export function PublishForm({ by, draftKey, form: given, pictures, onStart }: Pr
       const thumbnail = await thumbnailOf(form, picture, source);
       await onStart(detailsOf(form), { source, thumbnail });
     } catch (error) {
-      setProblem(error instanceof Error ? error.message : "The picture cannot be made.");
+      setProblem(error instanceof Error ? error.message : WORDS.pictureCouldntCreated);
       setStarting(false);
       isStarted.current = false;
     }
   };
   return (
     <form class="publish-form" onSubmit={publish} noValidate>
-      <h1>Publish</h1>
+      <h1>{WORDS.publish}</h1>
       <div class="publish-fields">
         <TextField
           id="publish-title"
-          label="Title"
+          label={WORDS.title}
           value={form.title}
           measure={measureTitle(form.title)}
           onChange={(title) => change({ title })}
         />
         <TextField
           id="publish-description"
-          label="Description"
+          label={WORDS.description}
           isLong
           value={form.description}
           measure={measureDescription(form.description)}
@@ -166,7 +167,7 @@ export function PublishForm({ by, draftKey, form: given, pictures, onStart }: Pr
         />
       </div>
       <aside class="publish-side">
-        <h2>As readers see it</h2>
+        <h2>{WORDS.howReadersWillSee}</h2>
         <CardPreview by={by} form={form} picture={picture} />
         <Cost by={by} form={form} />
         <NotKept isFormKept={isFormKept} isPictureKept={isPictureKept || form.picture === "made"} />
@@ -177,9 +178,9 @@ export function PublishForm({ by, draftKey, form: given, pictures, onStart }: Pr
             </p>
           )}
           <button type="submit" class="primary" disabled={isStarting}>
-            Publish
+            {WORDS.publish}
           </button>
-          <a href={formatRoute({ view: "draft", key: draftKey })}>Back to the text</a>
+          <a href={formatRoute({ view: "draft", key: draftKey })}>{WORDS.backText}</a>
         </div>
       </aside>
     </form>
@@ -189,11 +190,10 @@ export function PublishForm({ by, draftKey, form: given, pictures, onStart }: Pr
 /** Warns about what a reload would lose, because this browser does not store it. */
 function NotKept({ isFormKept, isPictureKept }: { isFormKept: boolean; isPictureKept: boolean }) {
   if (isFormKept && isPictureKept) return null;
-  const lost = [!isFormKept && "what you fill in", !isPictureKept && "your picture"];
+  const lost = [!isFormKept && WORDS.whatFill, !isPictureKept && WORDS.yourPicture];
   return (
     <p class="publish-problem" role="alert">
-      This browser cannot keep {lost.filter(Boolean).join(" and ")}: a reload would lose that. Free
-      some space in this browser, or leave its private mode.
+      {WORDS.browserCantStoreReload(lost.filter(Boolean).join(" and "))}
     </p>
   );
 }
@@ -222,14 +222,16 @@ function CardPreview({
       <div class="card-picture" aria-hidden="true">
         <canvas ref={canvas} class="publish-canvas" width={600} height={400} />
       </div>
-      <p class="card-title">{title || "Untitled"}</p>
+      <p class="byline">
+        <span class="author">{short(by.address)}</span>
+        {form.tags.map((tag) => ` #${tag}`)}
+      </p>
+      <p class="card-title">{title || WORDS.untitled}</p>
       <p class="card-text">{cleanDescription(form.description)}</p>
       <p class="card-foot">
-        {short(by.address)} ·{" "}
-        <span class={price === 0n ? "card-price free" : "card-price"}>
-          {price === null ? "?" : price === 0n ? "Free" : coin(price)}
+        <span class={price === 0n ? "pill card-price free" : "pill card-price"}>
+          {price === null ? "?" : price === 0n ? WORDS.free : coin(price)}
         </span>
-        {form.tags.map((tag) => ` #${tag}`)}
       </p>
     </article>
   );
@@ -261,15 +263,9 @@ function Cost({ by, form }: { by: Account; form: Form }) {
   }, [by, details]);
   return (
     <div class="publish-next">
-      <h2>What happens next</h2>
-      <p>
-        Your wallet signs once, which is free, and then sends one transaction to the marketplace.
-        The text and its picture cannot be changed afterwards; the price can.
-      </p>
-      <p>
-        Network fee: {fee === null ? "shown by your wallet" : `about ${balance(fee)}`}. Imprint
-        takes nothing: sales are paid to you directly.
-      </p>
+      <h2>{WORDS.whatHappensNext}</h2>
+      <p>{WORDS.walletSignsOnceFree}</p>
+      <p>{fee === null ? WORDS.feeInWallet : WORDS.feeAbout(balance(fee))}</p>
     </div>
   );
 }

@@ -7,6 +7,7 @@ import { go, route } from "../routes.ts";
 import { SignInAgain } from "../sign-in.tsx";
 import { titleOf } from "../store/draft-text.ts";
 import { findDraft, isSignedIn, markPublication, readContent } from "../store/drafts.ts";
+import { WORDS } from "../words.ts";
 import { PublishForm } from "./form.tsx";
 import {
   type Form,
@@ -28,8 +29,7 @@ import { PublicationSteps } from "./publication-steps.tsx";
 /** Publications of this page, which continue while another view is shown. */
 const publications = new Map<string, Publication>();
 
-const UNKEPT =
-  "This browser cannot keep the picture until it is uploaded, so nothing was begun. Free some space in this browser, or leave its private mode, then publish again.";
+const UNKEPT = WORDS.browserCantStorePicture;
 
 const placeOf = (address: string, key: string): string => `${address.toLowerCase()} ${key}`;
 
@@ -162,9 +162,9 @@ export function PublishView({ draftKey }: { draftKey: string }) {
     void made.run();
   };
   if (publication) return <PublicationSteps publication={publication} onEdit={edit} />;
-  if (!isReady) return <SignInAgain reason="to publish this text" />;
+  if (!isReady) return <SignInAgain reason={WORDS.publishText} />;
   if (failure) return <Failed sentence={failure} onRetry={() => setAttempt(attempt + 1)} />;
-  if (!opened) return <p role="status">Opening the text…</p>;
+  if (!opened) return <p role="status">{WORDS.openingText}</p>;
   return <PublishForm key={draftKey} by={by} draftKey={draftKey} {...opened} onStart={start} />;
 }
 
@@ -173,7 +173,7 @@ function Failed({ sentence, onRetry }: { sentence: string; onRetry(): void }) {
     <div class="studio-empty" role="alert">
       <p>{sentence}</p>
       <button type="button" onClick={onRetry}>
-        Try again
+        {WORDS.tryAgain}
       </button>
     </div>
   );
@@ -181,7 +181,7 @@ function Failed({ sentence, onRetry }: { sentence: string; onRetry(): void }) {
 
 async function load(address: string, key: string): Promise<Opened> {
   const draft = await findDraft(key);
-  if (!draft) throw new Error("There is no such draft. It may be published or deleted already.");
+  if (!draft) throw new Error(WORDS.draftDoesntExistMay);
   const content = await readContent(draft);
   const pictures = await recallPictures(address, key);
   const form = recallForm(address, key) ?? {

@@ -31,7 +31,7 @@ test("a title is one line", () => {
 });
 
 test("half a character is reported, because the chain could not store it", () => {
-  assert.match(measureTitle("\ud83d").problem ?? "", /half of a character/);
+  assert.match(measureTitle("\ud83d").problem ?? "", /half a character/);
 });
 
 test("a description may be empty and has at most 500 bytes", () => {
@@ -64,6 +64,6 @@ test("an invalid price has a message", () => {
   for (const text of ["abc", "-1", "1e-3", "0x1", ".", "1.2.3", "0.0000000000000000001"]) {
     assert.notEqual(priceProblem(text), null, text);
   }
-  assert.match(priceProblem("0,05") ?? "", /with a point/);
+  assert.match(priceProblem("0,05") ?? "", /decimal point/);
   assert.match(priceProblem("1.000000000000000001") ?? "", /at most 1/);
 });

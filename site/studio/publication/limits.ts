@@ -1,6 +1,7 @@
 /** The limits of a post, set by the contract and the service, checked while the author types. */
 
 import { formatCoin, POST_LIMITS, parseCoin } from "imprint-press";
+import { WORDS } from "../words.ts";
 
 const encoder = new TextEncoder();
 
@@ -22,7 +23,7 @@ export const cleanDescription = (text: string): string => text.trim();
 
 export function measureTitle(text: string): Measure {
   const measure = measureText("title", cleanTitle(text), POST_LIMITS.titleBytes);
-  return measure.used === 0 ? { ...measure, problem: "Give the post a title." } : measure;
+  return measure.used === 0 ? { ...measure, problem: WORDS.givePostTitle } : measure;
 }
 
 export function measureDescription(text: string): Measure {
@@ -32,11 +33,10 @@ export function measureDescription(text: string): Measure {
 function measureText(name: string, text: string, limit: number): Measure {
   const used = byteLength(text);
   if (/\p{Surrogate}/u.test(text)) {
-    return { used, limit, problem: `The ${name} has half of a character in it. Write it again.` };
+    return { used, limit, problem: WORDS.containsHalfCharacterType(name) };
   }
   const over = used - limit;
-  const problem =
-    over > 0 ? `Shorten the ${name} by ${over} ${over === 1 ? "byte" : "bytes"}.` : null;
+  const problem = over > 0 ? WORDS.shortenTheBy(name, over, over === 1 ? "byte" : "bytes") : null;
   return { used, limit, problem };
 }
 
@@ -63,11 +63,11 @@ export function parsePrice(text: string): bigint {
   const written = text.trim();
   if (written === "") return 0n;
   if (written.includes(",")) {
-    throw new RangeError("Write the price with a point, such as 0.05, and without commas.");
+    throw new RangeError(WORDS.useDecimalPointNo);
   }
   const price = parseCoin(written.startsWith(".") ? `0${written}` : written.replace(/\.$/, ""));
   if (price > POST_LIMITS.priceWei) {
-    throw new RangeError(`The price can be at most ${formatCoin(POST_LIMITS.priceWei)}.`);
+    throw new RangeError(WORDS.priceCanMost(formatCoin(POST_LIMITS.priceWei)));
   }
   return price;
 }

@@ -8,6 +8,7 @@ import type { Account } from "../../wallet/index.ts";
 import { openDraft } from "../saves/draft-loader.ts";
 import { type Failure, Stopped } from "../transactions/failure.ts";
 import { presentAccount, walletPorts } from "../transactions/wallet-ports.ts";
+import { WORDS } from "../words.ts";
 import { keepProgress, recallPictures, recallProgress } from "./kept-publication.ts";
 import type { Progress } from "./progress.ts";
 import type { PublicationPorts } from "./publication.ts";
@@ -81,7 +82,7 @@ export function publicationPorts(
 async function upload(by: Account, key: string, progress: Progress): Promise<string | null> {
   const { thumbnail } = await recallPictures(by.address, key);
   if (!thumbnail || !progress.cid) {
-    const sentence = "The picture is not in this browser any more. Go back and choose it again.";
+    const sentence = WORDS.pictureNoLongerBrowser;
     throw new Stopped({ sentence, actions: ["edit"] });
   }
   try {
@@ -112,12 +113,11 @@ async function isListed(postId: string, cid: string): Promise<boolean> {
 
 function unsaved(state: { kind: string; sentence?: string }): Failure {
   if (state.kind === "conflict") {
-    const sentence =
-      "Another tab or machine has changed this text. Open it, choose what to keep, then publish.";
+    const sentence = WORDS.textChangedAnotherTab;
     return { sentence, actions: ["open-text"] };
   }
   if (state.kind === "gone") {
-    return { sentence: "The service has no such draft any more.", actions: ["open-text"] };
+    return { sentence: WORDS.draftNoLongerExists, actions: ["open-text"] };
   }
-  return { sentence: state.sentence ?? "The text is not saved yet.", actions: ["retry"] };
+  return { sentence: state.sentence ?? WORDS.textIsntSavedYet, actions: ["retry"] };
 }

@@ -7,23 +7,24 @@ import { announce } from "../../page/notices.ts";
 import { formatRoute, go } from "../routes.ts";
 import { stepStates } from "../transactions/step-runner.ts";
 import { Steps } from "../transactions/steps.tsx";
+import { WORDS } from "../words.ts";
 import { canBeChanged, type Progress, STEPS, type Step } from "./progress.ts";
 import type { Publication } from "./publication.ts";
 
 const NAMES: Readonly<Record<Step, string>> = {
-  text: "Save the newest text",
-  upload: "Sign and upload the picture",
-  transaction: "Send the transaction",
-  mined: "Mined",
-  listed: "On chain and listed",
+  text: WORDS.saveLatestText,
+  upload: WORDS.signUploadPicture,
+  transaction: WORDS.sendTransaction,
+  mined: WORDS.confirmed,
+  listed: WORDS.listedSite,
 };
 
 const NOTES: Readonly<Record<Step, string>> = {
-  text: "The service gets the text as it stands now.",
-  upload: "Confirm the signature in your wallet. It costs nothing.",
-  transaction: "Confirm the transaction in your wallet. Its network fee is shown there.",
-  mined: "The chain is working on it. You may close this page: it goes on without you.",
-  listed: "The chain has your post. The service is about to see it.",
+  text: WORDS.latestTextGoesService,
+  upload: WORDS.confirmSignatureWalletFree,
+  transaction: WORDS.confirmTransactionWalletWhich,
+  mined: WORDS.networkProcessingCanClose,
+  listed: WORDS.postChainWillAppear,
 };
 
 interface Props {
@@ -48,7 +49,7 @@ export function PublicationSteps({ publication, onEdit }: Props) {
     <section class="publish-running">
       <header>
         <p class="publish-over" data-done={isDone ? "" : undefined}>
-          {isDone ? "Published" : "Publishing"}
+          {isDone ? WORDS.published : WORDS.publishing}
         </p>
         <h1>{progress.details.title}</h1>
         <p class="publish-what">{summaryOf(progress)}</p>
@@ -56,7 +57,7 @@ export function PublicationSteps({ publication, onEdit }: Props) {
       {isDone && progress.postId && <Share postId={progress.postId} />}
       {isElsewhere && (
         <p class="studio-note" role="status">
-          Another tab is publishing this text. Go on there; this page follows it.
+          {WORDS.yourePublishingAnotherTab}
         </p>
       )}
       <Steps
@@ -65,7 +66,7 @@ export function PublicationSteps({ publication, onEdit }: Props) {
         isRunning={isRunning}
         isElsewhere={isElsewhere}
         waiting={publication.note.value}
-        continueLabel="Continue publishing"
+        continueLabel={WORDS.continuePublishing}
         onContinue={() => void publication.run()}
         onAskAgain={() => void publication.askAgain()}
         onNewVersion={() => void publication.publishNewVersion()}
@@ -75,12 +76,13 @@ export function PublicationSteps({ publication, onEdit }: Props) {
       />
       {!isRunning && !isElsewhere && edit && !failure?.actions.includes("edit") && (
         <button type="button" class="quiet" onClick={edit}>
-          Back to the form
+          {WORDS.backForm}
         </button>
       )}
       {progress.transaction && !isDone && (
         <p class="publish-hint">
-          Transaction <code>{progress.transaction}</code>
+          {WORDS.transaction}
+          <code>{progress.transaction}</code>
         </p>
       )}
     </section>
@@ -88,7 +90,7 @@ export function PublicationSteps({ publication, onEdit }: Props) {
 }
 
 function summaryOf({ details: { price, hashtags } }: Progress): string {
-  const cost = price === "0" ? "Free for all" : `Readers pay ${coin(price)}`;
+  const cost = price === "0" ? WORDS.free : WORDS.readersPay(coin(price));
   return [cost, ...hashtags.map((tag) => `#${tag}`)].join(" · ");
 }
 
@@ -101,7 +103,7 @@ function Share({ postId }: { postId: string }) {
       else {
         await copyText(address);
         setCopied(true);
-        announce("The link is copied.");
+        announce(WORDS.linkCopied);
       }
     } catch {
       // Cancelled, or not allowed to copy: the link can still be selected.
@@ -111,18 +113,18 @@ function Share({ postId }: { postId: string }) {
     <div class="publish-done">
       <div class="publish-actions">
         <a class="button primary" href={`/p/${postId}`}>
-          See the post
+          {WORDS.viewPost}
         </a>
         <button type="button" onClick={share}>
-          {isCopied ? "Link copied" : "Share the link"}
+          {isCopied ? WORDS.linkCopiedLabel : WORDS.shareLink}
         </button>
       </div>
       <p>
         <code>{address}</code>
       </p>
       <p class="publish-hint">
-        <a href={formatRoute({ view: "income" })}>Your income</a> shows who buys it, and lets you
-        change the price.
+        <a href={formatRoute({ view: "income" })}>{WORDS.yourIncomeLink}</a>
+        {WORDS.showsWhoBuysLets}
       </p>
     </div>
   );

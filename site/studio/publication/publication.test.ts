@@ -178,7 +178,7 @@ test("a node that is briefly away stops nothing, and is named meanwhile", async 
   });
   await made.publication.run();
   assert.equal(made.publication.progress.value.step, "done");
-  assert.match(notes[0] ?? "", /^The node does not respond/);
+  assert.match(notes[0] ?? "", /^The node isn’t responding/);
   assert.equal(made.publication.note.value, null);
 });
 

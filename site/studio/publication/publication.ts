@@ -7,6 +7,7 @@ import { type Address, createdPostId } from "imprint-press";
 import type { Entry } from "../../chain/marketplace.ts";
 import { Stopped } from "../transactions/failure.ts";
 import { type RunnerPorts, StepRunner } from "../transactions/step-runner.ts";
+import { WORDS } from "../words.ts";
 import { advance, needsAuthor, nextTask, type Progress, type ProgressEvent } from "./progress.ts";
 
 /** What a publication needs from the Studio, the service, the wallet and the chain. */
@@ -88,7 +89,7 @@ export class Publication extends StepRunner<Progress, ProgressEvent, Publication
     if (await this.find()) return;
     this.move({ type: "replaced" });
     throw new Stopped({
-      sentence: "The text was changed or deleted elsewhere meanwhile. Publish its newest version?",
+      sentence: WORDS.textChangedOrDeleted,
       actions: ["retry", "edit"],
     });
   }
@@ -112,8 +113,7 @@ export class Publication extends StepRunner<Progress, ProgressEvent, Publication
       await this.retries.rest(look);
     }
     throw new Stopped({
-      sentence:
-        "The post is on the chain, but the service has not seen it yet. Nothing has to be sent again.",
+      sentence: WORDS.postChainButHasnt,
       actions: ["retry"],
     });
   }
@@ -128,8 +128,7 @@ export class Publication extends StepRunner<Progress, ProgressEvent, Publication
       return true;
     }
     throw new Stopped({
-      sentence:
-        "Somebody else has published this version of your text on the chain. Save it as a new version, which is yours alone, and publish that.",
+      sentence: WORDS.someoneElseAlreadyPublished,
       actions: ["new-version"],
     });
   }

@@ -1,5 +1,7 @@
 /** Hashtags, normalized like the service does, so that authors see what readers will. */
 
+import { WORDS } from "../words.ts";
+
 /** `hashtags` and `hashtag_length` of the service's limits. */
 export interface TagLimits {
   readonly count: number;
@@ -19,13 +21,13 @@ const SPELLING = 8;
 /** A hashtag in its canonical spelling. Throws `RangeError` with a sentence for its author. */
 export function normalizeTag(text: string, limits: TagLimits): string {
   const spelled = text.trim().replace(/^#/, "");
-  const tooLong = new RangeError(`A hashtag has at most ${limits.length} characters.`);
-  if (spelled === "") throw new RangeError("Write a word after the #.");
+  const tooLong = new RangeError(WORDS.hashtagMostCharacters(limits.length));
+  if (spelled === "") throw new RangeError(WORDS.typeWordAfter);
   if ([...spelled].length > SPELLING * limits.length) throw tooLong;
   const tag = spelled.normalize("NFKC").toLowerCase().normalize("NFKC");
   if ([...tag].length > limits.length) throw tooLong;
   if (!WORD.test(tag) || INVISIBLE.test(tag)) {
-    throw new RangeError(`“${spelled}” is no hashtag: use letters, digits, _ and -.`);
+    throw new RangeError(WORDS.noHashtagUseLetters(spelled));
   }
   return tag;
 }
@@ -48,7 +50,7 @@ export function addTags(tags: readonly string[], text: string, limits: TagLimits
       const tag = normalizeTag(word, limits);
       if (added.includes(tag)) continue;
       if (added.length >= limits.count) {
-        return { tags: added, rest, problem: `A post has at most ${limits.count} hashtags.` };
+        return { tags: added, rest, problem: WORDS.postMostHashtags(limits.count) };
       }
       added = [...added, tag];
     } catch (error) {

@@ -13,6 +13,7 @@ import {
 import { chooseCopy, isLocalKey, localCopies, newLocalKey, prune } from "../store/local-copies.ts";
 import { keepSummary, summaryOf } from "../store/summaries.ts";
 import { livingTabs, tellTabs, thisTab } from "../store/tabs.ts";
+import { WORDS } from "../words.ts";
 import { draftServiceOf } from "./draft-service.ts";
 import { type DraftEvents, OpenDraft, type OpenedDraft, type Timers } from "./open-draft.ts";
 
@@ -40,7 +41,7 @@ export async function openDraft(
   events: Pick<DraftEvents, "onText" | "onKey">,
 ): Promise<OpenDraft> {
   const account = author.value;
-  if (!account) throw new SessionNeeded("Connect your wallet first.");
+  if (!account) throw new SessionNeeded(WORDS.connectWalletFirst);
   const opened = (await findCopy(account, key)) ?? (await readVersion(account, key));
   const draft = new OpenDraft(opened, localCopies, draftServiceOf(account), timers, {
     ...events,
@@ -67,7 +68,7 @@ async function findCopy(account: string, key: string): Promise<OpenedDraft | nul
   const own = all.filter((copy) => copy.key === key);
   const { mine, left } = chooseCopy(own, tab, (name) => living.has(name));
   for (const copy of left) {
-    const note = "Unsaved text of another tab";
+    const note = WORDS.unsavedTextFromAnother;
     await localCopies.put({ ...copy, key: newLocalKey(), base: null, note });
     await localCopies.remove(copy);
   }
@@ -84,7 +85,7 @@ async function findCopy(account: string, key: string): Promise<OpenedDraft | nul
 }
 
 async function readVersion(account: string, key: string): Promise<OpenedDraft> {
-  if (!isSignedIn.value) throw new SessionNeeded("Sign in first.");
+  if (!isSignedIn.value) throw new SessionNeeded(WORDS.signFirst);
   const { content, file } = (await readKnown(key)) ?? (await readHead(key));
   keepSummary(summaryOf(file.cid, content));
   return { account, key, tab: await thisTab(), base: file.cid, content, isSaved: true };
@@ -104,6 +105,6 @@ async function readKnown(key: string): Promise<Content | null> {
 
 async function readHead(key: string): Promise<Content> {
   const head = await findHead(key);
-  if (!head) throw new NoSuchDraft("There is no such draft.");
+  if (!head) throw new NoSuchDraft(WORDS.thereNoSuchDraft);
   return imprint.readDraft(head.cid);
 }

@@ -4,6 +4,7 @@ import { type Draft, type HostedFile, Refusal } from "imprint-press";
 import { imprint } from "../../page/service.ts";
 import { account, explain } from "../../wallet/index.ts";
 import { author, findHead, isSignedIn } from "../store/drafts.ts";
+import { WORDS } from "../words.ts";
 import type { DraftService, Head, Version } from "./open-draft.ts";
 import { forgetWriting, writing } from "./writing-session.ts";
 
@@ -29,9 +30,9 @@ export function draftServiceOf(owner: string): DraftService {
     contentLimit: imprint.facts.limits.content_bytes,
     canSignSilently: () => signer() !== null,
     async save(content, base, options) {
-      if (author.value !== owner) throw new OtherAccount("The wallet shows another account.");
+      if (author.value !== owner) throw new OtherAccount(WORDS.walletShowsAnotherAccount);
       const by = signer() ?? account.value?.wallet;
-      if (!by) throw new OtherAccount("No wallet is connected.");
+      if (!by) throw new OtherAccount(WORDS.noWalletConnected);
       return versionOf(await imprint.saveDraft(by, content, base ?? undefined, options));
     },
     async resend({ signed, content, base }, wait) {
@@ -65,17 +66,15 @@ export function draftServiceOf(owner: string): DraftService {
       if (signer()) forgetWriting();
     },
     explain: (error) =>
-      error instanceof OtherAccount
-        ? "Your wallet shows another account than the one this text belongs to."
-        : explain(error).sentence,
+      error instanceof OtherAccount ? WORDS.textBelongsAnotherAccount : explain(error).sentence,
     isRefusedForSession: (error) =>
       error instanceof NotSignedIn || (error instanceof Refusal && /^session_/.test(error.code)),
   };
 }
 
 function needSession(owner: string): void {
-  if (author.value !== owner) throw new OtherAccount("The wallet shows another account.");
-  if (!isSignedIn.value) throw new NotSignedIn("Sign in first.");
+  if (author.value !== owner) throw new OtherAccount(WORDS.walletShowsAnotherAccount);
+  if (!isSignedIn.value) throw new NotSignedIn(WORDS.signFirst);
 }
 
 /** The record of a version, draft or post; null if it was replaced or deleted. */

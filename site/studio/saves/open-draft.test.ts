@@ -461,7 +461,7 @@ test("a browser without room is reported, and the text can still be saved", asyn
   copies.isFull = true;
   draft.change("two");
   await draft.keep();
-  assert.match(draft.keeping.value ?? "", /no room/);
+  assert.match(draft.keeping.value ?? "", /no space/);
   assert.ok(!draft.isKept && !draft.hasCopy);
   await draft.save({ isAsked: true });
   assert.equal(service.versions.at(-1)?.content, "two");

@@ -12,6 +12,7 @@ import {
   newLocalKey,
   type SentWrite,
 } from "../store/local-copies.ts";
+import { WORDS } from "../words.ts";
 import { judge, type SaveContext, type SaveState, type Theirs } from "./save-state.ts";
 
 /** A version that the service made. */
@@ -81,7 +82,7 @@ const LOOK_DELAY = 5;
 
 const SIGN_IN: SaveState = {
   kind: "refused",
-  sentence: "Sign in again, so that the Studio can see what the service has.",
+  sentence: WORDS.signAgainSeeWhats,
   action: "sign-in",
 };
 
@@ -179,9 +180,7 @@ export class OpenDraft {
       this.copyFailure.value = null;
     } catch (error) {
       this.copyFailure.value =
-        error instanceof StorageFull
-          ? "This browser has no room for a copy of your text. Save it now, or free some space."
-          : "This browser cannot keep a copy of your text. Save it often.";
+        error instanceof StorageFull ? WORDS.browserNoSpaceCopy : WORDS.browserCantKeepCopy;
     }
     this.events.onCopies();
   }
@@ -421,8 +420,7 @@ export class OpenDraft {
         return;
       case "stale": {
         this.sent = null;
-        const sentence =
-          "The signature came too late. Save again: your wallet has a minute to sign.";
+        const sentence = WORDS.signatureCameTooLate;
         this.state.value = isAsked
           ? { kind: "refused", sentence, action: "save" }
           : { kind: "changed" };
@@ -462,7 +460,7 @@ export class OpenDraft {
       return;
     }
     this.sent = null;
-    const sentence = "The service did not take this save. Save again.";
+    const sentence = WORDS.serviceDidntAcceptSave;
     if (isRefused) this.state.value = { kind: "refused", sentence, action: "save" };
     else this.settleState();
   }
@@ -478,7 +476,7 @@ export class OpenDraft {
       content: this.content.value,
       isSaved: false,
       changedAt: this.timers.now(),
-      note: note || `Your version of “${titleOf(this.content.value) || "Untitled"}”`,
+      note: note || WORDS.yourVersionOf(titleOf(this.content.value) || "Untitled"),
     };
     await this.copies.put(aside);
     this.events.onCopies();

@@ -2,6 +2,7 @@
 
 import { Refusal, Unconfirmed, Unreachable, WalletNeeded } from "imprint-press";
 import { fileSize } from "../../page/format.ts";
+import { WORDS } from "../words.ts";
 
 /** Another version of the draft on the service. */
 export interface Theirs {
@@ -49,14 +50,14 @@ export interface SaveContext {
   readonly explain: (error: unknown) => string;
 }
 
-const KEPT = "Your text is kept in this browser.";
+const KEPT = WORDS.textSafeBrowser;
 
 /** Decide what a failed save means. */
 export function judge(error: unknown, context: SaveContext): Verdict {
   if (error instanceof WalletNeeded) return sessionEnded();
   if (error instanceof Unconfirmed) return { kind: "unconfirmed" };
   if (error instanceof Unreachable) {
-    const sentence = `The service cannot be reached. ${KEPT} It is saved when the network is back.`;
+    const sentence = WORDS.serviceCantReachedWill(KEPT);
     return { kind: "again", sentence };
   }
   if (error instanceof Refusal) return judgeRefusal(error, context);
@@ -74,24 +75,23 @@ function judgeRefusal(refusal: Refusal, { contentLimit, explain }: SaveContext):
     case "writing_session_scope":
       return sessionEnded();
     case "quota_exceeded": {
-      const sentence =
-        "Your drafts take up all the space that the service gives you. Delete or publish some, then save again.";
+      const sentence = WORDS.draftsHaveUsedAll;
       return { kind: "refused", sentence: `${sentence} ${KEPT}`, action: "save" };
     }
     case "too_large": {
-      const sentence = `The text is too large: the service takes ${fileSize(contentLimit)}. Remove or shrink a picture.`;
+      const sentence = WORDS.textTooLargeLimit(fileSize(contentLimit));
       return { kind: "refused", sentence: `${sentence} ${KEPT}`, action: "edit" };
     }
     default:
   }
   if (refusal.status === 429 || refusal.status === 503) {
-    const sentence = `The service is busy or not well. ${KEPT} It is saved in a moment.`;
+    const sentence = WORDS.serviceBusyWillSaved(KEPT);
     return { kind: "again", sentence };
   }
   return { kind: "refused", sentence: `${explain(refusal)} ${KEPT}`, action: "save" };
 }
 
 function sessionEnded(): Verdict {
-  const sentence = `Writing without prompts has ended. ${KEPT} Save with your wallet, or allow another 24 hours.`;
+  const sentence = WORDS.automaticSavingEndedSave(KEPT);
   return { kind: "session-ended", sentence };
 }

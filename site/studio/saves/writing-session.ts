@@ -5,6 +5,7 @@ import { BrowserKeyStore, resumeWritingSession, type WritingSession } from "impr
 import { imprint } from "../../page/service.ts";
 import { account } from "../../wallet/index.ts";
 import { author } from "../store/drafts.ts";
+import { WORDS } from "../words.ts";
 
 const SECONDS = 24 * 3600;
 /** A key that expires this soon is not used any more, in seconds. */
@@ -26,7 +27,7 @@ export const hasWritingSessions = imprint.facts.features.includes("writing-sessi
 /** Ask the wallet once; afterwards saves need no prompt for 24 hours. */
 export async function startWriting(): Promise<void> {
   const signer = account.value;
-  if (!signer) throw new Error("Connect your wallet first.");
+  if (!signer) throw new Error(WORDS.connectWalletFirst);
   // A few seconds less than the maximum, in case the clocks differ.
   const seconds = SECONDS - 60;
   const session = await imprint.openWritingSession(signer.wallet, { seconds, keyStore: keys });

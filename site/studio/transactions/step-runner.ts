@@ -7,6 +7,7 @@ import type { Call, Hex, Receipt } from "imprint-press";
 import { Retries, type RetryPorts } from "../../chain/retries.ts";
 import { type Sending, type SendingEvent, SentStep } from "../../chain/sent-step.ts";
 import type { Chain } from "../../chain/transaction.ts";
+import { WORDS } from "../words.ts";
 import { DOUBTS, type Failure, Stopped } from "./failure.ts";
 
 /** What work needs from the wallet of an account. */
@@ -203,7 +204,7 @@ export abstract class StepRunner<
     const call = this.ports.call(this.current.value);
     const why = await this.ports.findRefusal(call).catch(() => null);
     throw new Stopped({
-      sentence: why ?? "The transaction failed on the chain, perhaps for lack of gas.",
+      sentence: why ?? WORDS.transactionFailedChainPerhaps,
       actions: ["retry", "edit"],
     });
   }

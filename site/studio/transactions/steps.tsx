@@ -2,6 +2,7 @@
 
 import { useEffect, useRef } from "preact/hooks";
 import { signIn } from "../../wallet/index.ts";
+import { WORDS } from "../words.ts";
 import type { Failure, FailureAction } from "./failure.ts";
 import type { StepState } from "./step-runner.ts";
 
@@ -31,7 +32,7 @@ interface Props {
 }
 
 const SPOKEN: Readonly<Record<StepState, string>> = {
-  ahead: "not yet",
+  ahead: WORDS.notYet,
   now: "now",
   failed: "stopped",
   done: "done",
@@ -79,15 +80,15 @@ function FailureNote(props: Props & { failure: Failure }) {
   const first = useRef<HTMLButtonElement>(null);
   useEffect(() => first.current?.focus(), [failure]);
   // Checking again costs nothing, so it has another name where the wallet can be asked again.
-  const retry = failure.actions.includes("ask-again") ? "Look again" : "Try again";
+  const retry = failure.actions.includes("ask-again") ? WORDS.checkAgain : WORDS.tryAgain;
   const known: Record<FailureAction, { label: string; run?: (() => void) | undefined }> = {
     retry: { label: retry, run: onContinue },
-    "ask-again": { label: "Ask the wallet again", run: onAskAgain },
-    "new-version": { label: "Save as a new version", run: onNewVersion },
-    "switch-chain": { label: "Switch the network", run: onSwitchChain },
-    "sign-in": { label: "Sign in", run: () => void signIn().then(onContinue, () => undefined) },
-    edit: { label: "Back to the form", run: onEdit },
-    "open-text": { label: "Open the text", run: onOpenText },
+    "ask-again": { label: WORDS.askWalletAgain, run: onAskAgain },
+    "new-version": { label: WORDS.saveAsNewVersion, run: onNewVersion },
+    "switch-chain": { label: WORDS.switchNetwork, run: onSwitchChain },
+    "sign-in": { label: WORDS.signIn, run: () => void signIn().then(onContinue, () => undefined) },
+    edit: { label: WORDS.backForm, run: onEdit },
+    "open-text": { label: WORDS.openText, run: onOpenText },
   };
   const buttons = failure.actions.map((action) => known[action]).filter(({ run }) => run);
   return (

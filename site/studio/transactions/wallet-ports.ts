@@ -10,6 +10,7 @@ import {
   hasSentNothing,
   onRightChain,
 } from "../../wallet/index.ts";
+import { WORDS } from "../words.ts";
 import { type Failure, Stopped } from "./failure.ts";
 import type { WalletPorts } from "./step-runner.ts";
 
@@ -18,7 +19,7 @@ export function presentAccount(address: string): Account {
   const shown = account.value;
   if (shown?.address.toLowerCase() === address.toLowerCase()) return shown;
   throw new Stopped({
-    sentence: "Your wallet shows another account. Switch back to the author’s, then go on.",
+    sentence: WORDS.continueFromAuthor,
     actions: ["retry"],
   });
 }
@@ -40,7 +41,7 @@ function explainFailure(error: unknown): Failure {
   if (refusal !== null) return { sentence: refusal, actions: ["retry", "edit"] };
   const { sentence, action } = explain(error);
   if (error instanceof Refusal && error.code === "invalid_image") {
-    return { sentence: `${sentence} Choose another picture.`, actions: ["edit"] };
+    return { sentence: `${sentence} ${WORDS.chooseAnotherPicture}`, actions: ["edit"] };
   }
   if (action === "switch-chain") return { sentence, actions: ["switch-chain"] };
   return { sentence, actions: action === "sign-in" ? ["sign-in", "retry"] : ["retry"] };

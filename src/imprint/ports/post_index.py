@@ -114,10 +114,11 @@ class PostIndexWriter(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class PostAddress:
-    """A post as listed in a sitemap."""
+    """A post in a sitemap; `title` is as much of it as its slug needs."""
 
     place: int
     post_id: int
+    title: str
     created_at: datetime
 
 

@@ -197,7 +197,7 @@ def build_app(
     assets = built_assets()
     site = None
     if facts.site is not None:
-        site = _site(services, facts, facts.site, options, budget=budget, assets=assets)
+        site = _site(services, facts, facts.site, options, clock, budget=budget, assets=assets)
     routes = _routes(
         services,
         facts,
@@ -351,6 +351,7 @@ def _site(
     facts: Facts,
     decided: SiteFacts,
     options: WebOptions,
+    clock: Clock,
     *,
     budget: ResponseBudget,
     assets: Assets,
@@ -370,6 +371,7 @@ def _site(
         decided.ai_training,
         facts.node,
         options.gateway_fallback,
+        clock,
     )
 
 
@@ -403,6 +405,7 @@ def _site_routes(site: SiteRoutes) -> Iterator[Route]:
     yield Page("/p/{id}/document", site.document)
     for page in site.frame.pages:
         yield Page(page.path, site.own_page)
+    yield Page("/p/{id}/{slug}", site.post)
     yield Page("/library", site.library)
     yield Page("/studio", site.studio)
     yield Page(PREVIEW_PATH, site.preview, methods=["POST"])
@@ -485,6 +488,7 @@ def _feed_routes(feeds: FeedRoutes) -> Iterator[Route]:
 
 def _machine_routes(machines: MachineRoutes) -> Iterator[Route]:
     yield Page("/p/{id}", machines.page)
+    yield Page("/p/{id}/{slug}", machines.page)
     yield Page("/llms.txt", machines.llms)
     yield Page("/robots.txt", machines.robots)
     yield Page("/sitemap.xml", machines.sitemap_index)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from imprint.domain.posts.post_text import markdown_text, readable_text
+from imprint.domain.posts.post_text import markdown_text, readable_text, reading_minutes
 
 
 def blocks(*items: tuple[str, Any]) -> str:
@@ -173,3 +173,13 @@ def test_parsing_time_is_linear_in_the_length(part: str) -> None:
     readable_text(blocks(("paragraph", {"text": content})))
     markdown_text(blocks(("paragraph", {"text": content}), ("code", {"code": content})))
     assert time.process_time() - began < 30
+
+
+@pytest.mark.parametrize(
+    ("text", "minutes"),
+    [("", 1), ("word " * 100, 1), ("word " * 1_150, 5), ("字" * 2_000, 4), ("слово " * 460, 2)],
+)
+def test_reading_takes_a_minute_for_each_230_words_or_500_characters_of_chinese(
+    text: str, minutes: int
+) -> None:
+    assert reading_minutes(text) == minutes

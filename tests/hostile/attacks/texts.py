@@ -4,7 +4,7 @@ import json
 import random
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 from coincurve import PrivateKey
 from tests.hostile.attacker import Attacker
@@ -75,10 +75,9 @@ async def _read(
 
 
 async def read_expensive_pages(attacker: Attacker) -> None:
-    found = [post["id"] for post in (await _posts(attacker))[: len(PAGES)]]
-    await _read(
-        attacker, [f"/p/{each}" for each in found] + [f"/posts/{each}.md" for each in found]
-    )
+    found = (await _posts(attacker))[: len(PAGES)]
+    pages = [urlsplit(each["links"]["page"]).path for each in found]
+    await _read(attacker, pages + [f"/posts/{each['id']}.md" for each in found])
 
 
 async def read_expensive_lists(attacker: Attacker) -> None:

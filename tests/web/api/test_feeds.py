@@ -7,10 +7,9 @@ from xml.etree import ElementTree
 
 import httpx2
 import pytest
-from tests.indexed import fill_index
+from tests.indexed import fill_index, forget_completeness
 from tests.world import ORIGIN, World, open_world, problem
 
-from imprint.adapters.database.transaction import Transaction
 from imprint.domain.posts.feeds import Feed
 from imprint.web.api import feeds
 from imprint.web.api.atom import write_atom
@@ -60,10 +59,6 @@ async def publish(
     response = await world.deliver_a(world.create_post_with(author, post))
     await fill_index(world)
     return int(response.json()["events"][0]["postId"])
-
-
-async def forget_completeness(tx: Transaction) -> None:
-    await tx.execute("UPDATE index_state SET complete = 0")
 
 
 async def test_a_feed_has_the_text_of_a_free_post_but_only_the_price_of_a_paid_one(
@@ -125,7 +120,8 @@ SHOWN = ("/feeds/posts.atom", "/feeds/tags/ink.json", "/posts/{}.md", "/p/{}")
 async def texts_of(world: World, post_id: int) -> set[int | str]:
     """The statuses of the paths that show this post, or `text` for a response with its text."""
     html = {"Accept": "text/html"}
-    found = [await world.client.get(path.format(post_id), headers=html) for path in SHOWN]
+    paths = [path.format(post_id) for path in SHOWN]
+    found = [await world.client.get(each, headers=html, follow_redirects=True) for each in paths]
     return {"text" if "everybody" in each.text else each.status_code for each in found}
 
 

@@ -69,7 +69,7 @@ async def test_a_post_combines_data_from_the_chain_and_the_catalog(town: World) 
     assert post["links"] == {
         "self": f"{ORIGIN}/posts/{post_id}",
         "content": f"{ORIGIN}/posts/{post_id}/content",
-        "page": f"{ORIGIN}/p/{post_id}",
+        "page": f"{ORIGIN}/p/{post_id}/title-1",
     }
 
 

@@ -87,7 +87,7 @@ async def test_a_browser_gets_a_page_that_asks_to_reload(starting: Starting, pat
     assert response.headers["cache-control"] == "no-store"
     assert "script-src 'self';" in response.headers["content-security-policy"]
     assert "The service is starting." in response.text
-    assert "Please load the page again in a moment." in response.text
+    assert "Please reload the page in a moment." in response.text
 
 
 async def test_the_assets_of_the_starting_page_are_served(starting: Starting) -> None:

@@ -82,7 +82,7 @@ class Crawl:
 def seeds(world: World, author: Wallet) -> list[str]:
     """Every path, with parameters that anybody can know."""
     given = {"id": "2", "address": author.address, "tag": "ink", "start": "0", "token": "A" * 43}
-    given["name"] = "site.css"
+    given |= {"name": "site.css", "slug": "another-title"}
     query = {
         "tags": "ink",
         "postId": "2",
@@ -102,7 +102,7 @@ def seeds(world: World, author: Wallet) -> list[str]:
         if pairs:
             found.append(f"{filled}?{'&'.join(pairs)}")
         if "{id}" in path:
-            found += [path.replace("{id}", str(number)) for number in range(1, 9)]
+            found += [path.format_map({**given, "id": str(number)}) for number in range(1, 9)]
     for word in ("canary", "midnight", '"sings at noon"', "dawn"):
         found.append(f"/posts?q={quote(word)}")
     for post_id in range(1, 9):

@@ -34,7 +34,7 @@ def long_text(number: int) -> str:
 
 
 async def read(world: World, path: str) -> str:
-    response = await world.client.get(path)
+    response = await world.client.get(path, follow_redirects=True)
     assert response.status_code == 200
     return response.text
 

@@ -1,6 +1,7 @@
 """Pages over HTTP: every page in every state, page heads, response headers, and refusals."""
 
 import json
+import re
 from collections.abc import AsyncIterator
 from html import unescape
 from pathlib import Path
@@ -8,11 +9,13 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
+from tests.indexed import forget_completeness
 from tests.web.conftest import EVERY_DATABASE
 from tests.web.site.publication import publish
 from tests.world import DEFAULT_PRICE, ORIGIN, World, open_world, problem
 
 from imprint.domain.formats.cids import document_cid
+from imprint.domain.posts.slugs import PAGE_PATHS
 
 pytestmark = [
     pytest.mark.asyncio(loop_scope="module"),
@@ -32,7 +35,7 @@ async def town(tmp_path_factory: pytest.TempPathFactory, records: None) -> Async
 
 
 async def page(world: World, path: str, status: int = 200, **headers: str) -> str:
-    response = await world.client.get(path, headers={**BROWSER, **headers})
+    response = await world.client.get(path, headers={**BROWSER, **headers}, follow_redirects=True)
     assert response.status_code == status, response.text
     assert response.headers["content-type"] == "text/html; charset=utf-8"
     return response.text
@@ -48,7 +51,7 @@ async def test_an_empty_front_page_links_to_the_studio(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.index()
         text = await page(world, "/")
-    assert "Nothing is published here yet" in text
+    assert "No posts yet" in text
     assert 'href="/studio"' in text
 
 
@@ -57,23 +60,89 @@ async def test_while_the_index_is_being_built_pages_ask_to_reload(tmp_path: Path
         response = await world.client.get("/", headers=BROWSER)
         assert response.status_code == 503
         assert response.headers["retry-after"]
-        assert "load the page again" in response.text
+        assert "reload the page" in response.text
         assert problem(await world.client.get("/")) == (503, "index_unavailable")
 
 
-async def test_the_front_page_has_posts_hashtags_and_what_is_bought_most(
-    town: World,
-) -> None:
+async def test_the_front_page_has_posts_hashtags_and_what_is_bought_most(town: World) -> None:
     post_id = await publish(town, 1, "essay", price=DEFAULT_PRICE, title="On tides")
     town.buy(town.wallet(2), int(post_id))
     await town.index()
     text = await page(town, "/")
     assert f'<article class="card" data-id="{post_id}"' in text
     assert 'href="/t/essay"' in text
-    assert "Bought most" in text
+    assert "Most bought" in text
     assert "Paid to authors" not in text
     assert "Paid to authors" in await page(town, "/about")
     assert facts_of(text)["service"] == ORIGIN
+
+
+async def test_the_front_and_author_pages_have_a_picture_for_link_previews(town: World) -> None:
+    post_id = await publish(town, 1, title="With a picture")
+    thumbnail = (await town.client.get(f"/posts/{post_id}")).json()["thumbnailCid"]
+    for path in ("/", f"/a/{town.wallet(1).address.lower()}"):
+        text = await page(town, path)
+        assert f'<meta property="og:image" content="{ORIGIN}/ipfs/{thumbnail}">' in text
+
+
+async def test_browsers_choose_among_sizes_of_a_picture(town: World) -> None:
+    post_id = await publish(town, 1, title="In sizes")
+    thumbnail = (await town.client.get(f"/posts/{post_id}")).json()["thumbnailCid"]
+    for path in ("/", f"/p/{post_id}"):
+        text = await page(town, path)
+        sizes = text.partition(f'srcset="/ipfs/{thumbnail}')[2].partition('"')[0]
+        assert "?img-width=384 384w, " in sizes
+        assert sizes.endswith("?img-width=1920 1920w")
+    response = await town.client.get(f"/ipfs/{thumbnail}?img-width=640")
+    assert response.status_code == 200
+
+
+async def test_dates_of_the_current_year_leave_it_out(tmp_path: Path) -> None:
+    async with open_world(tmp_path) as world:
+        post_id = await publish(world, 1)
+        written = (await world.client.get(f"/posts/{post_id}")).json()["createdAt"]
+        year = written[:4]
+        for path in ("/", f"/p/{post_id}", f"/a/{world.wallet(1).address}"):
+            text = await page(world, path)
+            date = text.partition(f'<time datetime="{written}">')[2].partition("<")[0]
+            assert date
+            assert year not in date
+        world.clock.advance(366 * 86_400)
+        for path in ("/", f"/p/{post_id}", f"/a/{world.wallet(1).address}"):
+            text = await page(world, path)
+            assert text.partition(f'<time datetime="{written}">')[2].partition("<")[0] == (
+                f"{date} {year}"
+            )
+
+
+async def test_a_free_post_shows_how_long_it_takes_to_read(town: World) -> None:
+    free = await publish(town, 6, content="word " * 1_150)
+    assert "5 min read" in await page(town, f"/p/{free}")
+    paid = await publish(town, 6, content="word " * 1_150, price=DEFAULT_PRICE)
+    assert "min read" not in await page(town, f"/p/{paid}")
+
+
+async def test_a_post_ends_with_others_of_its_author_and_then_of_everybody(
+    tmp_path: Path,
+) -> None:
+    async with open_world(tmp_path) as world:
+        of_others = [await publish(world, 2, title=f"Other {number}") for number in range(3)]
+        own = await publish(world, 1, title="Own")
+        post_id = await publish(world, 1, title="This")
+        text = await page(world, f"/p/{post_id}")
+        further = re.findall(r'<article class="card" data-id="(\d+)"', text)
+        assert further == [own, *reversed(of_others)][:3]
+        (alone,) = re.findall("<h1>(.*)</h1>", text)
+        assert alone == "This"
+
+
+async def test_a_post_can_be_read_while_the_index_is_being_filled(tmp_path: Path) -> None:
+    async with open_world(tmp_path) as world:
+        post_id = await publish(world, 1, title="Alone", content="Words.")
+        await world.adapters.stores.database.transact((), forget_completeness)
+        text = await page(world, f"/p/{post_id}")
+        assert "<p>Words.</p>" in text
+        assert 'class="card"' not in text
 
 
 async def test_lists_are_paged_by_links(town: World) -> None:
@@ -91,7 +160,7 @@ async def test_lists_are_paged_by_links(town: World) -> None:
 async def test_the_page_of_an_unused_hashtag_says_so_and_is_not_indexed(town: World) -> None:
     await publish(town, 1)
     text = await page(town, "/t/nobody-uses-this")
-    assert "No post has this hashtag" in text
+    assert "No posts with this hashtag yet" in text
     assert '<meta name="robots" content="noindex">' in text
 
 
@@ -99,7 +168,7 @@ async def test_the_page_of_an_author_has_their_facts_posts_and_feed(town: World)
     post_id = await publish(town, 4, title="By four")
     address = town.wallet(4).address.lower()
     text = await page(town, f"/a/{address}")
-    assert f'href="/p/{post_id}"' in text
+    assert f'href="/p/{post_id}/by-four"' in text
     assert f'href="/feeds/authors/{address}.atom"' in text
     assert address in text
     assert f'href="{ORIGIN}/a/{address}"' in text
@@ -116,13 +185,13 @@ async def test_search_results_have_highlighted_matches(town: World) -> None:
 
 async def test_a_search_without_words_or_matches_shows_an_explanation(town: World) -> None:
     await publish(town, 5)
-    assert "Type words above" in await page(town, "/search")
-    assert "Nothing found" in await page(town, "/search?q=zzzzunheardof")
+    assert "Put words in quotes" in await page(town, "/search")
+    assert "No results" in await page(town, "/search?q=zzzzunheardof")
 
 
 async def test_a_search_that_is_too_long_is_refused_on_the_search_page(town: World) -> None:
     text = await page(town, "/search?q=" + "a+" * 300, 400)
-    assert "Please search for less" in text
+    assert "Try a shorter search" in text
 
 
 async def test_a_free_post_can_be_read_without_scripts(town: World) -> None:
@@ -149,7 +218,7 @@ async def test_the_page_of_a_post_that_is_not_stored_here_says_so(town: World) -
     await town.index()
     newest = (await town.client.get("/posts")).json()["posts"][0]["id"]
     text = await page(town, f"/p/{newest}")
-    assert "its text is not stored at this service" in text
+    assert "but its text is kept somewhere else" in text
     assert 'data-hosted="false"' in text
 
 
@@ -160,9 +229,10 @@ async def test_a_post_that_is_not_stored_here_is_not_offered_for_sale(town: Worl
     newest = (await town.client.get("/posts")).json()["posts"][0]["id"]
     text = await page(town, f"/p/{newest}")
     # Scripts offer a purchase at the gate only.
+    article, _, _ = text.partition("</article>")
     for offer in ("Buy", "subscribePost", 'id="gate"', "miniapp", "ETH.", "bought"):
-        assert offer not in text
-    assert "so you cannot buy it here" in text
+        assert offer not in article
+    assert "so you can’t buy it here" in text
     markdown = (await town.client.get(f"/posts/{newest}.md")).text
     assert "subscribePost" not in markdown
     assert "not sold here" in markdown
@@ -179,7 +249,7 @@ async def test_a_post_that_is_no_longer_free_shows_no_text(town: World) -> None:
     town.clock.advance(60)
     text = await page(town, f"/p/{post_id}")
     assert "Once free words" not in text
-    assert "not free any more" in text
+    assert "This post is no longer free" in text
 
 
 async def test_untrusted_text_is_escaped_on_every_page(town: World) -> None:
@@ -199,20 +269,20 @@ async def test_the_html_head_of_a_post_has_its_card_and_feeds(town: World) -> No
     post_id = await publish(town, 8, "essay", title='Ink & "paper"', about="How.")
     text = await page(town, f"/p/{post_id}")
     thumbnail = (await town.client.get(f"/posts/{post_id}")).json()["thumbnailCid"]
-    assert f'<link rel="canonical" href="{ORIGIN}/p/{post_id}">' in text
+    assert f'<link rel="canonical" href="{ORIGIN}/p/{post_id}/ink-paper">' in text
     assert '<meta property="og:title" content="Ink &amp; &#34;paper&#34;">' in text
     assert f'<meta property="og:image" content="{ORIGIN}/ipfs/{thumbnail}">' in text
     assert '<meta property="article:published_time" content="20' in text
     assert '<meta name="fediverse:creator" content="@ink@example.social">' in text
     card = unescape(text.partition('name="fc:miniapp" content="')[2].partition('"')[0])
-    assert json.loads(card)["button"]["action"]["url"] == f"{ORIGIN}/p/{post_id}"
+    assert json.loads(card)["button"]["action"]["url"] == f"{ORIGIN}/p/{post_id}/ink-paper"
     assert 'type="application/atom+xml"' in text
     assert '<link rel="license" href="/license.xml" type="application/rsl+xml">' in text
 
 
 async def test_pages_have_a_strict_policy_and_no_inline_scripts(town: World) -> None:
     post_id = await publish(town, 8)
-    for path in ("/", f"/p/{post_id}", "/library", "/studio", "/search"):
+    for path in ("/", f"/p/{post_id}/a-title", "/library", "/studio", "/search"):
         response = await town.client.get(path, headers=BROWSER)
         policy = response.headers["content-security-policy"]
         assert "default-src 'none'" in policy
@@ -226,7 +296,7 @@ async def test_pages_have_a_strict_policy_and_no_inline_scripts(town: World) -> 
 
 async def test_an_unchanged_page_gets_304(town: World) -> None:
     post_id = await publish(town, 8)
-    for path in ("/", f"/p/{post_id}", "/t/essay"):
+    for path in ("/", f"/p/{post_id}/a-title", "/t/essay"):
         first = await town.client.get(path)
         again = await town.client.get(path, headers={"If-None-Match": first.headers["etag"]})
         assert (again.status_code, again.content) == (304, b"")
@@ -271,6 +341,37 @@ async def test_browsers_are_redirected_from_json_to_pages(town: World) -> None:
         response = await town.client.get(path, headers=BROWSER)
         assert (response.status_code, response.headers["location"]) == (303, target)
         assert (await town.client.get(path)).status_code == 200
+
+
+async def test_other_addresses_of_a_post_are_redirected_to_its_slug(town: World) -> None:
+    post_id = await publish(town, 9, title="On “tides”, again")
+    page_of_post = f"/p/{post_id}/on-tides-again"
+    for path in (f"/p/{post_id}", f"/p/{post_id}/old-title", f"/p/{post_id}/On-Tides-Again"):
+        response = await town.client.get(f"{path}?utm_source=a&b=%20c", headers=BROWSER)
+        assert response.status_code == 301
+        assert response.headers["location"] == f"{page_of_post}?utm_source=a&b=%20c"
+    assert (await town.client.get(page_of_post)).status_code == 200
+    sitemap = (await town.client.get("/sitemaps/0.xml")).text
+    assert f"<loc>{ORIGIN}{page_of_post}</loc>" in sitemap
+    for feed in ("/feeds/posts.atom", "/feeds/posts.json", "/posts"):
+        assert f'"{ORIGIN}{page_of_post}"' in (await town.client.get(feed)).text
+
+
+async def test_a_post_whose_title_makes_no_slug_has_its_id_alone(town: World) -> None:
+    for title in ("東京の夜", "Text"):
+        post_id = await publish(town, 9, title=title)
+        assert (await town.client.get(f"/p/{post_id}")).status_code == 200
+        response = await town.client.get(f"/p/{post_id}/x", headers=BROWSER)
+        assert (response.status_code, response.headers["location"]) == (301, f"/p/{post_id}")
+    assert problem(await town.client.get(f"/p/{post_id}/text")) == (401, "session_missing")
+    assert problem(await town.client.get("/p/999999/x")) == (404, "not_found")
+    assert problem(await town.client.get("/p/x/x")) == (400, "invalid_post_id")
+
+
+async def test_no_slug_is_a_path_below_a_page(town: World) -> None:
+    app: Any = town.app
+    below = {route.path.removeprefix("/p/{id}/") for route in app.routes if "/p/" in route.path}
+    assert below - {"/p/{id}", "{slug}"} == PAGE_PATHS
 
 
 async def test_the_text_of_a_paid_post_is_served_only_to_holders(town: World) -> None:
@@ -344,8 +445,9 @@ async def test_without_the_site_pages_are_not_found(tmp_path: Path) -> None:
         post_id = await publish(world, 1)
         for path in ("/", "/t/a", "/search", "/library", "/studio", "/license.xml", "/icon.svg"):
             assert problem(await world.client.get(path, headers=BROWSER)) == (404, "not_found")
-        response = await world.client.get(f"/p/{post_id}", headers=BROWSER)
-        assert response.headers["location"] == f"/posts/{post_id}.md"
+        for path in (f"/p/{post_id}", f"/p/{post_id}/a-title"):
+            response = await world.client.get(path, headers=BROWSER)
+            assert response.headers["location"] == f"/posts/{post_id}.md"
         author = f"/authors/{world.wallet(1).address.lower()}"
         assert (await world.client.get(author, headers=BROWSER)).status_code == 200
 
@@ -354,7 +456,7 @@ async def test_without_the_site_pages_are_not_found(tmp_path: Path) -> None:
 async def test_a_browser_gets_an_error_page_for_paths_that_redirect_to_pages(
     town: World, path: str
 ) -> None:
-    assert "This address is not right" in await page(town, path, 400)
+    assert "That address isn’t right" in await page(town, path, 400)
     assert problem(await town.client.get(path))[0] == 400
 
 
@@ -368,7 +470,16 @@ async def test_a_form_sent_to_a_page_is_refused_with_an_error_page(town: World) 
 
 @pytest.mark.parametrize(
     "path",
-    ["/", "/t/web3", "/search", "/library", "/studio", "/p/{id}", "/a/{author}", "/icon.svg"],
+    [
+        "/",
+        "/t/web3",
+        "/search",
+        "/library",
+        "/studio",
+        "/p/{id}/a-title",
+        "/a/{author}",
+        "/icon.svg",
+    ],
 )
 async def test_a_page_ignores_tracking_parameters(town: World, path: str) -> None:
     post_id = await publish(town, 1)

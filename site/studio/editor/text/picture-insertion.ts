@@ -1,6 +1,7 @@
 /** Inserts a picture into the text. */
 
 import type { EditorState, TransactionSpec } from "@codemirror/state";
+import { WORDS } from "../../words.ts";
 
 /** Whether nothing was typed and the cursor was not moved between two states. */
 export const isUntouched = (before: EditorState, now: EditorState): boolean =>
@@ -32,4 +33,4 @@ export function insertBelow(state: EditorState, alt: string, source: string): Tr
   };
 }
 
-const wordsOf = (alt: string): string => alt || "Describe this picture";
+const wordsOf = (alt: string): string => alt || WORDS.describePicture;

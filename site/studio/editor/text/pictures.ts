@@ -1,5 +1,7 @@
 /** Pictures that authors insert into a text: made small enough, and without camera metadata. */
 
+import { WORDS } from "../../words.ts";
+
 /** The longest side and the encoding quality, from the best to the smallest. */
 const TRIALS: readonly { readonly side: number; readonly quality: number }[] = [
   { side: 1600, quality: 0.82 },
@@ -22,9 +24,9 @@ export const picturesOf = (data: DataTransfer | null): File[] =>
 
 /** A picture as a `data:` URL that takes at most `room` bytes of text. */
 export async function encodePicture(file: Blob & { name?: string }, room: number): Promise<string> {
-  const name = file.name || "This picture";
+  const name = file.name || WORDS.thisPicture;
   const bitmap = await createImageBitmap(file).catch(() => {
-    throw new UnusablePicture(`${name} cannot be read. Take a PNG, JPEG or WebP.`);
+    throw new UnusablePicture(WORDS.unreadablePicture(name));
   });
   try {
     let smallest: Blob | null = null;
@@ -34,9 +36,7 @@ export async function encodePicture(file: Blob & { name?: string }, room: number
       if (made.size <= Math.min(GOOD_SIZE, textRoom(room))) break;
     }
     if (!smallest || smallest.size > textRoom(room))
-      throw new UnusablePicture(
-        `There is no room for ${name} in this text. Remove another picture first.`,
-      );
+      throw new UnusablePicture(WORDS.theresNoRoomText(name));
     return await dataAddress(smallest);
   } finally {
     bitmap.close();
@@ -60,7 +60,7 @@ async function encode(bitmap: ImageBitmap, side: number, quality: number): Promi
 const toBlob = (canvas: HTMLCanvasElement, type: string, quality: number): Promise<Blob> =>
   new Promise((resolve, reject) =>
     canvas.toBlob(
-      (blob) => (blob ? resolve(blob) : reject(new UnusablePicture("The picture is too large."))),
+      (blob) => (blob ? resolve(blob) : reject(new UnusablePicture(WORDS.pictureTooLarge))),
       type,
       quality,
     ),

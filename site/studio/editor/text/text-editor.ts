@@ -4,6 +4,7 @@ import { defaultKeymap, history, historyKeymap } from "@codemirror/commands";
 import { EditorState, type Extension } from "@codemirror/state";
 import { drawSelection, dropCursor, EditorView, keymap, placeholder } from "@codemirror/view";
 import { countBytes } from "../../store/draft-text.ts";
+import { WORDS } from "../../words.ts";
 import { writingKeys } from "./commands.ts";
 import { foldedPictures } from "./folded-pictures.ts";
 import { markdown } from "./markdown.ts";
@@ -24,8 +25,7 @@ interface TextEditorOptions {
   onPicture(isSelected: boolean): void;
 }
 
-const LEFT =
-  "The text was closed before the picture was ready. Open it, and put the picture in again.";
+const LEFT = WORDS.draftClosedBeforePicture;
 
 /** An editor in the page. */
 export class TextEditor {
@@ -99,9 +99,9 @@ export class TextEditor {
       foldedPictures,
       EditorView.lineWrapping,
       EditorState.allowMultipleSelections.of(true),
-      placeholder("# Title\n\nBegin to write."),
+      placeholder(WORDS.titleBeginWrite),
       EditorView.contentAttributes.of({
-        "aria-label": "Text of the draft, in Markdown",
+        "aria-label": WORDS.textDraftMarkdown,
         "aria-describedby": options.hint,
         spellcheck: "true",
         autocorrect: "on",

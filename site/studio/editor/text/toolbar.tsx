@@ -2,6 +2,7 @@
 
 import type { StateCommand } from "@codemirror/state";
 import { useRef } from "preact/hooks";
+import { WORDS } from "../../words.ts";
 import {
   insertLink,
   toggleBold,
@@ -17,20 +18,20 @@ import type { TextEditor } from "./text-editor.ts";
 const MOD = /Mac|iP(?:hone|ad)/.test(navigator.userAgent) ? "⌘" : "Ctrl+";
 
 interface Tool {
-  readonly name: Drawn | "Bold" | "Italic";
+  readonly tool: Drawn | "bold" | "italic";
   readonly keys: string;
   readonly run: StateCommand;
 }
 
 const TOOLS: readonly Tool[] = [
-  { name: "Bold", keys: `${MOD}B`, run: toggleBold },
-  { name: "Italic", keys: `${MOD}I`, run: toggleItalic },
-  { name: "Heading", keys: `${MOD}Alt+2`, run: toggleHeading(2) },
-  { name: "Link", keys: `${MOD}K`, run: insertLink },
-  { name: "List", keys: `${MOD}Shift+8`, run: toggleBullets },
-  { name: "Numbered list", keys: `${MOD}Shift+7`, run: toggleNumbers },
-  { name: "Quotation", keys: `${MOD}Shift+9`, run: toggleQuote },
-  { name: "Code", keys: `${MOD}E`, run: toggleCode },
+  { tool: "bold", keys: `${MOD}B`, run: toggleBold },
+  { tool: "italic", keys: `${MOD}I`, run: toggleItalic },
+  { tool: "heading", keys: `${MOD}Alt+2`, run: toggleHeading(2) },
+  { tool: "link", keys: `${MOD}K`, run: insertLink },
+  { tool: "list", keys: `${MOD}Shift+8`, run: toggleBullets },
+  { tool: "numberedList", keys: `${MOD}Shift+7`, run: toggleNumbers },
+  { tool: "quotation", keys: `${MOD}Shift+9`, run: toggleQuote },
+  { tool: "code", keys: `${MOD}E`, run: toggleCode },
 ];
 
 export function Toolbar({ editor, isHidden }: { editor: TextEditor | null; isHidden: boolean }) {
@@ -49,30 +50,30 @@ export function Toolbar({ editor, isHidden }: { editor: TextEditor | null; isHid
   };
   return (
     <fieldset class="toolbar" disabled={!editor} hidden={isHidden}>
-      <legend class="unseen">Format the text</legend>
-      {TOOLS.map(({ name, keys, run }) => (
+      <legend class="unseen">{WORDS.formatText}</legend>
+      {TOOLS.map(({ tool, keys, run }) => (
         <button
           type="button"
-          class={`tool tool-${name.toLowerCase().replace(" ", "-")}`}
-          aria-label={name}
-          title={`${name} (${keys})`}
+          class={`tool tool-${tool}`}
+          aria-label={WORDS[tool]}
+          title={`${WORDS[tool]} (${keys})`}
           onClick={() => use(run)}
         >
-          {name === "Bold" || name === "Italic" ? (
-            <span aria-hidden="true">{name.charAt(0)}</span>
+          {tool === "bold" || tool === "italic" ? (
+            <span aria-hidden="true">{WORDS[tool].charAt(0)}</span>
           ) : (
-            <Icon name={name} />
+            <Icon name={tool} />
           )}
         </button>
       ))}
       <button
         type="button"
         class="tool"
-        aria-label="Picture"
-        title="Picture: choose, paste or drop one"
+        aria-label={WORDS.picture}
+        title={WORDS.pictureChoosePasteOr}
         onClick={() => chooser.current?.click()}
       >
-        <Icon name="Picture" />
+        <Icon name="picture" />
       </button>
       <input
         ref={chooser}
@@ -80,7 +81,7 @@ export function Toolbar({ editor, isHidden }: { editor: TextEditor | null; isHid
         accept="image/*"
         multiple
         hidden
-        aria-label="Choose pictures"
+        aria-label={WORDS.choosePictures}
         onChange={() => void choose()}
       />
     </fieldset>
@@ -89,14 +90,14 @@ export function Toolbar({ editor, isHidden }: { editor: TextEditor | null; isHid
 
 /** The icons of the buttons, drawn with one line each. */
 const LINES = {
-  Heading: "M6 4v16M18 4v16M6 12h12",
-  Link: "M10 14a4 4 0 0 0 6 .4l3-3a4 4 0 0 0-5.7-5.7l-1.6 1.6M14 10a4 4 0 0 0-6-.4l-3 3a4 4 0 0 0 5.7 5.7l1.6-1.6",
-  List: "M9 6h11M9 12h11M9 18h11M4.5 6h.01M4.5 12h.01M4.5 18h.01",
-  "Numbered list":
+  heading: "M6 4v16M18 4v16M6 12h12",
+  link: "M10 14a4 4 0 0 0 6 .4l3-3a4 4 0 0 0-5.7-5.7l-1.6 1.6M14 10a4 4 0 0 0-6-.4l-3 3a4 4 0 0 0 5.7 5.7l1.6-1.6",
+  list: "M9 6h11M9 12h11M9 18h11M4.5 6h.01M4.5 12h.01M4.5 18h.01",
+  numberedList:
     "M10 6h10M10 12h10M10 18h10M4 4.5 5.5 4v5M3.8 15.5a1.4 1.4 0 1 1 2.2 1.1L4 19.5h2.5",
-  Quotation: "M5 5v14M10 7h10M10 12h10M10 17h6",
-  Code: "m8 7-5 5 5 5M16 7l5 5-5 5",
-  Picture: "M4 5h16v14H4zM4 16l4.5-4.5 4 4 3-3L20 17M15 9.2h.01",
+  quotation: "M5 5v14M10 7h10M10 12h10M10 17h6",
+  code: "m8 7-5 5 5 5M16 7l5 5-5 5",
+  picture: "M4 5h16v14H4zM4 16l4.5-4.5 4 4 3-3L20 17M15 9.2h.01",
 } as const;
 
 type Drawn = keyof typeof LINES;

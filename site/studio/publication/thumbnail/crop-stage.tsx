@@ -1,6 +1,7 @@
 /** Where the part of a picture that is shown is chosen, with a pointer or with keys. */
 
 import { useEffect, useRef } from "preact/hooks";
+import { WORDS } from "../../words.ts";
 import { type Crop, cropByKey, moveCrop, ratioOf, zoomCrop, zoomOf } from "./crop.ts";
 import { drawCrop } from "./thumbnails.ts";
 
@@ -47,7 +48,7 @@ export function CropStage({ picture, crop, onCrop }: Props) {
         style={{ aspectRatio: ratioOf(crop) }}
         tabIndex={0}
         role="application"
-        aria-label="Part of the picture that is shown"
+        aria-label={WORDS.partPictureShown}
         aria-describedby="publish-crop-keys"
         onKeyDown={(event) => {
           const next = cropByKey(crop, picture, event.key, event.shiftKey);
@@ -64,7 +65,7 @@ export function CropStage({ picture, crop, onCrop }: Props) {
         onPointerCancel={release}
       />
       <label class="publish-zoom">
-        Zoom
+        {WORDS.zoom}
         <input
           type="range"
           min={1}
@@ -75,7 +76,7 @@ export function CropStage({ picture, crop, onCrop }: Props) {
         />
       </label>
       <p class="publish-hint" id="publish-crop-keys">
-        Drag the picture, or use the arrow keys; + and − zoom, 0 shows all of it.
+        {WORDS.dragPictureOrUse}
       </p>
     </>
   );

@@ -1,6 +1,7 @@
 /** Choosing the picture of a post: the author's own, cropped, or one made from the title. */
 
 import { useEffect, useRef, useState } from "preact/hooks";
+import { WORDS } from "../../words.ts";
 import { type Crop, fullCrop } from "./crop.ts";
 import { CropStage } from "./crop-stage.tsx";
 import { decodePicture } from "./thumbnails.ts";
@@ -31,7 +32,7 @@ export function ThumbnailField(props: Props) {
       setProblem(null);
     } catch (error) {
       if (last.current !== source) return;
-      setProblem(error instanceof Error ? error.message : "This picture cannot be used.");
+      setProblem(error instanceof Error ? error.message : WORDS.pictureCannotUsed);
     }
   };
   useEffect(() => {
@@ -59,7 +60,7 @@ export function ThumbnailField(props: Props) {
         void take(pictureOf(event.dataTransfer));
       }}
     >
-      <legend>Picture</legend>
+      <legend>{WORDS.picture}</legend>
       <div class="publish-choice">
         <label>
           <input
@@ -68,7 +69,7 @@ export function ThumbnailField(props: Props) {
             checked={kind === "made"}
             onChange={() => onKind("made")}
           />
-          Made from the title
+          {WORDS.madeFromTitle}
         </label>
         <label>
           <input
@@ -77,10 +78,10 @@ export function ThumbnailField(props: Props) {
             checked={kind === "own"}
             onChange={() => (picture ? onKind("own") : input.current?.click())}
           />
-          My own picture
+          {WORDS.myOwnPicture}
         </label>
         <button type="button" onClick={() => input.current?.click()}>
-          {picture ? "Choose another…" : "Choose a picture…"}
+          {picture ? WORDS.chooseAnother : WORDS.choosePicture}
         </button>
         <input
           ref={input}
@@ -88,7 +89,7 @@ export function ThumbnailField(props: Props) {
           type="file"
           accept="image/*"
           tabIndex={-1}
-          aria-label="Picture file"
+          aria-label={WORDS.pictureFile}
           onChange={(event) => {
             void take(event.currentTarget.files?.[0]);
             event.currentTarget.value = "";
@@ -98,9 +99,7 @@ export function ThumbnailField(props: Props) {
       {kind === "own" && picture ? (
         <CropStage picture={picture} crop={crop ?? fullCrop(picture)} onCrop={onCrop} />
       ) : (
-        <p class="publish-hint">
-          The card shows the picture that is made. You can also drop or paste one of your own here.
-        </p>
+        <p class="publish-hint">{WORDS.cardShowsPictureMade}</p>
       )}
       {problem && (
         <p class="publish-problem" role="alert">

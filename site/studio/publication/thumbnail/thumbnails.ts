@@ -1,5 +1,6 @@
 /** Thumbnails: pictures that are chosen and cropped, or made from the title. */
 
+import { WORDS } from "../../words.ts";
 import { type Crop, cropHeight, RATIO, type Size, thumbnailSize } from "./crop.ts";
 
 interface ThumbnailLimits {
@@ -19,12 +20,12 @@ const QUALITIES = [0.92, 0.85, 0.75, 0.6, 0.4];
 /** Decode a picture. Throws `RangeError` with a sentence for the author. */
 export async function decodePicture(source: Blob): Promise<ImageBitmap> {
   if (source.size > LARGEST_SOURCE) {
-    throw new RangeError("This picture is larger than 60 MB. Choose a smaller one.");
+    throw new RangeError(WORDS.pictureLargerThan60);
   }
   try {
     return await createImageBitmap(source);
   } catch {
-    throw new RangeError("This file is no picture that your browser can show. Try a PNG or JPEG.");
+    throw new RangeError(WORDS.browserCantShowPicture);
   }
 }
 
@@ -135,7 +136,7 @@ export async function drawTitle(canvas: HTMLCanvasElement, title: string): Promi
   let lines: string[] = [];
   for (; size > width / 40; size *= 0.9) {
     context.font = `600 ${size}px "Source Serif 4", Georgia, serif`;
-    lines = breakLines(title || "Untitled", inner, (line) => context.measureText(line).width);
+    lines = breakLines(title || WORDS.untitled, inner, (line) => context.measureText(line).width);
     if (lines.length * size * 1.18 <= height - 2.6 * margin) break;
   }
   context.textBaseline = "alphabetic";
@@ -154,7 +155,7 @@ function canvasOf({ width, height }: Size): HTMLCanvasElement {
 
 function contextOf(canvas: HTMLCanvasElement): CanvasRenderingContext2D {
   const context = canvas.getContext("2d");
-  if (!context) throw new RangeError("This browser cannot draw pictures.");
+  if (!context) throw new RangeError(WORDS.browserCantDrawPictures);
   return context;
 }
 
@@ -169,5 +170,5 @@ async function encode(canvas: HTMLCanvasElement, most: number, isDrawing: boolea
     const jpeg = await make("image/jpeg", quality);
     if (jpeg && jpeg.size <= most) return jpeg;
   }
-  throw new RangeError("This picture does not become small enough. Choose another one.");
+  throw new RangeError(WORDS.pictureCantMadeSmall);
 }

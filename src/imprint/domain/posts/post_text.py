@@ -32,6 +32,11 @@ TOO_INTRICATE = "*The rest of this document is too complex to convert to Markdow
 _SLICE = 32 * 1024
 """Number of characters converted at a time, because a regular expression holds the GIL."""
 
+WORDS_A_MINUTE = 230
+HAN_A_MINUTE = 500
+"""Words, and characters of Chinese and Japanese, that a reader reads in a minute."""
+
+_HAN = re.compile("[\u3040-\u30ff\u3400-\u9fff]+")
 _DATA_URL = re.compile(r"data:[A-Za-z0-9.+-]{1,40}/[^\s\"'()<>\\]*")
 _TAG = re.compile(r"<(/?)([A-Za-z][A-Za-z0-9]{0,15})([^<>]*)>|<[!/?][^<>]*>")
 _HREF = re.compile(r"""\bhref\s{0,4}=\s{0,4}["']?((?:https?://|mailto:)[^\s"'<>()\\]{1,2000})""")
@@ -83,6 +88,12 @@ def markdown_text(content: str, work: TextWork | None = None) -> str:
     except TooIntricate:
         parts.append(TOO_INTRICATE)
     return _CONTROLS.sub(" ", "\n\n".join(parts))
+
+
+def reading_minutes(text: str) -> int:
+    """Minutes that reading a text takes, at least one."""
+    han = len(text) - len(_HAN.sub("", text))
+    return max(1, round(len(text.split()) / WORDS_A_MINUTE + han / HAN_A_MINUTE))
 
 
 def is_markdown(content: str) -> bool:

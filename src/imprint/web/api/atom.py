@@ -55,7 +55,7 @@ def _entry(entry: FeedEntry, links: FeedLinks) -> Iterator[str]:
     name = post.author if post.byline is None else post.byline.name
     author = xml_text(links.author(post))
     yield f"<author><name>{xml_text(name)}</name><uri>{author}</uri></author>\n"
-    yield f'<link rel="alternate" href="{xml_text(links.page(post.post_id))}"/>\n'
+    yield f'<link rel="alternate" href="{xml_text(links.page(post))}"/>\n'
     for tag in post.hashtags:
         yield f'<category term="{xml_text(tag)}"/>\n'
     yield f'<imprint:price wei="{post.price}">{links.amount(post.price)}</imprint:price>\n'

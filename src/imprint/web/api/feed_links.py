@@ -7,6 +7,8 @@ from imprint.domain.formats.addresses import Address
 from imprint.domain.formats.coins import format_amount
 from imprint.domain.posts.feeds import Feed, FeedEntry
 from imprint.domain.posts.indexed_posts import IndexedPost
+from imprint.domain.posts.slugs import page_path
+from imprint.ports.post_index import PostAddress
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +60,9 @@ class FeedLinks:
             return None
         return f'<{self.hub}>; rel="hub", <{self.address(feed, ending)}>; rel="self"'
 
-    def page(self, post_id: int) -> str:
+    def page(self, post: IndexedPost | PostAddress) -> str:
         """Return the URL of a post's page."""
-        return f"{self.service}{page_path(post_id)}"
+        return f"{self.service}{page_path(post.post_id, post.title)}"
 
     def amount(self, wei: int) -> str:
         """An amount in the coin of the chain."""
@@ -77,11 +79,6 @@ class FeedLinks:
     def post_id(self, post: IndexedPost) -> str:
         """Return the ID of a post, the same in every feed; it is unique and never changes."""
         return f"urn:imprint:post:{self.chain_id}:{self.contract}:{post.post_id}"
-
-
-def page_path(post_id: int | str) -> str:
-    """Return the path of a post's page."""
-    return f"/p/{post_id}"
 
 
 def teaser(entry: FeedEntry, links: FeedLinks) -> str:

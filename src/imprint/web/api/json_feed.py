@@ -33,7 +33,7 @@ def _item(entry: FeedEntry, links: FeedLinks) -> FeedItem:
     post = entry.post
     return FeedItem(
         links.post_id(post),
-        links.page(post.post_id),
+        links.page(post),
         post.title,
         post.description,
         # One of the content members is mandatory.

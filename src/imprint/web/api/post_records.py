@@ -18,12 +18,12 @@ from imprint.domain.posts.indexed_posts import (
     Sales,
 )
 from imprint.domain.posts.posts import BlockRef
+from imprint.domain.posts.slugs import page_path
 from imprint.domain.profiles import Profile
 from imprint.interface import posts as records
 from imprint.interface.codec import encode_once
 from imprint.interface.values import Wei
 from imprint.services.posts.posts import Derived, Library, ListedPosts, SalesPage, Stats
-from imprint.web.api.feed_links import page_path
 
 _EPOCH_DAY = date(1970, 1, 1).toordinal()
 
@@ -86,6 +86,7 @@ class PostRecords:
 def post_record(post: IndexedPost, public_url: str) -> records.Post:
     """Return the JSON form of a post; `public_url` has no trailing slash."""
     address = f"{public_url}/posts/{post.post_id}"
+    page = public_url + page_path(post.post_id, post.title)
     return records.Post(
         str(post.post_id),
         post.author,
@@ -103,7 +104,7 @@ def post_record(post: IndexedPost, public_url: str) -> records.Post:
         post.tx_hash,
         _sales(post.sales),
         post.holders,
-        records.PostLinks(address, f"{address}/content", public_url + page_path(post.post_id)),
+        records.PostLinks(address, f"{address}/content", page),
         None if post.byline is None else records.Byline(post.byline.name, post.byline.avatar_cid),
     )
 

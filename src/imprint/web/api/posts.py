@@ -38,7 +38,6 @@ from imprint.services.posts.posts import (
     ListRequest,
     Posts,
 )
-from imprint.web.api.feed_links import page_path
 from imprint.web.api.post_records import (
     PostRecords,
     author_response,
@@ -126,7 +125,7 @@ class PostRoutes:
         post_id = canonical_post_id(request.path_params["id"])
         check_parameters(request)
         if prefers(request, HTML_TYPE):
-            return _see_page(page_path(post_id))
+            return _see_page(f"/p/{post_id}")
         found = await self.posts.post(post_id)
         return self._respond(request, found, self.records.priced, SHORT_LIVED, "Accept")
 

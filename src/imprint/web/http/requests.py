@@ -497,6 +497,12 @@ def query_post_id(request: Request) -> int:
     return canonical_post_id(query_text(request, "postId", Code.INVALID_POST_ID))
 
 
+def with_query(path: str, request: Request) -> str:
+    """A path with the query of a request, for redirects."""
+    query: str = request.scope["query_string"].decode("latin-1")
+    return f"{path}?{query}" if query else path
+
+
 def canonical_post_id(text: str) -> int:
     """Parse a post ID in plain decimal below 2^256. Refuses with `invalid_post_id`."""
     problem = "A post id must be a decimal number below 2^256."

@@ -15,6 +15,8 @@ from starlette.responses import Response
 from starlette.routing import Route, Router
 from starlette.types import ASGIApp, Lifespan, Receive, Scope, Send
 
+from imprint.web.http.requests import with_query
+
 Endpoint = Callable[[Request], Awaitable[Response]]
 """Responds to a request."""
 
@@ -104,9 +106,7 @@ class TableRouter(Router):
 async def _redirect_without_slash(request: Request) -> Response:
     """Redirect a client to the path without its trailing slash, keeping the query."""
     # Quoted from the decoded path, in which a slash may have been an escape.
-    location = quote(request.scope["path"][:-1])
-    if query := request.scope["query_string"].decode("latin-1"):
-        location += f"?{query}"
+    location = with_query(quote(request.scope["path"][:-1]), request)
     return Response(status_code=308, headers={"Location": location})
 
 

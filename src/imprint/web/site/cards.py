@@ -1,5 +1,6 @@
 """Page metadata for other sites: canonical URL, cards, feeds, and the author."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import quote
@@ -11,7 +12,8 @@ from imprint.domain.formats.coins import format_amount
 from imprint.domain.formats.instants import format_instant
 from imprint.domain.posts.feeds import ALL_POSTS, author_path, tag_path
 from imprint.domain.posts.indexed_posts import AccountSummary, IndexedPost
-from imprint.web.api.feed_links import page_path
+from imprint.domain.posts.slugs import page_path
+from imprint.web.site.words import page_words
 
 MAX_DESCRIPTION = 300
 """Maximum number of characters of a description in a card."""
@@ -84,7 +86,7 @@ class Card:
     def miniapp(self, name: str) -> str:
         """Return the JSON of `fc:miniapp`."""
         button = {
-            "title": "Read",
+            "title": page_words().text("post.read"),
             "action": {"type": "launch_miniapp", "url": self.canonical, "name": name},
         }
         return msgspec.json.encode(
@@ -106,23 +108,31 @@ class Cards:
 
     @property
     def _site_feed(self) -> FeedLink:
-        return FeedLink(f"{self.name}: newest posts", ALL_POSTS)
+        return FeedLink(page_words().text("feeds.newest", name=self.name), ALL_POSTS)
 
-    def page(self, path: str, title: str, description: str, *, indexed: bool = True) -> Card:
-        """Build the head of a page without an image."""
-        return Card(self.service, path, title, description, (self._site_feed,), indexed=indexed)
+    def page(
+        self,
+        path: str,
+        title: str,
+        description: str,
+        *,
+        image: str | None = None,
+        indexed: bool = True,
+    ) -> Card:
+        """The head of a page of the site."""
+        feeds = (self._site_feed,)
+        return Card(self.service, path, title, description, feeds, image, indexed=indexed)
 
-    def front(self, *, indexed: bool, feeds: tuple[FeedLink, ...] = ()) -> Card:
+    def front(self, image: str | None, *, indexed: bool, feeds: tuple[FeedLink, ...] = ()) -> Card:
         """The head of the front page; `feeds` are those of the author whose page it is."""
-        about = self.description or f"The newest posts of {self.name}."
-        return replace(
-            self.page("/", self.name, about, indexed=indexed), feeds=feeds or (self._site_feed,)
-        )
+        about = self.description or page_words().text("front.about", name=self.name)
+        card = self.page("/", self.name, about, image=image, indexed=indexed)
+        return replace(card, feeds=feeds or card.feeds)
 
     def tag(self, tag: str, *, indexed: bool) -> Card:
         """Build the head of a hashtag's page."""
         feed = FeedLink(f"{self.name}: #{tag}", quote(tag_path(tag)))
-        description = f"Posts with the hashtag #{tag}, the newest first."
+        description = page_words().text("tag.about", tag=tag)
         return Card(
             self.service,
             f"/t/{quote(tag)}",
@@ -132,15 +142,16 @@ class Cards:
             indexed=indexed,
         )
 
-    def author(self, author: AccountSummary, *, indexed: bool) -> Card:
-        """Build the head of an author's page."""
-        address, profile = author.address, author.profile
-        name, image = short_address(address), None
-        title, description = f"Posts of {name}", f"Everything that {address} has published."
+    def author(self, author: AccountSummary, image: str | None, *, indexed: bool) -> Card:
+        """The head of the page of an author; `image` stands in for a picture of their own."""
+        address, profile, words = author.address, author.profile, page_words()
+        name = short_address(address)
+        title = words.text("author.title", name=name)
+        description = words.text("author.about", address=address)
         if profile is not None:
-            name = f"{profile.texts.name} ({name})"
-            title, description = name, _shortened(profile.texts.bio) or description
-            image = None if profile.avatar_cid is None else f"/ipfs/{profile.avatar_cid}"
+            title = name = f"{profile.texts.name} ({name})"
+            description = _shortened(profile.texts.bio) or description
+            image = image if profile.avatar_cid is None else f"/ipfs/{profile.avatar_cid}"
         feeds = (FeedLink(f"{self.name}: {name}", author_path(address)), self._site_feed)
         path = f"/a/{address}"
         return Card(
@@ -152,7 +163,7 @@ class Cards:
         feed = FeedLink(f"{self.name}: {author_name(post)}", author_path(post.author))
         return Card(
             self.service,
-            page_path(post.post_id),
+            post_page(post),
             post_title(post),
             _description(post, self.coin),
             (feed, self._site_feed),
@@ -163,9 +174,14 @@ class Cards:
         )
 
 
+def post_page(post: IndexedPost) -> str:
+    """The path of the page of a post."""
+    return page_path(post.post_id, post.title)
+
+
 def post_title(post: IndexedPost) -> str:
     """Return the title of a post, or its ID if it has none."""
-    return " ".join(post.title.split()) or f"Post {post.post_id}"
+    return " ".join(post.title.split()) or page_words().text("posts.untitled", id=post.post_id)
 
 
 def author_name(post: IndexedPost) -> str:
@@ -183,6 +199,11 @@ def thumbnail_path(post: IndexedPost) -> str | None:
         return None
 
 
+def first_picture(posts: Iterable[IndexedPost]) -> str | None:
+    """The path of the first picture of these posts."""
+    return next((path for post in posts if (path := thumbnail_path(post)) is not None), None)
+
+
 def short_address(address: str) -> str:
     """Shorten an address to its first and last digits."""
     return f"{address[:6]}…{address[-4:]}"
@@ -190,14 +211,15 @@ def short_address(address: str) -> str:
 
 def price_text(wei: int, symbol: str) -> str:
     """A price in the coin of the chain."""
-    return "Free" if wei == 0 else format_amount(wei, symbol)
+    return page_words().text("posts.free") if wei == 0 else format_amount(wei, symbol)
 
 
 def _description(post: IndexedPost, symbol: str) -> str:
     if text := _shortened(post.description):
         return text
-    price = f" {price_text(post.price, symbol)}." if post.hosted else ""
-    return f"A post by {author_name(post)}.{price}"
+    key = "post.about_price" if post.hosted else "post.about"
+    price = price_text(post.price, symbol)
+    return page_words().text(key, author=author_name(post), price=price)
 
 
 def _shortened(description: str) -> str:

@@ -161,11 +161,11 @@ class MachinePages:
         return f'{_XML}<sitemapindex xmlns="{_SITEMAPS}">\n{pages}</sitemapindex>\n'
 
     def sitemap(self, posts: Sequence[PostAddress], *, is_first: bool = False) -> str:
-        """A page of the sitemap; the first one has the operator's own pages."""
+        """Render a page of the sitemap; the first one has the operator's own pages."""
         own = self.own_pages if is_first else ()
         urls = "".join(f"<url><loc>{self.links.service}{path}</loc></url>\n" for path in own)
         urls += "".join(
-            f"<url><loc>{self.links.page(post.post_id)}</loc>"
+            f"<url><loc>{self.links.page(post)}</loc>"
             f"<lastmod>{format_instant(post.created_at)}</lastmod></url>\n"
             for post in posts
         )

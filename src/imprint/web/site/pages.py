@@ -26,6 +26,7 @@ from imprint.domain.posts.indexed_posts import (
 )
 from imprint.domain.posts.text_work import TextWork
 from imprint.domain.site import FrontPage
+from imprint.ports import Clock
 from imprint.services.access.reads import Reads
 from imprint.services.accounts.login import Login
 from imprint.services.content.text_conversions import Convert, TextConversions
@@ -43,6 +44,7 @@ from imprint.web.http.requests import (
     parse_json,
     parse_tags,
     query_params,
+    with_query,
 )
 from imprint.web.http.responses import (
     HTML_TYPE,
@@ -52,7 +54,7 @@ from imprint.web.http.responses import (
     cached_response,
     prefers,
 )
-from imprint.web.site.cards import Card, Cards, post_title
+from imprint.web.site.cards import Card, Cards, first_picture, post_page, post_title
 from imprint.web.site.identity import INERT, Frame, web_manifest
 from imprint.web.site.machines import LICENSE_TYPE, license_document
 from imprint.web.site.policy import content_policy
@@ -60,6 +62,7 @@ from imprint.web.site.problem_pages import problem_page
 from imprint.web.site.rendered_page import RenderedPage
 from imprint.web.site.templates import Templates
 from imprint.web.site.texts.post_html import TextMarkup, text_markup
+from imprint.web.site.words import Words, page_words
 
 T = TypeVar("T")
 
@@ -83,6 +86,9 @@ LARGEST_KEPT = KEPT_BYTES // 4
 
 MOST_BOUGHT = 5
 """Number of popular posts that the front page lists besides the newest."""
+
+FURTHER = 3
+"""Posts to read next, at the end of a post."""
 
 POPULAR_TAGS = 12
 """Number of popular hashtags that the front page lists."""
@@ -137,6 +143,8 @@ class SiteRoutes:
     rpc_url: str | None
     pictures: str | None
     """The origin of another gateway, which may have thumbnails."""
+    clock: Clock
+    words: Words = field(default_factory=page_words)
     _lists: Derived[RenderedPage] = field(default_factory=_kept_pages)
     _searches: Derived[RenderedPage] = field(default_factory=_kept_searches)
     _posts: Derived[RenderedPage] = field(default_factory=_kept_pages)
@@ -161,16 +169,17 @@ class SiteRoutes:
 
         def render() -> RenderedPage:
             most = [] if bought is None else [each for each in bought.posts if each.sales.count]
+            shown = _with_first(featured, newest)
             return self._rendered(
                 "front.html",
-                self.cards.front(indexed=token is None),
-                listed=_with_first(featured, newest),
+                self.cards.front(first_picture(shown.posts), indexed=token is None),
+                listed=shown,
                 first=token is None,
                 bought=most,
                 tag_names=popular_tags(newest.posts),
             )
 
-        beside = token, featured, None if bought is None else bought.posts
+        beside = token, self._year, featured, None if bought is None else bought.posts
         return self._respond(request, self._lists.of(newest, beside, render))
 
     async def tag(self, request: Request) -> Response:
@@ -186,7 +195,7 @@ class SiteRoutes:
             card = self.cards.tag(tag, indexed=bool(listed.posts) and token is None)
             return self._rendered("tag.html", card, listed=listed, tag=tag, first=token is None)
 
-        return self._respond(request, self._lists.of(listed, (tag, token), render))
+        return self._respond(request, self._lists.of(listed, (tag, token, self._year), render))
 
     async def _featured(self) -> list[IndexedPost]:
         """The posts that the operator features, without those that do not exist."""
@@ -211,23 +220,24 @@ class SiteRoutes:
         indexed = bool(listed.posts) and await self.sources.posts.is_indexed(address)
 
         def render() -> RenderedPage:
+            image = first_picture(listed.posts)
             if author is None:
-                card = self.cards.front(indexed=token is None)
+                card = self.cards.front(image, indexed=token is None)
                 empty = {"first": True, "bought": [], "tag_names": []}
                 return self._rendered("front.html", card, listed=listed, **empty)
-            card = self.cards.author(author, indexed=indexed)
+            card = self.cards.author(author, image, indexed=indexed)
             if is_front:
-                card = self.cards.front(indexed=token is None, feeds=card.feeds)
+                card = self.cards.front(card.image, indexed=token is None, feeds=card.feeds)
             return self._rendered("author.html", card, listed=listed, author=author)
 
-        made = (author, token, is_front, indexed)
+        made = (author, token, is_front, indexed, self._year)
         return self._respond(request, self._lists.of(listed, made, render))
 
     async def search(self, request: Request) -> Response:
         """`/search`: posts that contain all words of a query."""
         query = query_params(request)
         text, token = (only_value(query, "q") or "").strip(), only_value(query, TOKEN)
-        card = self.cards.page("/search", "Search", "Search in all posts.", indexed=False)
+        card = self._unindexed("search")
         if not text and token is None:
             page = self._rendered("search.html", card, q="", listed=None, problem=None)
             return self._respond(request, page)
@@ -245,7 +255,7 @@ class SiteRoutes:
         def render() -> RenderedPage:
             return self._rendered("search.html", card, q=text, listed=listed, problem=None)
 
-        return self._respond(request, self._searches.of(listed, (text, token), render))
+        return self._respond(request, self._searches.of(listed, (text, token, self._year), render))
 
     async def _totals(self) -> ShownTotals | None:
         """Return the totals; None while the index is being filled."""
@@ -273,14 +283,21 @@ class SiteRoutes:
     # A post
 
     async def post(self, request: Request) -> Response:
-        """`/p/{id}`: a post, with its text if it is free."""
+        """`/p/{id}/{slug}`: a post, with its text if it is free.
+
+        Other slugs, and none, redirect to the one of the title.
+        """
         post_id = canonical_post_id(request.path_params["id"])
         client = client_of(request)
         headers: dict[str, str] = {}
 
         async def write() -> bytes:
-            page = await self._post_page(client, await self.sources.pages.show(post_id))
+            shown = await self.sources.pages.show(post_id)
             headers.clear()
+            if (path := post_page(shown.post)) != request.scope["path"]:
+                headers.update(_moved(with_query(path, request)))
+                return b""
+            page = await self._post_page(client, shown)
             headers.update(page.headers(self._policy(), SHARED, f"post-{post_id}"))
             if page.is_current(request):
                 return b""
@@ -288,34 +305,66 @@ class SiteRoutes:
 
         reservation = await self.budget.admit(client, write)
         if not reservation.body:
-            return Response(status_code=304, headers=headers)
+            return Response(status_code=301 if "Location" in headers else 304, headers=headers)
         return LargeResponse(reservation, reservation.body, 200, headers, HTML_TYPE)
 
     async def _post_page(self, client: str, shown: ShownPost) -> RenderedPage:
         """Return the page of a post. A cached page needs neither its text nor a turn."""
         post, file = shown.post, shown.file
-        beside = shown.price, file is None, shown.is_listed
+        beside = shown.price, file is None, shown.is_listed, self._year
         known = self._posts.find(post, beside)
         if known is not None:
             return known
+        further = await self._further(post)
         if file is None:
-            return self._posts.of(post, beside, partial(self._write_post, shown, None))
+            page = self._write_post(shown, further)
+            self._posts.keep(post, beside, page)
+            return page
         text = await self._markup(client, file, post_title(post))
         if text.secret is None and len(text) <= SMALL_DOCUMENT:
-            return self._posts.of(post, beside, partial(self._write_post, shown, text.markup))
+            page = self._write_post(shown, further, text.markup, text.minutes)
+            self._posts.keep(post, beside, page)
+            return page
 
         def write(content: str, work: TextWork) -> RenderedPage:
-            return self._write_post(shown, text.with_pictures(content))
+            return self._write_post(shown, further, text.with_pictures(content), text.minutes)
 
         page = await self._with_pictures(client, file, text, ("page", id(post), beside), write)
         if page.weight <= LARGEST_KEPT:
             self._posts.keep(post, beside, page)
         return page
 
-    def _write_post(self, shown: ShownPost, text: Markup | None) -> RenderedPage:
-        post, price = shown.post, shown.price
-        card = self.cards.post(post, indexed=shown.is_listed)
-        return self._rendered("post.html", card, post=post, text=text, price=price)
+    async def _further(self, post: IndexedPost) -> list[IndexedPost]:
+        """Other posts to read next: the author's newest, then everybody's."""
+        posts = self.sources.posts
+        try:
+            own = await posts.list(ListRequest({"author": post.author}, None, FURTHER + 1))
+            newest = await posts.list(ListRequest({}, None, 2 * FURTHER + 1))
+        except Unavailable as problem:
+            # While the index is being filled, posts can be read, but not listed.
+            if problem.code is not Code.INDEX_UNAVAILABLE:
+                raise
+            return []
+        found = {each.post_id: each for each in (*own.posts, *newest.posts) if each.hosted}
+        found.pop(post.post_id, None)
+        return list(found.values())[:FURTHER]
+
+    def _write_post(
+        self,
+        shown: ShownPost,
+        further: Sequence[IndexedPost],
+        text: Markup | None = None,
+        minutes: int | None = None,
+    ) -> RenderedPage:
+        return self._rendered(
+            "post.html",
+            self.cards.post(shown.post, indexed=shown.is_listed),
+            post=shown.post,
+            price=shown.price,
+            text=text,
+            minutes=minutes,
+            further=further,
+        )
 
     async def _markup(self, client: str, file: File, title: str) -> TextMarkup:
         """Return the HTML of a text; a heading that repeats the title is left out."""
@@ -383,13 +432,12 @@ class SiteRoutes:
 
     async def library(self, request: Request) -> Response:
         """`/library`: the reader's library, filled in by scripts once they know the reader."""
-        card = self.cards.page("/library", "Library", "Posts that you hold.", indexed=False)
-        return self._respond(request, self._rendered("library.html", card))
+        return self._respond(request, self._rendered("library.html", self._unindexed("library")))
 
     async def studio(self, request: Request) -> Response:
         """`/studio`: the page where authors write; filled in by scripts."""
         nonce = secrets.token_urlsafe(16)
-        card = self.cards.page("/studio", "Studio", "Write and publish.", indexed=False)
+        card = self._unindexed("studio")
         page = self.templates.render("studio.html", card=card, style_nonce=nonce)
         headers = {
             "Content-Security-Policy": self._policy(nonce),
@@ -445,8 +493,19 @@ class SiteRoutes:
         """Render the page shown in place of a problem response."""
         return problem_page(self.templates, problem, detail, self.rpc_url)
 
+    def _unindexed(self, name: str) -> Card:
+        """The head of a page that search engines do not need."""
+        title, about = self.words.text(f"{name}.title"), self.words.text(f"{name}.about")
+        return self.cards.page(f"/{name}", title, about, indexed=False)
+
     def _rendered(self, template: str, card: Card, **values: Any) -> RenderedPage:
-        return RenderedPage.of(self.templates.render(template, card=card, **values))
+        page = self.templates.render(template, card=card, year=self._year, **values)
+        return RenderedPage.of(page)
+
+    @property
+    def _year(self) -> int:
+        """The current year, which dates on pages leave out."""
+        return self.clock().year
 
     def _respond(self, request: Request, page: RenderedPage, tag: str = "posts") -> Response:
         return page.response(request, self._policy(), SHARED, tag)
@@ -465,6 +524,10 @@ def _with_first(featured: Sequence[IndexedPost], listed: ListedPosts) -> ListedP
     ids = {each.post_id for each in featured}
     rest = (each for each in listed.posts if each.post_id not in ids)
     return replace(listed, posts=(*featured, *rest))
+
+
+def _moved(location: str) -> dict[str, str]:
+    return {"Location": location, "Cache-Control": SHARED}
 
 
 def popular_tags(posts: Sequence[IndexedPost]) -> list[str]:

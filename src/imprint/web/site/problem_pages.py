@@ -14,6 +14,7 @@ from imprint.web.http.problems import FAILURE_DETAIL, error_response
 from imprint.web.http.responses import HTML_TYPE, prefers
 from imprint.web.site.policy import content_policy
 from imprint.web.site.templates import Templates
+from imprint.web.site.words import page_words
 
 ProblemHandler = Callable[[Request, Any], Awaitable[Response]]
 """Responds to an exception."""
@@ -24,35 +25,6 @@ Refuse = Callable[[Response, str], Response]
 PAGES = frozenset({"/", "/search", "/library", "/studio", "/operator", "/docs"})
 PAGE_PREFIXES = ("/p/", "/t/", "/a/", "/studio/", "/posts/", "/authors/")
 """Paths of pages, and of what sends browsers to one; a site also has pages of its operator."""
-
-UNROUTED = {
-    404: "There is nothing at this address.",
-    405: "This address does not take what your browser sent.",
-}
-"""Messages for browsers when no endpoint was found, by status."""
-
-WHAT_TO_DO = {
-    400: "Check the address, or search for what you are looking for.",
-    404: "It may have been mistyped, or moved. Search for it, or begin at the front page.",
-    410: "To ask about it, write to the operator of this site.",
-    429: "Please wait a minute, and load the page again.",
-    451: "To ask about it, write to the operator of this site.",
-    500: "Please load the page again. If it stays like this, the operator of this site finds the "
-    "reason in the log.",
-    503: "Please load the page again in a moment. Nothing is lost.",
-}
-"""Advice for readers, by status."""
-
-HEADINGS = {
-    400: "This address is not right",
-    404: "There is nothing here",
-    405: "This did not work",
-    410: "This has been removed",
-    429: "Too many requests",
-    451: "This is withheld",
-    500: "This did not work",
-    503: "We cannot show this right now",
-}
 
 KEPT_HEADERS = ("retry-after", "allow")
 """Headers of a problem response that its page also carries."""
@@ -71,7 +43,7 @@ def page_handler(handler: ProblemHandler, refuse: Refuse, own: Collection[str]) 
     async def respond(request: Request, error: Any) -> Response:
         response = await handler(request, error)
         if isinstance(error, HTTPException):
-            detail = UNROUTED[error.status_code]
+            detail = page_words().text(f"problem.detail.{error.status_code}")
             return refuse(response, detail) if prefers(request, HTML_TYPE) else response
         return refuse(response, _explain(error)) if wants_page(request, own) else response
 
@@ -83,8 +55,9 @@ def _explain(problem: Problem) -> str:
     if not isinstance(problem, Withheld):
         return problem.detail
     since = problem.since.astimezone(UTC)
-    said = f" {problem.statement}" if problem.statement else ""
-    return f"{problem.detail} It has been so since {since.day} {since:%B %Y}.{said}"
+    day = f"{since.day} {since:%B %Y}"
+    words, said = page_words(), problem.statement
+    return " ".join((problem.detail, words.text("problem.since", day=day), said)).rstrip()
 
 
 def failure_responder(refuse: Refuse, own: Collection[str]) -> Callable[[Request], Response]:
@@ -101,13 +74,14 @@ def problem_page(
     templates: Templates, problem: Response, detail: str, rpc_url: str | None
 ) -> Response:
     """Return the page shown in place of this problem response."""
-    status = problem.status_code
+    status, words = problem.status_code, page_words()
+    heading, advice = f"problem.heading.{status}", f"problem.advice.{status}"
     page = templates.render(
         "problem.html",
         status=status,
-        heading=HEADINGS.get(status, HTTPStatus(status).phrase),
+        heading=words.text(heading) if heading in words else HTTPStatus(status).phrase,
         detail=detail,
-        advice=WHAT_TO_DO.get(status, "Begin at the front page."),
+        advice=words.text(advice if advice in words else "problem.advice.other"),
     )
     kept = {name: problem.headers[name] for name in KEPT_HEADERS if name in problem.headers}
     headers = {

@@ -18,14 +18,20 @@ from imprint.domain.profiles import name_key
 from imprint.web.site.assets import MARK, Assets
 from imprint.web.site.cards import (
     author_name,
+    post_page,
     post_title,
     price_text,
     short_address,
     thumbnail_path,
 )
+from imprint.web.site.words import page_words
 
 FONTS = ("source-serif-4-latin-400-normal.woff2", "source-serif-4-latin-600-normal.woff2")
 """Fonts used above the fold, which pages preload before their style sheet requests them."""
+
+
+PICTURE_WIDTHS = (384, 640, 960, 1280, 1920)
+"""Widths of the pictures that pages offer, in pixels: sizes in which thumbnails are kept."""
 
 
 class Templates:
@@ -53,7 +59,7 @@ def _environment(assets: Assets, coin: str) -> jinja2.Environment:
         lstrip_blocks=True,
     )
     fonts = [assets.url(name) for name in FONTS if assets.has(name)]
-    environment.globals.update(asset=assets.url, fonts=fonts, mark=MARK)
+    environment.globals.update(asset=assets.url, fonts=fonts, mark=MARK, say=page_words().html)
     environment.filters.update(
         author_name=author_name,
         amount=partial(format_amount, symbol=coin),
@@ -63,9 +69,11 @@ def _environment(assets: Assets, coin: str) -> jinja2.Environment:
         instant=format_instant,
         link_text=_link_text,
         name_key=name_key,
+        page=post_page,
         shared_names=_shared_names,
         short=short_address,
         snippet=_snippet,
+        srcset=_srcset,
         thumbnail=thumbnail_path,
         title_of=post_title,
     )
@@ -78,10 +86,19 @@ def script_data(value: object) -> Markup:
     return Markup(text.replace("<", "\\u003c").replace("&", "\\u0026"))  # noqa: S704 - no markup left
 
 
-def _day(moment: datetime) -> str:
-    """Format the date of a time in words: 3 November 2026."""
+def _day(moment: datetime, current_year: int | None = None) -> str:
+    """The date of a moment in words: 3 November 2026, without the current year."""
     moment = moment.astimezone(UTC)
-    return f"{moment.day} {moment:%B %Y}"
+    return (
+        f"{moment.day} {moment:%B}"
+        if moment.year == current_year
+        else f"{moment.day} {moment:%B %Y}"
+    )
+
+
+def _srcset(address: str) -> str:
+    """The sizes of a picture among which browsers choose."""
+    return ", ".join(f"{address}?img-width={width} {width}w" for width in PICTURE_WIDTHS)
 
 
 def _link_text(link: str) -> str:

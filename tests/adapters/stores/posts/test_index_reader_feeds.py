@@ -11,6 +11,7 @@ from imprint.adapters.database.transaction import Transaction, micros
 from imprint.adapters.stores.posts.index_reader import PRICE_CHANGES
 from imprint.domain.posts.feeds import FEED_SIZE
 from imprint.domain.posts.indexed_posts import PricePoint
+from imprint.domain.posts.slugs import page_path
 from imprint.ports.post_index import PostAddress
 
 ADD_POST = """
@@ -97,6 +98,19 @@ async def test_posts_are_found_by_position(world: World) -> None:
     assert await index.place_after(-1, 6) is None
     assert await index.place_after(10, 2) == 30
     assert await index.addresses(10, 2) == [
-        PostAddress(10 * number, number, START + timedelta(microseconds=number))
+        PostAddress(10 * number, number, "", START + timedelta(microseconds=number))
         for number in (2, 3)
     ]
+
+
+async def test_an_address_has_as_much_of_its_title_as_its_slug_needs(world: World) -> None:
+    title = "é" * 10_000
+    entry = {"place": 0, "post_id": "1", "text": title.encode(), "at": micros(START)}
+
+    async def add(tx: Transaction) -> None:
+        await tx.execute(ADD_POST, **entry)
+
+    await world.stores.database.transact((), add)
+    (found,) = await world.stores.index_reader.addresses(-1, 2)
+    assert len(found.title) < 1_000
+    assert page_path(1, found.title) == page_path(1, title)

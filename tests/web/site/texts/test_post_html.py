@@ -26,7 +26,7 @@ PNG = (
     "WjR9awAAAABJRU5ErkJggg=="
 )
 CID = "bafkreigh2akiscaildcqabsyg3dfr6chu3fgpregiymsck7e7aqa4s52zy"
-TOO_LONG = "too long or too intricate"
+TOO_LONG = "too long or too complex"
 
 
 def post_html(content: str, title: str = "") -> Markup:
@@ -391,7 +391,7 @@ def test_a_picture_referenced_many_times_is_embedded_at_most_twice():
 def test_tables_with_too_many_cells_are_shown_unrendered():
     table = "|a" * 181 + "\n" + "|-" * 181 + "\n" + "|\n" * 360 + "\n"
     assert "<table" not in post_html(table)
-    assert "too intricate" in post_html(table)
+    assert "too complex" in post_html(table)
     assert "<table" in post_html("|a|b|\n|-|-|\n|1|2|\n")
 
 

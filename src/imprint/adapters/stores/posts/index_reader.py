@@ -39,6 +39,7 @@ from imprint.domain.posts.indexed_posts import (
 )
 from imprint.domain.posts.market_events import block_of
 from imprint.domain.posts.posts import BlockRef
+from imprint.domain.posts.slugs import READ_CHARACTERS
 from imprint.domain.profiles import Byline
 from imprint.ports.post_index import PostAddress
 
@@ -599,7 +600,7 @@ PLACE_AFTER = """
 SELECT place FROM posts WHERE place > :after ORDER BY place LIMIT 1 OFFSET :skipped"""
 
 ADDRESSES = """
-SELECT place, post_id, created_at FROM posts
+SELECT place, post_id, substr(title, 1, :size) AS title, created_at FROM posts
 WHERE shown = 2 AND place > :after AND place <= :last ORDER BY place LIMIT :limit"""
 
 
@@ -618,7 +619,16 @@ async def _place_after(tx: Transaction, after: int, count: int) -> int | None:
 async def _addresses(tx: Transaction, after: int, limit: int) -> list[PostAddress]:
     end = await _place_after(tx, after, limit)
     last = END if end is None else end
+    # A character has at most four bytes.
+    size = 4 * READ_CHARACTERS
+    rows = await tx.fetchall(ADDRESSES, after=after, last=last, limit=limit, size=size)
     return [
-        PostAddress(row["place"], int(row["post_id"]), moment(row["created_at"]))
-        for row in await tx.fetchall(ADDRESSES, after=after, last=last, limit=limit)
+        PostAddress(
+            row["place"],
+            int(row["post_id"]),
+            # SQLite has no part of an empty title.
+            _text(row["title"] or b""),
+            moment(row["created_at"]),
+        )
+        for row in rows
     ]

@@ -286,7 +286,7 @@ def docs_page(openapi: Json, facts: Json, assets: PageAssets) -> str:
         Markup('<meta charset="utf-8">'),
         Markup('<meta name="viewport" content="width=device-width, initial-scale=1">'),
         Markup('<meta name="color-scheme" content="light dark">'),
-        element("title", f"{info['title']} — interface {info['version']}"),
+        element("title", f"API reference · {info['title']} {info['version']}"),
         element("script", src=assets.theme),
         Markup(f'<link rel="stylesheet" href="{assets.style}">'),
         # Without a site there is no icon; this keeps browsers from asking for one.
@@ -296,7 +296,7 @@ def docs_page(openapi: Json, facts: Json, assets: PageAssets) -> str:
         element("script", type="module", src=assets.script),
     ]
     body = [
-        element("a", "Skip to the text", class_="skip", href="#main"),
+        element("a", "Skip to content", class_="skip", href="#main"),
         _bar(info, topics, "/" if assets.has_site else "#top"),
         _contents(info, topics),
         _main(openapi, topics, facts),
@@ -326,7 +326,7 @@ def _bar(info: Json, topics: Mapping[str, list[PlacedOperation]], home: str) -> 
     )
     name = element("span", info["title"], class_="brand-name")
     brand = element("a", Markup(MARK), name, href=home, class_="brand", aria_label=info["title"])
-    title = element("a", "Interface", href="#top", class_="bar-title")
+    title = element("a", "API reference", href="#top", class_="bar-title")
     places = [element("div", id="search"), element("div", id="account")]
     return element("header", brand, title, *places, menu, class_="bar")
 
@@ -397,7 +397,7 @@ def _opening(info: Json, facts: Json) -> Markup:
     """The title, links, and the essentials for a first request."""
     words = element(
         "div",
-        element("h1", f"The interface of {info['title']}", id="top"),
+        element("h1", "API reference", id="top"),
         element("p", info["summary"], class_="lead"),
         _elsewhere(),
     )
@@ -613,7 +613,7 @@ def _error_section() -> Markup:
     return element(
         "section",
         element("h2", "Error codes"),
-        element("p", "What code of a problem can be; programs decide by it."),
+        element("p", "The codes of problems, for programs to act on."),
         element("dl", *rows, class_="codes"),
         class_="topic",
         id="errors",

@@ -11,12 +11,18 @@ from html import escape
 import nh3
 from markupsafe import Markup
 
-from imprint.domain.posts.post_text import is_markdown, parse_blocks, readable_text
+from imprint.domain.posts.post_text import (
+    is_markdown,
+    parse_blocks,
+    readable_text,
+    reading_minutes,
+)
 from imprint.domain.posts.text_work import TextWork, TooIntricate
 from imprint.web.site.texts.blocks import blocks_html
 from imprint.web.site.texts.markdown import markdown_html
 from imprint.web.site.texts.pictures import SCHEME, Pictures
 from imprint.web.site.texts.text_links import link_address, picture_address
+from imprint.web.site.words import page_words
 
 MAX_TEXT = 1_000_000
 """Maximum number of characters shown of a text, without images: a book of 170 000 words."""
@@ -40,24 +46,20 @@ ATTRIBUTES = {
 
 CLASSES = {"div": {"scroll", "notice"}, "img": {"unsized"}, "pre": {"written"}}
 
-NOTICE = (
-    '<div class="notice"><p>This text is too long or too intricate to be formatted, so it is '
-    "shown as it was written{cut}.</p></div>"
-)
-CUT = ", and only its first million characters"
-
 _LINE_END = re.compile(r"\r\n?")
 
 
 @dataclass(frozen=True, slots=True)
 class TextMarkup:
-    """The HTML of a text with names in place of its images, which can be megabytes.
+    """The HTML of a text with names instead of its pictures, which can be megabytes.
 
-    `secret` is the common part of the names; None if the text has no images.
+    `secret` is the common part of the names; None if the text has no pictures. `minutes` is how
+    long reading it takes.
     """
 
     markup: Markup
     secret: str | None
+    minutes: int
 
     def __len__(self) -> int:
         return len(self.markup)
@@ -83,7 +85,8 @@ def text_markup(content: str, title: str, work: TextWork) -> TextMarkup:
         markup = _render(text, pictures, title, work)
     except TooIntricate:
         markup, secret = _as_written(pictures.left_out(text)), None
-    return TextMarkup(Markup(sanitised(markup)), secret)  # noqa: S704 - sanitised
+    minutes = reading_minutes(text[:MAX_TEXT])
+    return TextMarkup(Markup(sanitised(markup)), secret, minutes)  # noqa: S704 - sanitised
 
 
 def _render(text: str, pictures: Pictures, title: str, work: TextWork) -> str:
@@ -99,8 +102,9 @@ def _as_written(text: str) -> str:
     """Return the beginning of a text line by line; for blocks, their words."""
     if not is_markdown(text):
         text = readable_text(text) or text
-    notice = NOTICE.format(cut=CUT if len(text) > MAX_TEXT else "")
-    return f'{notice}<pre class="written">{escape(text[:MAX_TEXT], quote=False)}</pre>'
+    notice = page_words().html("text.cut" if len(text) > MAX_TEXT else "text.plain")
+    written = escape(text[:MAX_TEXT], quote=False)
+    return f'<div class="notice"><p>{notice}</p></div><pre class="written">{written}</pre>'
 
 
 def sanitised(markup: str) -> str:

@@ -1,0 +1,135 @@
+/** The sentences that all parts of the pages' scripts share: of the page, the wallet and the chain. Another language is another such object. */
+
+export const WORDS = {
+  // chain/marketplace.ts
+  marketplaceDoesNotKnow: "The marketplace does not know this post.",
+
+  // chain/node.ts
+  theService: "The service",
+  theNetwork: "The network",
+
+  // chain/refusals.ts
+  textIsntSavedProperly: "The text isn’t saved properly. Save it again, then publish.",
+  versionTextAlreadyPublished: "This version of the text is already published.",
+  postNeedsTitleGo: "The post needs a title. Go back and add one.",
+  titleTooLong100: "The title is too long: 100 bytes at most.",
+  postNoPictureGo: "The post has no picture. Go back and choose one.",
+  descriptionTooLong500: "The description is too long: 500 bytes at most.",
+  priceTooHighMaximum: "The price is too high: the maximum is 1.",
+  postTooManyHashtags: "The post has too many hashtags: 10 at most.",
+  marketplaceDoesntKnowPost: "The marketplace doesn’t know this post.",
+  onlyPostsAuthorCan: "Only the post’s author can do this. Switch to the author’s account.",
+  wrotePostDontNeed: "You wrote this post, so you don’t need to buy it.",
+  accountAlreadyOwnsPost: "This account already owns the post.",
+  authorRaisedPriceReload: "The author has raised the price. Reload to see the new one.",
+  authorsWalletDoesntAccept:
+    "The author’s wallet doesn’t accept payments, so the post can’t be sold.",
+  marketplaceRefusedTransactionWithout:
+    "The marketplace refused this transaction without saying why.",
+
+  // page/clipboard.ts
+  copying: "Copying",
+  browserDoesntLetPage:
+    "This browser doesn’t let the page copy. Select the text and copy it yourself.",
+
+  // page/database.ts
+  browserNoSpaceLeft: "This browser has no space left for this site.",
+  browsersStorageFailed: "This browser’s storage failed.",
+
+  // page/notices.ts
+  close: "Close",
+
+  // wallet/chooser.ts
+  openLetPageSee: (name: string | number) => `Open ${name} and let this page see your account.`,
+  signIn: "Sign in",
+  yourWallet: "Your wallet",
+  browserNoWalletWallet:
+    "This browser has no wallet. A wallet holds your account: you use it to sign in, buy and publish, without a password. ",
+  findWallet: "Find a wallet",
+  installComeBackWill: ", install it and come back. It will appear here.",
+  developmentAccounts: "Development accounts",
+  loading: "Loading…",
+  theyHoldPlayMoney: "They hold play money and sign automatically.",
+  tryAgain: "Try again",
+
+  // wallet/connection.ts
+  walletSharesNoAccount: "The wallet shares no account.",
+
+  // wallet/discovery.ts
+  aWallet: "A wallet",
+  browserWallet: "Browser wallet",
+
+  // wallet/failures.ts
+  nothingChosen: "Nothing was chosen.",
+  walletChain: (chainId: string | number) => `The wallet is on chain ${chainId}.`,
+  accountCannotPayPrice: "The account cannot pay the price.",
+  chainsNodeDoesNot: "The chain's node does not respond.",
+  declinedWalletNothingSent: "You declined in your wallet. Nothing was sent.",
+  walletDoesntLetPage:
+    "Your wallet doesn’t let this page use that account. Unlock it and allow access.",
+  walletCantDoTry: "Your wallet can’t do this. Try another one.",
+  walletLostConnectionOpen: "Your wallet lost its connection. Open it, then try again.",
+  walletLostConnectionNetwork:
+    "Your wallet lost its connection to this network. Open it, then try again.",
+  walletDoesntKnowNetwork: (id: string | number) =>
+    `Your wallet doesn’t know this network. Add the one with chain ID ${id}, then try again.`,
+  walletAlreadyShowingRequest:
+    "Your wallet is already showing a request from this page. Open it and confirm or decline.",
+  networkBusyTryAgain: "The network is busy. Try again in a moment.",
+  sessionEndedSignAgain: "Your session has ended. Sign in again to continue.",
+  serviceBusyTryAgain: "The service is busy. Try again in a moment.",
+  signContinue: "Sign in to continue.",
+  clocksDeviceServiceDiffer:
+    "The clocks of this device and the service differ. We’ve corrected for that: please sign once more.",
+  alreadySentSignOnce: "This was already sent. Sign once more to send it again.",
+  belongsAnotherAccountSign: "This belongs to another account. Sign in with that one.",
+  accountDoesntOwnPost: "This account doesn’t own the post.",
+  serviceCantReachChain: "The service can’t reach the chain right now. Try again in a moment.",
+  serviceCantReachStorage: "The service can’t reach its storage right now. Try again in a moment.",
+  serviceCantReachDatabase:
+    "The service can’t reach its database right now. Try again in a moment.",
+  listPostsStillBeing: "The list of posts is still being built. Try again in a moment.",
+  somethingWentWrongService:
+    "Something went wrong in the service. Try again; if it keeps happening, tell its operator.",
+  youreOfflineNothingLost: "You’re offline. Nothing is lost: try again when you’re connected.",
+  serviceIsntRespondingNothing:
+    "The service isn’t responding. Nothing is lost: try again in a moment.",
+  walletLockedOrShares: "Your wallet is locked or shares no account. Unlock it, then try again.",
+  accountWalletChangedWe:
+    "The account in your wallet changed, so we stopped. Start again with the new one.",
+  needPlusSmallNetwork: (price: string | number, funds: string | number) =>
+    `You need ${price} plus a small network fee; this account has ${funds}.`,
+  developmentChainIsntResponding:
+    "The development chain isn’t responding. Is imprint dev still running?",
+  networkIsntRespondingTry: "The network isn’t responding. Try again in a moment.",
+  walletNetworkChainId: (chainId: string | number, id: string | number) =>
+    `Your wallet is on the network with chain id ${chainId}. Choose the one with chain id ${id} in it, then try again.`,
+  inAMoment: "in a moment",
+  lotOnceTryAgain: (wait: string | number) => `That was a lot at once. Try again ${wait}.`,
+  signatureDoesntMatchAccount:
+    "The signature doesn’t match the account. This service doesn’t accept contract wallets: use an account with its own key.",
+  serviceRefused: "The service refused this.",
+  walletAnotherNetworkSwitch: (id: string | number) =>
+    `Your wallet is on another network. Switch to the one with chain ID ${id}, then try again.`,
+  accountCantCoverAmount:
+    "This account can’t cover the amount plus the network fee. Add funds or switch accounts.",
+  walletBusyAnotherTransaction:
+    "Your wallet is busy with another transaction. Wait until it’s done, then try again.",
+  marketplaceRefusedTransactionReload:
+    "The marketplace refused this transaction. Reload to see what changed.",
+  partPageCouldntLoad: "Part of this page couldn’t load. Reload the page.",
+  walletLockedUnlockThen: "Your wallet is locked. Unlock it, then try again.",
+  walletSays: (slice: string | number) => `Your wallet says: ${slice}`,
+  didntWorkTryAgain: "That didn’t work. Try again.",
+
+  // wallet/session.ts
+  signReadWhatOwn: "Sign in to read what you own. This is free and sends nothing to the chain.",
+
+  copyYourself: "You can still select the text and copy it yourself.",
+  needsSecureConnection: (what: string) =>
+    `${what} needs a secure connection. Open this site with an address that begins with https://.`,
+  inSeconds: (seconds: number) => `in ${seconds} seconds`,
+  notConnected: (wallet: string) =>
+    `You declined, so ${wallet} isn’t connected. You can try again.`,
+  keepTrying: (silent: string) => `${silent} isn’t responding. Nothing is lost: we’ll keep trying.`,
+} as const;

@@ -1,0 +1,128 @@
+/** The sentences of the scripts for readers. Another language is another such object. */
+
+export const WORDS = {
+  account: (name: string) => `Account ${name} `,
+  written: "Your post",
+  owned: "In your library",
+  share: "Share",
+  copyLink: "Copy link",
+  linkCopied: "Link copied.",
+
+  // reader/account.ts
+  tryAgain: "Try again",
+  signIn: "Sign in",
+  signedIn: "Signed in",
+  walletLockedOrMissing: "Your wallet is locked or missing. You can read, but not buy or publish.",
+  signReadWhatOwn: "Sign in to read what you own",
+  copyAddress: "Copy address",
+  switchAccount: "Switch account",
+  signOut: "Sign out",
+  youreSignedOutDevice: "You’re signed out on this device.",
+  signOutEveryDevice: "Sign out on every device",
+  youreSignedOutEvery: "You’re signed out on every device.",
+  addressCopied: "Address copied.",
+
+  // reader/gate/offer.ts
+  keepReading: (price: string | number) => `Keep reading for ${price}`,
+  buyRead: "Buy and read",
+  alreadyBought: "Already bought it? Sign in",
+
+  // reader/gate/reducer.ts
+  declinedSignIn:
+    "You declined to sign in. The post is still yours: sign in whenever you want to read it.",
+  authorChangedPriceFrom: (price: string | number, price2: string | number) =>
+    `The author changed the price from ${price} to ${price2}.`,
+
+  // reader/gate/view.ts
+  youWroteThis: "You wrote this",
+  youOwnThis: "You own this",
+  signReadSigningFree: "Sign in to read it. Signing is free and only proves the account is yours.",
+  signRead: "Sign in and read",
+  reload: "Reload",
+  purchaseNotCompleted: "Purchase not completed",
+  youreBuyingPostAnother: "You’re buying this post in another tab",
+  confirmOrDeclineThere: "Confirm or decline it there. This page continues on its own.",
+  waitingNetwork: "Waiting for the network",
+  wereNotSurePayment: "We’re not sure the payment went through",
+  transaction: "Transaction ",
+  checkAgain: "Check again",
+  buyAgain: "Buy again",
+  purchaseFailed: "Purchase failed",
+  purchaseFailedChainKeep:
+    "The purchase failed on the chain. You keep your money, apart from the network fee.",
+  signedDevelopmentChain: "Signed by the development chain",
+  confirmPurchase: (name: string | number) => `Confirm the purchase in ${name}`,
+  sentChain: "Sent to the chain",
+  confirmedPostYours: "Confirmed: the post is yours",
+  openingPost: "Opening the post",
+  signFreeOnlyProves: (name: string | number) =>
+    `Sign in with ${name}. It’s free and only proves the account is yours`,
+  postYours: "The post is yours",
+  buyingFor: (price: string | number) => `Buying for ${price}`,
+  payTwice: "otherwise you may pay twice.",
+  paymentLost: (twice: string | number) =>
+    `Your wallet was asked to pay, but its reply was lost. The chain hasn’t seen the payment, though it may still arrive. If your wallet shows the request, confirm or decline it there and check again. Buy again only if your wallet shows neither a request nor a payment: ${twice}`,
+  paymentUnsettled: (twice: string | number) =>
+    `Your wallet was asked to pay, but its reply was lost. This account has transactions waiting to be confirmed, and one of them may be the payment. Check again later. Buy again only if your wallet shows no payment: ${twice}`,
+  paymentReplaced: (twice: string | number) =>
+    `Your wallet replaced the payment with another transaction, as it does to speed one up or cancel it. The post isn’t yours yet. Check the activity in your wallet, and buy again only if the payment was cancelled there: ${twice}`,
+  paymentUnknown: (twice: string | number) =>
+    `The network doesn’t know the payment your wallet sent; it may still go through. Check again later. Buy again only if your wallet shows that the payment failed or was cancelled: ${twice}`,
+  paymentPending:
+    "The payment was sent and is waiting to be confirmed. Your wallet can speed it up; you don’t have to pay again.",
+
+  // reader/library.ts
+  everythingYouveBoughtOr:
+    "Everything you’ve bought or been given. Sign in to see it: your wallet signs once, free of charge.",
+  searchLibrary: "Search your library",
+  search: "Search",
+  showMore: "Show more",
+  givenToYouOn: (boughtAt: string | number) => `Given to you on ${boughtAt}`,
+  boughtOnFor: (boughtAt: string | number, paid: string | number) =>
+    `Bought on ${boughtAt} for ${paid}`,
+  post: (id: string | number) => `Post ${id}`,
+  nothingLibraryMatches: "Nothing in your library matches.",
+  nothingHereYet: "Nothing here yet",
+  postsBuyOrReceive: "Posts you buy or receive appear here and stay yours.",
+  findSomethingRead: "Find something to read",
+  copyLinkNowWont:
+    "Copy this link now; it won’t be shown again. Anyone with it can read your posts.",
+  atom: "Atom",
+  createPrivateFeed: "Create a private feed",
+
+  // reader/main.ts
+  partPageCouldntLoad: "Part of this page couldn’t load because the service isn’t responding.",
+
+  // reader/proof.ts
+  verifyBrowser: "Verify in this browser",
+  marketplace: "Marketplace",
+  chain: "Chain",
+  documentIsntStoredSite: "The document isn’t stored on this site, so it can’t be verified here.",
+  verifyingHere: "Verifying here",
+  documentPaidPostIsnt:
+    "The document of a paid post isn’t public. Its owners can verify it here after signing in.",
+  fetchingDocument: "Fetching the document…",
+  verifiedBrowserDownloadedComputed: (length: string | number) =>
+    `Verified: this browser downloaded ${length}, computed their CID with SHA-256, and it matches the one above. That the chain names this CID is the service’s word; this browser hasn’t checked it.`,
+  serviceSentBytesDont:
+    "This service sent bytes that don’t match the CID above. Don’t trust this text.",
+
+  // reader/samples.ts
+  fillSamplePosts: "Fill with sample posts",
+  dozenPostsSeveralPeople: "A dozen posts by several people, free and paid.",
+  gettingTexts: "Getting the texts…",
+  allSamplePostsAlready: "All sample posts are already here.",
+  samplePost: "sample post",
+  seeThem: "See them",
+
+  // reader/theme-switch.ts
+  lightMode: "Light mode",
+  darkMode: "Dark mode",
+
+  nothingSent: "Nothing was sent.",
+  someFailed: (published: string, failed: number) =>
+    `${published} published, ${failed} failed. Fill again to publish those.`,
+  filled: (published: string, purchases: string) =>
+    `${published} published, and ${purchases} made.`,
+  arrivedBy: (arrival: string) => `${arrival} · by `,
+} as const;

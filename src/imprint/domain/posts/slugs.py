@@ -1,0 +1,53 @@
+"""Slugs: the readable end of a post's page address, made of its title."""
+
+import re
+import unicodedata
+
+MAX_SLUG = 60
+"""Characters of the longest slug."""
+
+READ_CHARACTERS = 256
+"""Characters of a title that its slug is made of; a title may have any length."""
+
+PAGE_PATHS = frozenset({"text", "document"})
+"""Paths below a post's page that are not slugs."""
+
+_FOLDED = str.maketrans(
+    {
+        "ß": "ss",
+        "æ": "ae",
+        "œ": "oe",
+        "ø": "o",
+        "ð": "d",
+        "đ": "d",
+        "þ": "th",
+        "ł": "l",
+        "ħ": "h",
+        "ı": "i",
+        "ŋ": "n",
+        # Words keep together across apostrophes.
+        "'": None,
+        "\u2019": None,
+        "\u02bc": None,
+    }
+)
+"""Letters that Unicode does not decompose into ASCII."""
+
+_COMBINING = re.compile("[\u0300-\u036f]+")
+_SEPARATORS = re.compile("[^a-z0-9]+")
+
+
+def post_slug(title: str) -> str:
+    """The slug of a title: ASCII words with hyphens between them, or empty if there are none."""
+    folded = unicodedata.normalize("NFKD", title[:READ_CHARACTERS].lower()).lower()
+    letters = _COMBINING.sub("", folded).translate(_FOLDED)
+    slug = _SEPARATORS.sub("-", letters).strip("-")
+    if len(slug) > MAX_SLUG:
+        slug = slug[: MAX_SLUG + 1].rpartition("-")[0] or slug[:MAX_SLUG]
+    return "" if slug in PAGE_PATHS else slug
+
+
+def page_path(post_id: int, title: str) -> str:
+    """The path of the page of a post."""
+    slug = post_slug(title)
+    return f"/p/{post_id}/{slug}" if slug else f"/p/{post_id}"

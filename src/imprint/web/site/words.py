@@ -1,0 +1,56 @@
+"""The sentences of the pages, one file per language."""
+
+import tomllib
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from markupsafe import Markup
+
+Sentence = str | Mapping[str, str]
+"""A sentence, or its forms by number: `one` and `other`."""
+
+
+class Words:
+    """Sentences by their dotted keys; an unknown key raises `KeyError`."""
+
+    def __init__(self, document: Mapping[str, Any]) -> None:
+        self._sentences = dict(_flat(document, ""))
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._sentences
+
+    @property
+    def keys(self) -> frozenset[str]:
+        """The keys of all sentences."""
+        return frozenset(self._sentences)
+
+    def text(self, key: str, **values: object) -> str:
+        """A sentence as plain text."""
+        return self._sentence(key, values).format(**values)
+
+    def html(self, key: str, **values: object) -> Markup:
+        """A sentence as HTML, in which the values are escaped."""
+        return Markup(self._sentence(key, values)).format(**values)  # noqa: S704 - ours
+
+    def _sentence(self, key: str, values: Mapping[str, object]) -> str:
+        found = self._sentences[key]
+        if isinstance(found, str):
+            return found
+        return found["one" if values["count"] == 1 else "other"]
+
+
+@cache
+def page_words(language: str = "en") -> Words:
+    """The words of the pages in a language."""
+    file = files("imprint.web.site").joinpath("languages", f"{language}.toml")
+    return Words(tomllib.loads(file.read_text("utf-8")))
+
+
+def _flat(table: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Sentence]]:
+    for key, value in table.items():
+        if isinstance(value, str) or set(value) == {"one", "other"}:
+            yield prefix + key, value
+        else:
+            yield from _flat(value, f"{prefix}{key}.")

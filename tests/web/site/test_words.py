@@ -1,0 +1,135 @@
+"""The sentences of the pages: all of them are in one file, and all of it is used."""
+
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from markupsafe import Markup
+from tools.files import ROOT
+
+from imprint.web.site import pages
+from imprint.web.site.words import Words, page_words
+
+FOLDER = Path(pages.__file__).parent
+TEMPLATES = sorted((FOLDER / "templates").glob("*.html"))
+
+JINJA = re.compile(r"\{\{.*?\}\}|\{%.*?%\}|\{#.*?#\}", re.DOTALL)
+NAMED_ELEMENT = re.compile(r"(</?)\{\{.*?\}\}")
+LITERAL = re.compile(r"\"[^\"]*\"|'[^']*'")
+KEY = re.compile(r"""["']([a-z_]+(?:\.[a-z_0-9]+)+)["']""")
+SHOWN = ("alt", "aria-label", "placeholder")
+"""Attributes whose values people read; `title` only repeats addresses."""
+
+
+class Sentences(HTMLParser):
+    """Collects the words of a template that no expression gives."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[str] = []
+
+    def handle_data(self, data: str) -> None:
+        self._look(data)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        for name, value in attrs:
+            if name in SHOWN:
+                self._look(value or "")
+
+    def _look(self, text: str) -> None:
+        if re.search("[A-Za-z]", text):
+            self.found.append(text.strip())
+
+
+def sentences_in(template: str) -> list[str]:
+    """The sentences that are written in a template, and the texts in its expressions."""
+    reader = Sentences()
+    reader.feed(JINJA.sub("", NAMED_ELEMENT.sub(r"\1x", template)))
+    literals = (each[1:-1] for code in JINJA.findall(template) for each in LITERAL.findall(code))
+    return reader.found + [each for each in literals if re.match("[A-Z]", each)]
+
+
+@pytest.mark.parametrize("path", TEMPLATES, ids=lambda path: path.stem)
+def test_no_sentence_is_left_in_a_template(path: Path) -> None:
+    assert sentences_in(path.read_text("utf-8")) == []
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        "<p>Read on</p>",
+        '<a aria-label="Pages" href="/">{{ x }}</a>',
+        '{{ "Post" if one else x }}',
+        "{% if a %}Sold{% endif %}",
+    ],
+)
+def test_a_sentence_in_a_template_is_found(template: str) -> None:
+    assert sentences_in(template)
+
+
+def test_every_sentence_is_used_and_every_key_has_one() -> None:
+    sources = [*FOLDER.rglob("*.py"), *TEMPLATES]
+    named = {key for path in sources for key in KEY.findall(path.read_text("utf-8"))}
+    words = page_words()
+    by_name = {f"{page}.{key}" for page in ("search", "library", "studio") for key in NAMED}
+    by_status = {key for key in words.keys if key.startswith("problem.") and key[-1].isdigit()}
+    sections = {key.partition(".")[0] for key in words.keys}
+    asked = {key for key in named if key.partition(".")[0] in sections} - FILES
+    assert asked - words.keys == set()
+    assert words.keys - named - by_name - by_status == set()
+
+
+NAMED = ("title", "about")
+"""What pages ask for by the name of their path."""
+
+FILES = {f"{page}.html" for page in ("front", "tag", "author", "search", "post", "library")}
+FILES |= {f"{page}.html" for page in ("studio", "problem", "operator")}
+FILES |= {"studio.css", "studio.js"}
+"""Names of files that look like keys."""
+
+
+def test_values_are_escaped_in_html_and_not_in_text() -> None:
+    words = Words({"a": {"b": "<b>{name}</b>"}})
+    assert words.html("a.b", name="<i>&") == Markup("<b>&lt;i&gt;&amp;</b>")
+    assert words.text("a.b", name="<i>&") == "<b><i>&</b>"
+
+
+def test_a_number_chooses_the_form() -> None:
+    words = Words({"a": {"b": {"one": "{count} post", "other": "{count} posts"}}})
+    assert [words.text("a.b", count=number) for number in (0, 1, 2)] == [
+        "0 posts",
+        "1 post",
+        "2 posts",
+    ]
+
+
+SITE = ROOT / "site"
+PARTS = ("page", "wallet", "chain", "reader", "studio", "docs")
+SENTENCE = re.compile(r"""["`>][A-Z“][a-z’]* ?[^"`<>]* [a-z][^"`<>]*["`<]|\} [a-z]+ [a-z][^`]*`""")
+NOT_SHOWN = ("*", "//", "/*", "import ")
+INTERNAL = (
+    "TypeError(",
+    "Bearer ",
+    "chainName",
+    "fonts.load",
+    "context.font",
+    "facts of its service",
+)
+DEVELOPMENT = "wallet/development.ts"
+"""The names of the accounts of the development chain."""
+
+
+def test_no_sentence_is_left_in_a_script() -> None:
+    found = [
+        f"{path.relative_to(SITE)}: {line.strip()}"
+        for part in PARTS
+        for path in (SITE / part).rglob("*.ts*")
+        if not path.name.endswith((".test.ts", "words.ts", "-double.ts"))
+        if not path.match(DEVELOPMENT)
+        for line in path.read_text("utf-8").splitlines()
+        if SENTENCE.search(line)
+        if not line.strip().startswith(NOT_SHOWN)
+        if not any(each in line for each in INTERNAL)
+    ]
+    assert found == []
