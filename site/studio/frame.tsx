@@ -12,10 +12,12 @@ const PublishView = lazy(
   async () => (await import("./publication/index.tsx")).PublishView,
   "the publisher",
 );
+const ImportView = lazy(async () => (await import("./import/index.tsx")).ImportView, "the import");
 const IncomeView = lazy(async () => (await import("./income/index.tsx")).IncomeView, "your income");
 
 const TABS: readonly { readonly name: string; readonly to: Route }[] = [
   { name: "Drafts", to: { view: "drafts" } },
+  { name: "Import", to: { view: "import" } },
   { name: "Income", to: { view: "income" } },
 ];
 
@@ -36,8 +38,9 @@ export function Frame() {
   );
 }
 
+/** Views without a tab of their own belong to the drafts. */
 const isWithin = (shown: Route, tab: Route): boolean =>
-  tab.view === "income" ? shown.view === "income" : shown.view !== "income";
+  tab.view === (TABS.some(({ to }) => to.view === shown.view) ? shown.view : "drafts");
 
 function View({ shown }: { shown: Route }) {
   switch (shown.view) {
@@ -47,6 +50,8 @@ function View({ shown }: { shown: Route }) {
       return <EditorView draftKey={shown.key} />;
     case "publish":
       return <PublishView key={shown.key} draftKey={shown.key} />;
+    case "import":
+      return <ImportView />;
     case "income":
       return session.value ? <IncomeView /> : <SignInAgain reason="to see your income" />;
   }

@@ -8,6 +8,7 @@ test("a route is parsed from its hash", () => {
     { view: "draft", key: "6f0c/ä" },
     { view: "publish", key: "6f0c" },
     { view: "income" },
+    { view: "import" },
   ];
   for (const route of routes) assert.deepEqual(parseRoute(formatRoute(route)), route);
 });

@@ -6,12 +6,13 @@ export type Route =
   | { readonly view: "drafts" }
   | { readonly view: "draft"; readonly key: string }
   | { readonly view: "publish"; readonly key: string }
+  | { readonly view: "import" }
   | { readonly view: "income" };
 
 /** The route of a hash; an unknown one is the list of drafts. */
 export function parseRoute(hash: string): Route {
   const [view, key, ...rest] = hash.replace(/^#?\/?/, "").split("/");
-  if (view === "income" && key === undefined) return { view };
+  if ((view === "income" || view === "import") && key === undefined) return { view };
   if ((view === "draft" || view === "publish") && key && rest.length === 0) {
     try {
       return { view, key: decodeURIComponent(key) };
@@ -25,7 +26,7 @@ export function parseRoute(hash: string): Route {
 /** The hash of a route, for links. */
 export function formatRoute(route: Route): string {
   if (route.view === "drafts") return "#/";
-  if (route.view === "income") return "#/income";
+  if (route.view === "income" || route.view === "import") return `#/${route.view}`;
   return `#/${route.view}/${encodeURIComponent(route.key)}`;
 }
 

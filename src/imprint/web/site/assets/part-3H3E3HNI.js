@@ -1,0 +1,1 @@
+import{B as a,C as b,D as c,E as d,F as e,G as f,H as g}from"./part-LE2JJJXU.js";import"./part-TLYKAP6M.js";import"./part-5R6LA7L4.js";import"./part-K4SABGCS.js";export{d as AccountChanged,a as Cancelled,c as NoAccount,e as NodeUnreachable,b as WrongChain,f as explain,g as hasSentNothing};

@@ -1,1 +1,0 @@
-import{a,b}from"./part-SMQJ7LSQ.js";import"./part-HSDXTMX7.js";import"./part-SAKBMSFF.js";import"./part-2FC526MR.js";import"./part-5R6LA7L4.js";export{a as offerSamples,b as sampleItem};

@@ -1,0 +1,1 @@
+import{a,b}from"./part-FLPNORH6.js";import"./part-HSDXTMX7.js";import"./part-SAKBMSFF.js";import"./part-2FC526MR.js";import"./part-5R6LA7L4.js";import"./part-K4SABGCS.js";export{a as offerSamples,b as sampleItem};

@@ -1,1 +1,0 @@
-import{A as a,B as b,C as c,D as d,E as e,F as f,G as g}from"./part-6C4V3AR6.js";import"./part-TLYKAP6M.js";import"./part-5R6LA7L4.js";export{d as AccountChanged,a as Cancelled,c as NoAccount,e as NodeUnreachable,b as WrongChain,f as explain,g as hasSentNothing};
