@@ -26,7 +26,11 @@ try {
     sourcemap: "inline",
     loader: { ".md": "text" },
     logLevel: "warning",
-    alias: { viem: join(HERE, "../clients/typescript/node_modules/viem") },
+    alias: {
+      viem: join(HERE, "../clients/typescript/node_modules/viem"),
+      // As modules too: its export for Node is not one.
+      yaml: join(HERE, "node_modules/yaml/browser/index.js"),
+    },
   });
   const made = await readdir(folder, { recursive: true });
   const files = made.filter((name) => name.endsWith(".mjs")).map((name) => join(folder, name));

@@ -24,9 +24,14 @@ const ProfileView = lazy(
   async () => (await import("./profile/index.tsx")).ProfileView,
   WORDS.yourProfile,
 );
+const ImportView = lazy(
+  async () => (await import("./import/index.tsx")).ImportView,
+  WORDS.theImport,
+);
 
 const TABS: readonly { readonly name: string; readonly to: Route }[] = [
   { name: WORDS.drafts, to: { view: "drafts" } },
+  { name: WORDS.import, to: { view: "import" } },
   { name: WORDS.income, to: { view: "income" } },
   { name: WORDS.profile, to: { view: "profile" } },
 ];
@@ -48,10 +53,9 @@ export function Frame() {
   );
 }
 
-const isWithin = (shown: Route, tab: Route): boolean => {
-  const isOfDrafts = shown.view === "draft" || shown.view === "publish";
-  return tab.view === (isOfDrafts ? "drafts" : shown.view);
-};
+/** Views without a tab of their own belong to the drafts. */
+const isWithin = (shown: Route, tab: Route): boolean =>
+  tab.view === (TABS.some(({ to }) => to.view === shown.view) ? shown.view : "drafts");
 
 function View({ shown }: { shown: Route }) {
   switch (shown.view) {
@@ -61,6 +65,8 @@ function View({ shown }: { shown: Route }) {
       return <EditorView draftKey={shown.key} />;
     case "publish":
       return <PublishView key={shown.key} draftKey={shown.key} />;
+    case "import":
+      return <ImportView />;
     case "income":
       return session.value ? <IncomeView /> : <SignInAgain reason={WORDS.seeIncome} />;
     case "profile":

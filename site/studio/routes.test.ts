@@ -9,6 +9,7 @@ test("a route is parsed from its hash", () => {
     { view: "publish", key: "6f0c" },
     { view: "income" },
     { view: "profile" },
+    { view: "import" },
   ];
   for (const route of routes) assert.deepEqual(parseRoute(formatRoute(route)), route);
 });

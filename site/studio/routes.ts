@@ -2,17 +2,22 @@
 
 import { type ReadonlySignal, signal } from "@preact/signals";
 
+/** Views of which there is one, beside the drafts. */
+const SINGLE = ["import", "income", "profile"] as const;
+type Single = (typeof SINGLE)[number];
+
 export type Route =
   | { readonly view: "drafts" }
   | { readonly view: "draft"; readonly key: string }
   | { readonly view: "publish"; readonly key: string }
-  | { readonly view: "income" }
-  | { readonly view: "profile" };
+  | { readonly view: Single };
+
+const isSingle = (view: string | undefined): view is Single => SINGLE.some((each) => each === view);
 
 /** The route of a hash; an unknown one is the list of drafts. */
 export function parseRoute(hash: string): Route {
   const [view, key, ...rest] = hash.replace(/^#?\/?/, "").split("/");
-  if ((view === "income" || view === "profile") && key === undefined) return { view };
+  if (isSingle(view) && key === undefined) return { view };
   if ((view === "draft" || view === "publish") && key && rest.length === 0) {
     try {
       return { view, key: decodeURIComponent(key) };
@@ -26,7 +31,7 @@ export function parseRoute(hash: string): Route {
 /** The hash of a route, for links. */
 export function formatRoute(route: Route): string {
   if (route.view === "drafts") return "#/";
-  if (route.view === "income" || route.view === "profile") return `#/${route.view}`;
+  if (!("key" in route)) return `#/${route.view}`;
   return `#/${route.view}/${encodeURIComponent(route.key)}`;
 }
 

@@ -193,6 +193,8 @@ export const WORDS = {
   seeIncome: "to see your income",
   yourProfile: "your profile",
   profile: "Profile",
+  theImport: "the import",
+  import: "Import",
   opening: (name: string | number) => `Opening ${name}…`,
   couldntLoadedOnline: (replace: string | number) =>
     `${replace} couldn’t be loaded. Are you online?`,

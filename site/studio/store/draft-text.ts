@@ -5,7 +5,8 @@ const WORDS_PER_MINUTE = 230;
 const TITLE_LENGTH = 120;
 
 /** A picture within the text: `![alt](data:image/webp;base64,…)`. */
-export const PICTURE = /!\[([^\]\n]*)\]\((data:image\/[a-z0-9.+-]+;base64,[A-Za-z0-9+/=]*)\)/g;
+export const PICTURE =
+  /!\[([^\]\n]{0,1000})\]\((data:image\/[a-z0-9.+-]+;base64,[A-Za-z0-9+/=]*)\)/g;
 
 /** The text without the bytes of its pictures. */
 export const withoutPictures = (content: string): string => content.replace(PICTURE, "![$1]()");
