@@ -1,6 +1,7 @@
 /** Why the marketplace refuses a transaction, in sentences. */
 
-import { type Address, type Call, ERRORS, type Provider } from "imprint-press";
+import { type Address, type Call, ERRORS, POST_LIMITS, type Provider } from "imprint-press";
+import { coin } from "../page/format.ts";
 import { WORDS } from "../page/words.ts";
 
 /** Sentences by the names of the contract's errors, one for each. */
@@ -11,7 +12,7 @@ const SENTENCES: Readonly<Record<keyof typeof ERRORS, string>> = {
   TitleTooLong: WORDS.titleTooLong100,
   ThumbnailMissing: WORDS.postNoPictureGo,
   DescriptionTooLong: WORDS.descriptionTooLong500,
-  PriceTooHigh: WORDS.priceTooHighMaximum,
+  PriceTooHigh: WORDS.priceTooHigh(coin(POST_LIMITS.priceWei)),
   TooManyHashtags: WORDS.postTooManyHashtags,
   UnknownPost: WORDS.marketplaceDoesntKnowPost,
   OnlyAuthor: WORDS.onlyPostsAuthorCan,

@@ -2,16 +2,16 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { standInForPage } from "./page-double.ts";
 
-standInForPage({});
+standInForPage({ chain: { coin: { symbol: "XDAI", decimals: 18 } } });
 const { balance, coin, count, fileSize, moment, short } = await import("./format.ts");
 
 test("a price is formatted exactly", () =>
-  assert.equal(coin("10000000000000001"), "0.010000000000000001 ETH"));
+  assert.equal(coin("10000000000000001"), "0.010000000000000001 XDAI"));
 
 test("a balance never shows more than there is", () => {
-  assert.equal(balance(9_999_999_999_999_999_999_999n), "9,999.9999 ETH");
-  assert.equal(balance(1n), "under 0.0001 ETH");
-  assert.equal(balance(0n), "0 ETH");
+  assert.equal(balance(9_999_999_999_999_999_999_999n), "9,999.9999 XDAI");
+  assert.equal(balance(1n), "under 0.0001 XDAI");
+  assert.equal(balance(0n), "0 XDAI");
 });
 
 test("a long address is shortened to its two ends", () => {

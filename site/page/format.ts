@@ -14,7 +14,7 @@ const DATE = new Intl.DateTimeFormat("en-GB", { dateStyle: "long" });
 const MOMENT = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "short" });
 const NUMBER = new Intl.NumberFormat("en");
 
-/** An amount in wei, exactly: `0.01 ETH`. */
+/** An amount in wei, exactly: `0.01 XDAI`. */
 export const coin = (wei: string | bigint): string => `${formatCoin(wei)} ${COIN}`;
 
 /** A balance in wei, truncated to four decimals, so that it never shows more than there is. */

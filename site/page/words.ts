@@ -15,7 +15,7 @@ export const WORDS = {
   titleTooLong100: "The title is too long: 100 bytes at most.",
   postNoPictureGo: "The post has no picture. Go back and choose one.",
   descriptionTooLong500: "The description is too long: 500 bytes at most.",
-  priceTooHighMaximum: "The price is too high: the maximum is 1.",
+  priceTooHigh: (most: string) => `The price is too high: the maximum is ${most}.`,
   postTooManyHashtags: "The post has too many hashtags: 10 at most.",
   marketplaceDoesntKnowPost: "The marketplace doesn’t know this post.",
   onlyPostsAuthorCan: "Only the post’s author can do this. Switch to the author’s account.",

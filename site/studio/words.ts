@@ -241,6 +241,13 @@ export const WORDS = {
   priceHasntChanged: "The price hasn’t changed.",
   since: (since: string | number) => `since ${since}`,
   olderPricesArentShown: "Older prices aren’t shown.",
+  allYourWriting: "Your writing",
+  postNumber: (id: string) => `Post ${id}`,
+  measures: {
+    refused: (since: string) => `The operator has accepted no new writing from you since ${since}.`,
+    unlisted: (since: string, what: string) => `${what} has been in no list since ${since}.`,
+    withheld: (since: string, what: string) => `${what} has been shown to nobody since ${since}.`,
+  },
 
   // studio/income/price-change.ts
   newPriceChainBut:
@@ -269,8 +276,7 @@ export const WORDS = {
   countOf: (length: string | number, count: string | number) => `${length} of ${count}`,
   remove: (tag: string | number) => `Remove #${tag}`,
   priceIn: (coin: string | number) => `Price in ${coin}`,
-  enter0MakeFree: (coin: string | number) =>
-    `Enter 0 to make it free. Maximum 1 ${coin}. You can change it later.`,
+  priceHint: (most: string) => `Enter 0 to make it free. Maximum ${most}. You can change it later.`,
 
   // studio/publication/form.tsx
   pictureCouldntCreated: "The picture couldn’t be created.",
@@ -286,10 +292,9 @@ export const WORDS = {
   whatHappensNext: "What happens next",
   walletSignsOnceFree:
     "Your wallet signs once, free of charge, then sends one transaction to the marketplace. After that, the text and picture can’t be changed, but the price can.",
-  feeInWallet:
-    "Your wallet shows the network fee. Readers pay you directly; there is no commission.",
-  feeAbout: (fee: string) =>
-    `Network fee: about ${fee}. Readers pay you directly; there is no commission.`,
+  fullPriceYours: "You receive the full price. ",
+  feeInWallet: "Your wallet shows the network fee before you confirm.",
+  feeAbout: (fee: string) => `Publishing costs a network fee of about ${fee}.`,
 
   // studio/publication/index.tsx
   browserCantStorePicture:

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Refusal, Unreachable } from "imprint-press";
+import { standInForPage } from "../page/page-double.ts";
 
-const FACTS = { chain: { id: 31337 }, features: [] };
-const page = { getElementById: () => ({ textContent: JSON.stringify(FACTS) }) };
-Object.assign(globalThis, { document: page, navigator: { onLine: true } });
+standInForPage({ chain: { id: 31337 } });
+Object.assign(globalThis, { navigator: { onLine: true } });
 const { explain, hasSentNothing, NodeUnreachable, WrongChain } = await import("./failures.ts");
 
 const refusal = (code: string, more = {}) =>

@@ -19,6 +19,7 @@ import { readArchive } from "./formats/archive.ts";
 import type { FoundPost } from "./formats/found-post.ts";
 import type { ImportRecord } from "./import-state.ts";
 import type { ImportPorts, SaveOutcome } from "./importer.ts";
+import { WORDS } from "./words.ts";
 
 const RECORDS = "records";
 
@@ -46,7 +47,7 @@ export function importPorts(account: string): ImportPorts {
     async keepText(key, post, content) {
       keepDetails(account, key, post);
       const tab = await thisTab();
-      const note = `Imported from ${post.format}`;
+      const note = WORDS.importedFrom(post.format);
       const copy = { account, key, tab, base: null, content, isSaved: false, note };
       // A text that the author has changed since an interrupted import stays.
       await localCopies.put({ ...copy, changedAt: Date.now() }, content);
@@ -71,7 +72,7 @@ export function importPorts(account: string): ImportPorts {
     pause: () => new Promise((resolve) => setTimeout(resolve)),
     explain: (error) => {
       const { isCancelled, sentence } = explain(error);
-      return isCancelled ? "Your wallet did not sign, so nothing was imported." : sentence;
+      return isCancelled ? WORDS.signatureDeclined : sentence;
     },
   };
 }
@@ -139,11 +140,9 @@ function settled(
       else if (state.kind === "refused")
         resolve({ kind: "refused", sentence: state.sentence, isForAll: state.action !== "edit" });
       else if (state.kind === "changed") {
-        const sentence = "The service did not take this save. Continue the import.";
-        resolve({ kind: "refused", sentence, isForAll: true });
+        resolve({ kind: "refused", sentence: WORDS.saveNotTaken, isForAll: true });
       } else {
-        const sentence = "The draft was changed elsewhere. Open it from your drafts.";
-        resolve({ kind: "refused", sentence, isForAll: false });
+        resolve({ kind: "refused", sentence: WORDS.draftChangedElsewhere, isForAll: false });
       }
     });
   });

@@ -1,3 +1,4 @@
+import "../../page/page-double.ts";
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { FoundPost } from "./formats/found-post.ts";

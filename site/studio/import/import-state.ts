@@ -1,6 +1,7 @@
 /** The state of an import: what was found, what is chosen, and how far its drafts are. */
 
 import type { FoundPost } from "./formats/found-post.ts";
+import { WORDS } from "./words.ts";
 
 /** A post that was imported before, or whose draft is being made: kept in this browser. */
 export interface ImportRecord {
@@ -96,7 +97,7 @@ export function reduce(state: ImportState, event: ImportEvent): ImportState {
     case "found": {
       const items = mergeItems(state.items, event.posts, event.records);
       const isEmpty = event.posts.length === 0;
-      const problem = isEmpty ? "No posts were found in these files." : null;
+      const problem = isEmpty ? WORDS.noPostsFound : null;
       return { ...state, phase: "idle", items, notes: event.notes, problem };
     }
     case "choose":

@@ -1,3 +1,4 @@
+import "../../page/page-double.ts";
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Unreadable } from "./formats/files.ts";
@@ -122,7 +123,7 @@ test("a refusal of one text leaves the others, and one of all texts stops", asyn
   world.failures = [{ kind: "refused", sentence: "Too large.", isForAll: false }];
   const importer = await world.import();
   assert.equal(world.drafts.length, 1);
-  assert.match(importer.state.value.problem ?? "", /^1 post could not be imported/);
+  assert.match(importer.state.value.problem ?? "", /^1 post couldn’t be imported/);
   const full = worldOf("a", "b");
   full.failures = [{ kind: "refused", sentence: "No space.", isForAll: true }];
   const stopped = await full.import();

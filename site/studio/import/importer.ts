@@ -6,7 +6,6 @@
  */
 
 import { type ReadonlySignal, signal } from "@preact/signals-core";
-import { count } from "../../page/format.ts";
 import { countBytes } from "../store/draft-text.ts";
 import type { Archive, ReadOptions } from "./formats/archive.ts";
 import { LIMITS, pictureType, Unreadable } from "./formats/files.ts";
@@ -20,6 +19,7 @@ import {
   pendingItems,
   reduce,
 } from "./import-state.ts";
+import { WORDS } from "./words.ts";
 
 /** How a save ended: with the draft's key, or with a sentence and whether others may succeed. */
 export type SaveOutcome =
@@ -97,10 +97,7 @@ export class Importer {
       });
       this.dispatch({ kind: "found", posts, notes, records: await this.settledRecords() });
     } catch (error) {
-      const problem =
-        error instanceof Unreadable
-          ? error.message
-          : "These files cannot be read. Choose them again.";
+      const problem = error instanceof Unreadable ? error.message : WORDS.filesUnreadable;
       this.dispatch({ kind: "stopped", problem });
     }
   }
@@ -118,8 +115,7 @@ export class Importer {
         this.dispatch({ kind: "saving" });
         await this.saveTexts();
       });
-      const other = "Another tab of this browser is importing. Wait until it is done.";
-      if (!isAlone) this.dispatch({ kind: "stopped", problem: other });
+      if (!isAlone) this.dispatch({ kind: "stopped", problem: WORDS.otherTabImports });
     } catch (error) {
       this.dispatch({ kind: "stopped", problem: this.ports.explain(error) });
     }
@@ -147,8 +143,7 @@ export class Importer {
       const key = `local-import-${(await sha256(source)).slice(0, 32)}`;
       const text = await this.compose(post);
       if (countBytes(text) > this.ports.contentLimit) {
-        const sentence = "The text is too large for a draft.";
-        this.dispatch({ kind: "failed", source, sentence });
+        this.dispatch({ kind: "failed", source, sentence: WORDS.draftTooLarge });
         continue;
       }
       await this.ports.keepText(key, post, text);
@@ -180,9 +175,7 @@ export class Importer {
       } else this.dispatch({ kind: "failed", source, sentence: outcome.sentence });
     }
     const failed = countOf(this.current.value, "failed");
-    const problem = failed
-      ? `${count(failed, "post")} could not be imported. The list says why.`
-      : null;
+    const problem = failed ? WORDS.someFailed(failed) : null;
     this.dispatch({ kind: "stopped", problem });
   }
 
@@ -210,7 +203,8 @@ export class Importer {
     const text = draftText(post, embedded);
     if (lost.length === 0) return text;
     const names = lost.map((name) => name.slice(name.lastIndexOf("/") + 1)).join(", ");
-    return `${withoutEmpty(text)}\n*Pictures that are missing here: ${names.replace(/[*_[\]]/g, " ")}.*\n`;
+    const missing = WORDS.picturesMissing(names.replace(/[*_[\]]/g, " "));
+    return `${withoutEmpty(text)}\n*${missing}*\n`;
   }
 
   private async embed(picture: ContainedPicture, room: number): Promise<string | null> {

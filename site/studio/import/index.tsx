@@ -2,15 +2,17 @@
 
 import { useEffect, useState } from "preact/hooks";
 import { encryptionSentence, isEncrypted } from "../../page/encryption.ts";
-import { count, day } from "../../page/format.ts";
+import { day } from "../../page/format.ts";
 import { formatRoute } from "../routes.ts";
 import { hasWritingSessions, writing } from "../saves/writing-session.ts";
 import { SignInAgain } from "../sign-in.tsx";
 import { author, isSignedIn } from "../store/drafts.ts";
+import { WORDS as STUDIO_WORDS } from "../words.ts";
 import { type FoundPost, webAddress } from "./formats/found-post.ts";
 import { importPorts } from "./import-ports.ts";
 import { countOf, type ImportItem, type ImportState, pendingItems } from "./import-state.ts";
 import { Importer } from "./importer.ts";
+import { WORDS } from "./words.ts";
 
 /** Imports of this page, which continue while another view is shown. */
 const importers = new Map<string, Importer>();
@@ -23,20 +25,11 @@ function importerOf(account: string): Importer {
 
 const SHOWN = 100;
 
-const SERVICES: readonly (readonly [string, string])[] = [
-  ["Ghost", "the JSON file of Settings → Import/Export, and the zip of your images if you have it"],
-  ["Substack", "the zip of Settings → Exports"],
-  ["Medium", "the zip of Settings → Security and apps → Download your information"],
-  ["WordPress", "the XML files of Tools → Export"],
-  ["Mirror", "the JSON files of your posts from Arweave, whose signatures are checked"],
-  ["Jekyll, Hugo, Obsidian", "the folder with your Markdown files and pictures, or a zip of it"],
-];
-
 export function ImportView() {
   const account = author.value;
   if (!account) return null;
-  if (!isEncrypted()) return <p class="studio-empty">{encryptionSentence("Importing")}</p>;
-  if (!isSignedIn.value) return <SignInAgain reason="to import your posts" />;
+  if (!isEncrypted()) return <p class="studio-empty">{encryptionSentence(WORDS.importing)}</p>;
+  if (!isSignedIn.value) return <SignInAgain reason={WORDS.signInReason} />;
   return <Import key={account} importer={importerOf(account)} />;
 }
 
@@ -46,11 +39,8 @@ function Import({ importer }: { importer: Importer }) {
   return (
     <section class="import" aria-labelledby="import-heading">
       <header>
-        <h1 id="import-heading">Import</h1>
-        <p>
-          Bring your posts along. Your files stay in this browser: only the drafts that you create
-          are saved, and only you can read them. Nothing is published.
-        </p>
+        <h1 id="import-heading">{STUDIO_WORDS.import}</h1>
+        <p>{WORDS.promise}</p>
       </header>
       <Files importer={importer} isBusy={state.phase !== "idle"} />
       <Progress state={state} />
@@ -60,7 +50,7 @@ function Import({ importer }: { importer: Importer }) {
         </p>
       )}
       {state.notes.length > 0 && (
-        <ul class="import-notes" aria-label="What was left out">
+        <ul class="import-notes" aria-label={WORDS.leftOutLabel}>
           {state.notes.slice(0, SHOWN).map((note) => (
             <li>{note}</li>
           ))}
@@ -90,7 +80,7 @@ function Files({ importer, isBusy }: { importer: Importer; isBusy: boolean }) {
   return (
     <div class="import-files">
       <label class="import-field">
-        <span>Address of your old site, if you have one</span>
+        <span>{WORDS.oldAddressLabel}</span>
         <input
           type="url"
           placeholder="https://"
@@ -99,13 +89,10 @@ function Files({ importer, isBusy }: { importer: Importer; isBusy: boolean }) {
           aria-describedby="import-address-hint"
           onInput={(event) => setAddress(event.currentTarget.value)}
         />
-        <small id="import-address-hint">
-          It completes links and pictures, and says where a post was first published. Nothing is
-          loaded from there.
-        </small>
+        <small id="import-address-hint">{WORDS.oldAddressHint}</small>
       </label>
       <label class="import-field">
-        <span>Files or zips</span>
+        <span>{WORDS.filesLabel}</span>
         <input
           type="file"
           multiple
@@ -115,7 +102,7 @@ function Files({ importer, isBusy }: { importer: Importer; isBusy: boolean }) {
         />
       </label>
       <label class="import-field">
-        <span>A folder</span>
+        <span>{WORDS.folderLabel}</span>
         <input
           type="file"
           multiple
@@ -125,9 +112,9 @@ function Files({ importer, isBusy }: { importer: Importer; isBusy: boolean }) {
         />
       </label>
       <details>
-        <summary>Where to find your files</summary>
+        <summary>{WORDS.whereFilesAreHeading}</summary>
         <dl>
-          {SERVICES.map(([name, where]) => (
+          {WORDS.whereFilesAre.map(([name, where]) => (
             <div>
               <dt>{name}</dt>
               <dd>{where}</dd>
@@ -139,24 +126,18 @@ function Files({ importer, isBusy }: { importer: Importer; isBusy: boolean }) {
   );
 }
 
-const PHASES = { reading: "Reading your files", keeping: "Preparing", saving: "Saving drafts" };
-
 function Progress({ state }: { state: ImportState }) {
   if (state.phase === "idle") return null;
   const { phase, done, total } = state;
-  const figures = phase === "reading" ? `${count(done, "post")} so far` : `${done} of ${total}`;
+  const figures = phase === "reading" ? WORDS.postsSoFar(done) : STUDIO_WORDS.countOf(done, total);
   return (
     <div class="import-progress" role="status">
-      <label for="import-bar">
-        {PHASES[phase]}: {figures}
-      </label>
+      <label for="import-bar">{WORDS.progress(WORDS.phases[phase], figures)}</label>
       <progress
         id="import-bar"
         {...(phase === "reading" ? {} : { value: done, max: total || 1 })}
       />
-      {phase !== "reading" && (
-        <small>You may close this page. What is left continues when you open it again.</small>
-      )}
+      {phase !== "reading" && <small>{WORDS.mayClosePage}</small>}
     </div>
   );
 }
@@ -169,8 +150,8 @@ function Found({ importer, state }: { importer: Importer; state: ImportState }) 
   const interrupted = countOf(state, "kept");
   const shown = isAll ? state.items : state.items.slice(0, SHOWN);
   const isEveryChosen = state.items.every(({ isChosen }) => isChosen);
-  const verb = interrupted === pending.length ? "Continue with" : "Create";
-  const label = pending.length ? `${verb} ${count(pending.length, "draft")}` : "Nothing to create";
+  const action = interrupted === pending.length ? WORDS.continueDrafts : WORDS.createDrafts;
+  const label = pending.length ? action(pending.length) : WORDS.nothingToCreate;
   return (
     <>
       <div class="import-action">
@@ -185,8 +166,8 @@ function Found({ importer, state }: { importer: Importer; state: ImportState }) 
         <p>{signatures()}</p>
         {made > 0 && (
           <p role="status">
-            {count(made, "post")} already imported.{" "}
-            <a href={formatRoute({ view: "drafts" })}>To your drafts</a>
+            {WORDS.alreadyImported(made)}{" "}
+            <a href={formatRoute({ view: "drafts" })}>{WORDS.draftsLink}</a>
           </p>
         )}
       </div>
@@ -197,16 +178,16 @@ function Found({ importer, state }: { importer: Importer; state: ImportState }) 
           disabled={isBusy}
           onChange={() => importer.dispatch({ kind: "choose-all", isChosen: !isEveryChosen })}
         />
-        All {count(state.items.length, "post")}
+        {WORDS.chooseAll(state.items.length)}
       </label>
-      <ul class="import-list" aria-label="Posts in your files">
+      <ul class="import-list" aria-label={WORDS.foundPostsLabel}>
         {shown.map((item) => (
           <Line key={item.source} item={item} importer={importer} isBusy={isBusy} />
         ))}
       </ul>
       {shown.length < state.items.length && (
         <button type="button" onClick={() => setAll(true)}>
-          Show all {state.items.length}
+          {WORDS.showAll(state.items.length)}
         </button>
       )}
     </>
@@ -214,10 +195,8 @@ function Found({ importer, state }: { importer: Importer; state: ImportState }) 
 }
 
 function signatures(): string {
-  if (writing.value) return "This browser saves them without prompts.";
-  return hasWritingSessions
-    ? "Your wallet signs once; it lets this browser save drafts for 24 hours."
-    : "Your wallet signs each of them.";
+  if (writing.value) return WORDS.savesWithoutPrompts;
+  return hasWritingSessions ? WORDS.savesAfterOneSignature : WORDS.savesWithASignatureEach;
 }
 
 interface LineProps {
@@ -228,7 +207,7 @@ interface LineProps {
 
 function Line({ item, importer, isBusy }: LineProps) {
   const { source, title, post, isChosen, standing } = item;
-  const name = title || "Untitled";
+  const name = title || STUDIO_WORDS.untitled;
   return (
     <li class="import-line" data-state={standing.kind}>
       <label>
@@ -242,19 +221,21 @@ function Line({ item, importer, isBusy }: LineProps) {
       </label>
       <p class="import-facts">
         {post && <Facts post={post} />}
-        {standing.kind === "kept" && <span>Kept in this browser, not saved yet</span>}
+        {standing.kind === "kept" && <span>{WORDS.keptNotSaved}</span>}
         {standing.kind === "failed" && <span class="import-failure">{standing.sentence}</span>}
         {standing.kind === "made" && (
           <>
-            <a href={formatRoute({ view: "draft", key: standing.key })}>Imported: open the draft</a>
+            <a href={formatRoute({ view: "draft", key: standing.key })}>
+              {WORDS.openImportedDraft}
+            </a>
             <button
               type="button"
               class="quiet"
               disabled={isBusy || !post}
-              aria-label={`Import ${name} again`}
+              aria-label={WORDS.importAgainNamed(name)}
               onClick={() => void importer.forget(source)}
             >
-              Import again
+              {WORDS.importAgain}
             </button>
           </>
         )}
@@ -270,7 +251,7 @@ function Facts({ post }: { post: FoundPost }) {
       <span>{post.format}</span>
       {post.date && <span>{day(post.date)}</span>}
       {post.tags.length > 0 && <span>{post.tags.slice(0, 10).map((tag) => `#${tag} `)}</span>}
-      {post.pictures.length > 0 && <span>{count(post.pictures.length, "picture")} inside</span>}
+      {post.pictures.length > 0 && <span>{WORDS.picturesInside(post.pictures.length)}</span>}
       {post.remarks.map((remark) => (
         <span>{remark}</span>
       ))}
@@ -284,14 +265,14 @@ function Changes({ post, name }: { post: FoundPost; name: string }) {
   if (losses.length === 0 && linkedPictures.length === 0) return null;
   return (
     <details class="import-changes">
-      <summary aria-label={`What changes in ${name}`}>What changes</summary>
+      <summary aria-label={WORDS.changesIn(name)}>{WORDS.changesHeading}</summary>
       <ul>
         {losses.map((loss) => (
           <li>{loss}</li>
         ))}
         {linkedPictures.length > 0 && (
           <li>
-            {count(linkedPictures.length, "picture")} elsewhere, left as links:
+            {WORDS.picturesElsewhere(linkedPictures.length)}
             <ul>
               {linkedPictures.slice(0, SHOWN).map((address) => (
                 <li>{address}</li>

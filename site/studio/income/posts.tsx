@@ -66,12 +66,6 @@ export function Posts({ by }: { by: Account }) {
   );
 }
 
-const MEASURES: Readonly<Record<string, string>> = {
-  refused: "The operator does not accept new writing from you",
-  unlisted: "is not in any list",
-  withheld: "is not shown to anybody",
-};
-
 /** What the operator decided about the author's posts, with the reason given. */
 function Measures() {
   const [measures, setMeasures] = useState<readonly MeasureRecord[]>([]);
@@ -82,8 +76,11 @@ function Measures() {
     <ul class="studio-note">
       {measures.map(({ postId, measure, since, statement }) => (
         <li key={`${postId} ${measure}`}>
-          {measure !== "refused" && (postId === null ? "Your writing " : `Post ${postId} `)}
-          {MEASURES[measure]} since {day(since)}.{statement && ` ${statement}`}
+          {WORDS.measures[measure](
+            day(since),
+            postId === null ? WORDS.allYourWriting : WORDS.postNumber(postId),
+          )}
+          {statement && ` ${statement}`}
         </li>
       ))}
     </ul>

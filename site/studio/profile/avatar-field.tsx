@@ -4,6 +4,8 @@ import { useRef, useState } from "preact/hooks";
 import type { Crop } from "../publication/thumbnail/crop.ts";
 import { CropStage } from "../publication/thumbnail/crop-stage.tsx";
 import { decodePicture } from "../publication/thumbnail/thumbnails.ts";
+import { WORDS as STUDIO_WORDS } from "../words.ts";
+import { WORDS } from "./words.ts";
 
 interface Props {
   picture: ImageBitmap | null;
@@ -30,19 +32,19 @@ export function AvatarField({ picture, crop, isRemovable, onPicture, onCrop, onR
       setProblem(null);
     } catch (error) {
       if (last.current !== source) return;
-      setProblem(error instanceof Error ? error.message : "This picture can't be used.");
+      setProblem(error instanceof Error ? error.message : STUDIO_WORDS.pictureCannotUsed);
     }
   };
   return (
     <fieldset class="publish-picture profile-picture">
-      <legend>Picture</legend>
+      <legend>{STUDIO_WORDS.picture}</legend>
       <div class="publish-choice">
         <button type="button" onClick={() => input.current?.click()}>
-          {picture || isRemovable ? "Choose another…" : "Choose a picture…"}
+          {picture || isRemovable ? STUDIO_WORDS.chooseAnother : STUDIO_WORDS.choosePicture}
         </button>
         {isRemovable && (
           <button type="button" class="quiet" onClick={onRemove}>
-            Remove
+            {WORDS.removePicture}
           </button>
         )}
         <input
@@ -51,7 +53,7 @@ export function AvatarField({ picture, crop, isRemovable, onPicture, onCrop, onR
           type="file"
           accept="image/*"
           tabIndex={-1}
-          aria-label="Picture file"
+          aria-label={STUDIO_WORDS.pictureFile}
           onChange={(event) => {
             void take(event.currentTarget.files?.[0]);
             event.currentTarget.value = "";

@@ -7,6 +7,7 @@ import { imprint } from "../../page/service.ts";
 import { type Account, account, explain } from "../../wallet/index.ts";
 import { type Crop, fullCrop, SQUARE } from "../publication/thumbnail/crop.ts";
 import { drawCrop, renderSquare } from "../publication/thumbnail/thumbnails.ts";
+import { WORDS as STUDIO_WORDS } from "../words.ts";
 import { AvatarField } from "./avatar-field.tsx";
 import {
   advanceForm,
@@ -21,6 +22,7 @@ import {
   parseLinks,
   problemOf,
 } from "./profile-form.ts";
+import { WORDS } from "./words.ts";
 
 /** Pixels of a side of the picture. */
 const SIDE = 512;
@@ -55,12 +57,12 @@ function LoadedProfile({ by }: { by: Account }) {
       <div class="studio-note" role="alert">
         <p>{failure}</p>
         <button type="button" onClick={load}>
-          Try again
+          {STUDIO_WORDS.tryAgain}
         </button>
       </div>
     );
   }
-  if (saved === undefined) return <p role="status">Opening your profile…</p>;
+  if (saved === undefined) return <p role="status">{WORDS.opening}</p>;
   return <Editor by={by} saved={saved} />;
 }
 
@@ -92,11 +94,11 @@ function Editor({ by, saved }: { by: Account; saved: Profile | null }) {
   return (
     <form class="profile" onSubmit={(event) => void save(event)} noValidate>
       <div class="profile-fields">
-        <h1>Profile</h1>
-        <p>Your name and picture appear with everything you publish.</p>
+        <h1>{STUDIO_WORDS.profile}</h1>
+        <p>{WORDS.purpose}</p>
         <Field
           id="profile-name"
-          label="Name"
+          label={WORDS.nameLabel}
           used={form.name.trim()}
           limit={NAME_LENGTH}
           problem={told(nameProblem(form.name))}
@@ -129,7 +131,7 @@ function Editor({ by, saved }: { by: Account; saved: Profile | null }) {
         />
         <Field
           id="profile-bio"
-          label="About you"
+          label={WORDS.bioLabel}
           used={form.bio}
           limit={BIO_LENGTH}
           problem={bioProblem(form.bio)}
@@ -147,8 +149,8 @@ function Editor({ by, saved }: { by: Account; saved: Profile | null }) {
         </Field>
         <Field
           id="profile-links"
-          label="Links"
-          hint="Your website or e-mail address, one per line, five at most."
+          label={WORDS.linksLabel}
+          hint={WORDS.linksHint}
           problem={told(linksProblem(form.links))}
         >
           <textarea
@@ -165,9 +167,9 @@ function Editor({ by, saved }: { by: Account; saved: Profile | null }) {
         </Field>
         <div class="profile-actions">
           <button type="submit" class="primary" disabled={isSaving || !isChanged(form)}>
-            {isSaving ? "Waiting for your wallet…" : "Save profile"}
+            {isSaving ? WORDS.saving : WORDS.save}
           </button>
-          <p role="status">{form.state === "saved" && "Saved. Readers see it now."}</p>
+          <p role="status">{form.state === "saved" && WORDS.saved}</p>
         </div>
         {form.failure && (
           <p class="publish-problem" role="alert">
@@ -201,7 +203,7 @@ function Field({ id, label, used, limit, hint, problem, children }: FieldProps) 
         <label for={id}>{label}</label>
         {limit !== undefined && (
           <span class="publish-count" data-over={length > limit ? "" : undefined}>
-            {length} of {limit}
+            {STUDIO_WORDS.countOf(length, limit)}
           </span>
         )}
       </div>
@@ -233,15 +235,15 @@ function Preview({ by, form, chosen }: PreviewProps) {
   });
   const links = linksProblem(form.links) === null ? parseLinks(form.links) : [];
   return (
-    <aside class="profile-preview" aria-label="Preview">
-      <p class="publish-hint">What readers see</p>
+    <aside class="profile-preview" aria-label={STUDIO_WORDS.preview}>
+      <p class="publish-hint">{WORDS.previewHeading}</p>
       {chosen ? (
         <canvas ref={canvas} class="avatar" width={192} height={192} />
       ) : (
         kept && <img class="avatar" src={`/ipfs/${kept}?img-width=192`} alt="" />
       )}
       <p class="profile-name">
-        <bdi>{form.name.trim() || "Your name"}</bdi>{" "}
+        <bdi>{form.name.trim() || WORDS.unnamed}</bdi>{" "}
         <span class="author-address">{short(by.address.toLowerCase())}</span>
       </p>
       {form.bio.trim() && <p class="bio">{form.bio}</p>}

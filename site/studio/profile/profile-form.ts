@@ -1,6 +1,7 @@
 /** The form of a profile: what the author has typed, and what happens to it. */
 
 import type { Profile } from "imprint-press";
+import { WORDS } from "./words.ts";
 
 export const NAME_LENGTH = 64;
 export const BIO_LENGTH = 500;
@@ -73,17 +74,17 @@ const lengthOf = (text: string): number => [...text.normalize("NFC")].length;
 
 export function nameProblem(name: string): string | null {
   const length = lengthOf(name.trim());
-  if (length === 0) return "Enter the name that readers should see.";
-  if (length > NAME_LENGTH) return `Names have at most ${NAME_LENGTH} characters.`;
+  if (length === 0) return WORDS.nameMissing;
+  if (length > NAME_LENGTH) return WORDS.nameTooLong(NAME_LENGTH);
   const plain = name.normalize("NFKC").toLowerCase();
   if (/(?<![\p{L}\p{N}])0x|\.eth(?![\p{L}\p{N}])/u.test(plain)) {
-    return "A name can't look like an address (0x…) or an ENS name (….eth).";
+    return WORDS.nameLikeAddress;
   }
   return null;
 }
 
 export const bioProblem = (bio: string): string | null =>
-  lengthOf(bio) > BIO_LENGTH ? `This is longer than ${BIO_LENGTH} characters.` : null;
+  lengthOf(bio) > BIO_LENGTH ? WORDS.bioTooLong(BIO_LENGTH) : null;
 
 /** The links of a text; a scheme that is missing is added. */
 export function parseLinks(text: string): string[] {
@@ -96,9 +97,9 @@ export function parseLinks(text: string): string[] {
 
 export function linksProblem(text: string): string | null {
   const links = parseLinks(text);
-  if (links.length > MOST_LINKS) return `Enter at most ${MOST_LINKS} links.`;
+  if (links.length > MOST_LINKS) return WORDS.tooManyLinks(MOST_LINKS);
   const wrong = links.find((link) => !isLink(link));
-  return wrong === undefined ? null : `“${wrong}” isn't a web or e-mail address.`;
+  return wrong === undefined ? null : WORDS.wrongLink(wrong);
 }
 
 function isLink(link: string): boolean {

@@ -1,7 +1,8 @@
 /** The fields of the form: texts that are counted in bytes, hashtags, and the price. */
 
+import { POST_LIMITS } from "imprint-press";
 import { useState } from "preact/hooks";
-import { COIN } from "../../page/format.ts";
+import { COIN, coin } from "../../page/format.ts";
 import { WORDS } from "../words.ts";
 import { type Measure, priceProblem } from "./limits.ts";
 import { addTags, type TagLimits } from "./tags.ts";
@@ -131,7 +132,7 @@ export function PriceField({ id = "publish-price", value, onChange }: PriceProps
         onInput={(event) => onChange(event.currentTarget.value)}
       />
       <p id={`${id}-hint`} class="publish-hint">
-        {WORDS.enter0MakeFree(COIN)}
+        {WORDS.priceHint(coin(POST_LIMITS.priceWei))}
       </p>
       <p id={`${id}-problem`} class="publish-problem" aria-live="polite">
         {problem}

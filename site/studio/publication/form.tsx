@@ -265,7 +265,10 @@ function Cost({ by, form }: { by: Account; form: Form }) {
     <div class="publish-next">
       <h2>{WORDS.whatHappensNext}</h2>
       <p>{WORDS.walletSignsOnceFree}</p>
-      <p>{fee === null ? WORDS.feeInWallet : WORDS.feeAbout(balance(fee))}</p>
+      <p>
+        {isFine && parsePrice(form.price) > 0n && WORDS.fullPriceYours}
+        {fee === null ? WORDS.feeInWallet : WORDS.feeAbout(balance(fee))}
+      </p>
     </div>
   );
 }

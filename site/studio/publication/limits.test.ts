@@ -1,3 +1,4 @@
+import "../../page/page-double.ts";
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import {
@@ -65,5 +66,5 @@ test("an invalid price has a message", () => {
     assert.notEqual(priceProblem(text), null, text);
   }
   assert.match(priceProblem("0,05") ?? "", /decimal point/);
-  assert.match(priceProblem("1.000000000000000001") ?? "", /at most 1/);
+  assert.match(priceProblem("1.000000000000000001") ?? "", /at most 1 ETH\./);
 });

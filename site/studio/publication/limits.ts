@@ -1,6 +1,7 @@
 /** The limits of a post, set by the contract and the service, checked while the author types. */
 
-import { formatCoin, POST_LIMITS, parseCoin } from "imprint-press";
+import { POST_LIMITS, parseCoin } from "imprint-press";
+import { coin } from "../../page/format.ts";
 import { WORDS } from "../words.ts";
 
 const encoder = new TextEncoder();
@@ -67,7 +68,7 @@ export function parsePrice(text: string): bigint {
   }
   const price = parseCoin(written.startsWith(".") ? `0${written}` : written.replace(/\.$/, ""));
   if (price > POST_LIMITS.priceWei) {
-    throw new RangeError(WORDS.priceCanMost(formatCoin(POST_LIMITS.priceWei)));
+    throw new RangeError(WORDS.priceCanMost(coin(POST_LIMITS.priceWei)));
   }
   return price;
 }

@@ -106,10 +106,14 @@ def test_a_number_chooses_the_form() -> None:
 
 SITE = ROOT / "site"
 PARTS = ("page", "wallet", "chain", "reader", "studio", "docs")
-SENTENCE = re.compile(r"""["`>][A-Z“][a-z’]* ?[^"`<>]* [a-z][^"`<>]*["`<]|\} [a-z]+ [a-z][^`]*`""")
+SENTENCE = re.compile(
+    r"""["`>][A-Z“][a-z’]* ?[^"`<>]* [a-z][^"`<>]*["`<]|\} (?!else )[a-z]+ [a-z][^`]*`"""
+)
 NOT_SHOWN = ("*", "//", "/*", "import ")
 INTERNAL = (
     "TypeError(",
+    "Nested too deeply.",
+    "AUTHORIZATION =",
     "Bearer ",
     "chainName",
     "fonts.load",

@@ -1,3 +1,4 @@
+import "../../../page/page-double.ts";
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
@@ -120,14 +121,14 @@ test("Obsidian and Hugo notes lose their own syntax and keep their pictures", as
 test("front matter with aliases is not expanded", async () => {
   const bomb = `---\na: &a [x,x]\nb: &b [*a,*a]\ntitle: *b\n---\nText\n`;
   const post = await only({ "a.md": bomb });
-  assert.deepEqual(post.losses, ["The front matter could not be read, and stays in the text."]);
+  assert.deepEqual(post.losses, ["The front matter can’t be read, and stays in the text."]);
   assert.match(post.text, /Text$/);
 });
 
 test("front matter that is nested without end is not parsed", async () => {
   for (const front of ["? - ".repeat(10_000), "[".repeat(10_000), "- ".repeat(10_000)]) {
     const post = await only({ "a.md": `---\n${front}\n---\nText\n` });
-    assert.deepEqual(post.losses, ["The front matter could not be read, and stays in the text."]);
+    assert.deepEqual(post.losses, ["The front matter can’t be read, and stays in the text."]);
   }
 });
 
@@ -323,7 +324,7 @@ test("an archive file of Mirror that was changed proves nothing", async () => {
   });
   const post = await only({ "tx.json": file });
   assert.equal(post.signedBy, null);
-  assert.match(post.remarks[0] ?? "", /^Not proved: the text and its signature do not match/);
+  assert.match(post.remarks[0] ?? "", /^Not proved: the text and its signature don’t match/);
 });
 
 test("an archive file of Mirror that another wallet signed is intact, but not proved", async () => {
@@ -338,7 +339,7 @@ test("an archive file of Mirror that another wallet signed is intact, but not pr
 test("what cannot be read is said, and hides nothing else", async () => {
   const { posts, notes } = await find({ "bad.json": "{", "good.md": "Fine", "other.json": "[1]" });
   assert.equal(posts.length, 1);
-  assert.deepEqual(notes, ["bad.json is not valid JSON."]);
+  assert.deepEqual(notes, ["bad.json isn’t valid JSON."]);
 });
 
 test("a text that repeats the start of a mark is read in no time to speak of", async () => {

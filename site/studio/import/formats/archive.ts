@@ -1,6 +1,6 @@
 /** Finds the posts in chosen files, whatever service they come from. */
 
-import { count } from "../../../page/format.ts";
+import { WORDS } from "../words.ts";
 import {
   checkLength,
   decodeText,
@@ -59,11 +59,8 @@ class Reading {
   }
 
   archive(): Archive {
-    if (this.isFull)
-      this.notes.push(
-        `Only the first ${LIMITS.posts} posts are shown. Import the rest afterwards.`,
-      );
-    if (this.twins) this.notes.push(`${count(this.twins, "post")} found twice, shown once.`);
+    if (this.isFull) this.notes.push(WORDS.tooManyPosts(LIMITS.posts));
+    if (this.twins) this.notes.push(WORDS.foundTwice(this.twins));
     return { posts: [...this.posts.values()], notes: this.notes };
   }
 
@@ -106,7 +103,7 @@ class Reading {
 
   private fail(name: string, error: unknown): void {
     // A bug in one post must not hide the others.
-    const reason = error instanceof Unreadable ? error.message : "Its text cannot be read.";
+    const reason = error instanceof Unreadable ? error.message : WORDS.textUnreadable;
     this.notes.push(reason.startsWith(name) ? reason : `${name}: ${reason}`);
   }
 
@@ -127,7 +124,7 @@ class Reading {
     try {
       json = JSON.parse(text);
     } catch {
-      this.notes.push(`${file.path} is not valid JSON.`);
+      this.notes.push(WORDS.invalidJson(file.path));
       return;
     }
     if (isMirror(json)) return this.readMirror(file.path, json);
@@ -192,9 +189,6 @@ class Reading {
         await this.add(row.title || file.path, () => parseSubstack(row, file, this.options.origin));
       else missing += 1;
     }
-    if (missing)
-      this.notes.push(
-        `${count(missing, "post")} of Substack’s list without a text in the zip. Export again in some hours: the newest ones come late.`,
-      );
+    if (missing) this.notes.push(WORDS.missingInSubstack(missing));
   }
 }

@@ -1,3 +1,4 @@
+import "../../../page/page-double.ts";
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import {
@@ -90,7 +91,7 @@ test("too many entries are refused as a whole", async () => {
 test("a broken zip is told by its name", async () => {
   await assert.rejects(
     listFiles([{ path: "half.zip", blob: new Blob(["PK\x03\x04 and no more"]) }]),
-    /half\.zip is not a zip file/,
+    /half\.zip isn’t a zip file/,
   );
 });
 

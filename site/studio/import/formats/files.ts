@@ -12,6 +12,7 @@ import {
   ZipReader,
 } from "@zip.js/zip.js/lib/zip-core-custom.js";
 import { fileSize } from "../../../page/format.ts";
+import { WORDS } from "../words.ts";
 
 /** A file that can be read once or several times. */
 export interface ImportFile {
@@ -104,20 +105,13 @@ async function addEntries(
     }
   } catch (error) {
     if (error instanceof Unreadable) throw error;
-    throw new Unreadable(`${path} is not a zip file that can be read. Is the download complete?`, {
-      cause: error,
-    });
+    throw new Unreadable(WORDS.zipUnreadable(path), { cause: error });
   }
-  if (unsafe > 0) notes.push(`${path}: ${entries(unsafe)} with unsafe names left out.`);
-  if (encrypted > 0) notes.push(`${path}: ${entries(encrypted)} with a password left out.`);
+  if (unsafe > 0) notes.push(WORDS.unsafeEntries(path, unsafe));
+  if (encrypted > 0) notes.push(WORDS.encryptedEntries(path, encrypted));
 }
 
-const entries = (count: number): string => (count === 1 ? "1 entry" : `${count} entries`);
-
-const tooMany = (limits: Limits): Unreadable =>
-  new Unreadable(
-    `There are more than ${limits.files.toLocaleString("en")} files. Choose a part of them, such as one folder.`,
-  );
+const tooMany = (limits: Limits): Unreadable => new Unreadable(WORDS.tooManyFiles(limits.files));
 
 /** What systems add to archives, and symbolic links. */
 const isNoise = (entry: Entry): boolean =>
@@ -138,7 +132,7 @@ async function readBlob(path: string, blob: Blob, limit: number): Promise<Uint8A
 }
 
 const tooLarge = (path: string, limit: number): Unreadable =>
-  new Unreadable(`${path} is larger than ${fileSize(limit)}.`);
+  new Unreadable(WORDS.fileTooLarge(path, fileSize(limit)));
 
 /** Inflate an entry; the declared size is not trusted. */
 async function inflate(
@@ -158,9 +152,9 @@ async function inflate(
       budget.left -= chunk.length;
       const isBomb = size > MEBIBYTE && size > limits.ratio * Math.max(1, entry.compressedSize);
       if (size > limit) refusal = tooLarge(path, limit);
-      else if (isBomb) refusal = new Unreadable(`${path} is packed like a zip bomb.`);
+      else if (isBomb) refusal = new Unreadable(WORDS.zipBomb(path));
       else if (budget.left < 0)
-        refusal = new Unreadable(`The archive has more than ${fileSize(limits.inflated)} in it.`);
+        refusal = new Unreadable(WORDS.archiveTooLarge(fileSize(limits.inflated)));
       if (refusal) throw refusal;
       chunks.push(chunk);
     },
@@ -168,7 +162,7 @@ async function inflate(
   try {
     await entry.getData(sink, { useWebWorkers: false, checkSignature: true });
   } catch (error) {
-    throw refusal ?? new Unreadable(`${path} is damaged in its archive.`, { cause: error });
+    throw refusal ?? new Unreadable(WORDS.entryDamaged(path), { cause: error });
   }
   const joined = new Uint8Array(size);
   let at = 0;
@@ -204,7 +198,7 @@ const clean = (text: string): string =>
 /** Throws `Unreadable` for a text that pages would not show as a whole, not counting pictures. */
 export function checkLength(text: string): void {
   if (text.replace(/;base64,[\w+/=]+/g, "").length > LIMITS.characters)
-    throw new Unreadable("It has more than a million characters.");
+    throw new Unreadable(WORDS.textTooLong);
 }
 
 const SIGNATURES: readonly [string, readonly number[]][] = [

@@ -1,18 +1,14 @@
 /** A post of another service as it was found in a file: what its draft will say, and what is lost. */
 
+import { WORDS } from "../words.ts";
+
 /** A picture that the chosen files contain. It is read when its draft is made. */
 export interface ContainedPicture {
   readonly name: string;
   read(): Promise<Uint8Array>;
 }
 
-export type FormatName =
-  | "Markdown"
-  | "Ghost"
-  | "Substack"
-  | "Medium"
-  | "WordPress"
-  | "Mirror archive";
+export type FormatName = "Markdown" | "Ghost" | "Substack" | "Medium" | "WordPress" | "Mirror";
 
 export interface FoundPost {
   readonly format: FormatName;
@@ -57,10 +53,10 @@ export function draftText(post: FoundPost, embedded: readonly (string | null)[])
 /** One line that says when and where the text was first published, and who signed it. */
 function origin({ date, address, signedBy }: FoundPost): string {
   if (date === null && address === null) return "";
-  const when = date === null ? "" : ` on ${DATE.format(new Date(`${date}T00:00:00Z`))}`;
-  const where = address === null ? "" : ` at <${address}>`;
-  const who = signedBy === null ? "" : `, signed by \`${signedBy}\``;
-  return `*Originally published${when}${where}${who}.*`;
+  const when = date && DATE.format(new Date(`${date}T00:00:00Z`));
+  const where = address && `<${address}>`;
+  const who = signedBy && `\`${signedBy}\``;
+  return `*${WORDS.originallyPublished(when, where, who)}*`;
 }
 
 /** The day of a date as other services write it, in UTC; null if it is none. */

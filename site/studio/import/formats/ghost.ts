@@ -1,6 +1,7 @@
 /** Ghost: the JSON of *Settings → Export*, with the pictures of a content zip if it was chosen too. */
 
 import type { ElementContent } from "hast";
+import { WORDS } from "../words.ts";
 import { type ImportFile, LIMITS, Unreadable } from "./files.ts";
 import { dayOf, type FoundPost, oneLine, webAddress } from "./found-post.ts";
 import {
@@ -88,19 +89,17 @@ export function ghostReader(
 function remarksOf(row: Row): string[] {
   const status = texts(row, "status");
   return [
-    ...(texts(row, "type") === "page" ? ["A page there, not a post."] : []),
-    ...(status === "draft" ? ["A draft there."] : []),
-    ...(status === "scheduled" ? ["Scheduled there, not yet published."] : []),
-    ...(status === "sent" ? ["Sent by email only."] : []),
+    ...(texts(row, "type") === "page" ? [WORDS.wasPage] : []),
+    ...(status === "draft" ? [WORDS.wasDraft] : []),
+    ...(status === "scheduled" ? [WORDS.wasScheduled] : []),
+    ...(status === "sent" ? [WORDS.wasEmail] : []),
   ];
 }
 
 function accessLosses(row: Row): string[] {
   const audience = texts(row, "visibility");
   if (audience !== "paid" && audience !== "members" && audience !== "tiers") return [];
-  return [
-    `It was for ${audience === "members" ? "members" : "paying members"} there. Set a price when you publish it.`,
-  ];
+  return [audience === "members" ? WORDS.wasForMembers : WORDS.wasForPayingMembers];
 }
 
 /** The names of tags in their order, without the internal ones. */
@@ -174,7 +173,7 @@ function cardHtml(row: Row): string {
     if (lexical) return lexicalHtml((JSON.parse(lexical) as { root?: unknown }).root, 0);
     if (mobiledoc) return mobiledocHtml(JSON.parse(mobiledoc));
   } catch {
-    throw new Unreadable("Its text is damaged in the export.");
+    throw new Unreadable(WORDS.exportedTextDamaged);
   }
   return "";
 }

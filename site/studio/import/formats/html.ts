@@ -6,7 +6,7 @@ import { Parser } from "htmlparser2";
 import { gfmStrikethroughToMarkdown } from "mdast-util-gfm-strikethrough";
 import { gfmTableToMarkdown } from "mdast-util-gfm-table";
 import { toMarkdown } from "mdast-util-to-markdown";
-import { count } from "../../../page/format.ts";
+import { WORDS } from "../words.ts";
 import { LIMITS, Unreadable } from "./files.ts";
 import { type ContainedPicture, pictureAddress, webAddress } from "./found-post.ts";
 
@@ -44,6 +44,8 @@ export interface Dialect {
   rewrite?(element: Element, draft: HtmlDraft): ElementContent[] | undefined;
 }
 
+type Loss = keyof typeof WORDS.losses;
+
 /** What a conversion knows and learns about its post. */
 export interface HtmlDraft {
   /** The address of the old site, for links without one. */
@@ -52,8 +54,8 @@ export interface HtmlDraft {
   findPicture(address: string): ContainedPicture | null;
   readonly pictures: ContainedPicture[];
   readonly linkedPictures: Set<string>;
-  /** Counts what is lost or changed, by its name in the singular. */
-  readonly counts: Map<string, number>;
+  /** Counts what is lost or changed. */
+  readonly counts: Map<Loss, number>;
 }
 
 export const newHtmlDraft = (
@@ -68,30 +70,13 @@ export const newHtmlDraft = (
 });
 
 /** Count something that is lost. */
-export function lose(draft: HtmlDraft, what: string): void {
+export function lose(draft: HtmlDraft, what: Loss): void {
   draft.counts.set(what, (draft.counts.get(what) ?? 0) + 1);
 }
 
 /** The losses in sentences: `2 embeds became links.` */
-const SENTENCES: Record<string, (count: number) => string> = {
-  embed: (n) => `${count(n, "embed")} became ${n === 1 ? "a link" : "links"}.`,
-  media: (n) => `${count(n, "audio or video file")} became ${n === 1 ? "a link" : "links"}.`,
-  file: (n) => `${count(n, "attached file")} became ${n === 1 ? "a link" : "links"}.`,
-  gallery: (n) => `${count(n, "gallery", "galleries")} became single pictures.`,
-  button: (n) => `${count(n, "button")} left out.`,
-  form: (n) => `${count(n, "form or poll", "forms or polls")} left out.`,
-  product: (n) => `${count(n, "product card")} became plain text.`,
-  shortcode: (n) => `${count(n, "shortcode")} left out.`,
-  link: (n) =>
-    `${count(n, "link")} of the old site lost ${n === 1 ? "its" : "their"} address: give the old address above, then choose the files again.`,
-  picture: (n) =>
-    `${count(n, "picture")} not found in the files: choose the pictures together with the posts.`,
-  drawing: (n) => `${count(n, "drawing")} (SVG) left out.`,
-  paywall: () => "The paid part begins below the line “<!--more-->”.",
-};
-
 export const lossesOf = (draft: HtmlDraft): string[] =>
-  [...draft.counts].map(([what, number]) => SENTENCES[what]?.(number) ?? `${number} ${what}`);
+  [...draft.counts].map(([what, number]) => WORDS.losses[what](number));
 
 /** Convert HTML. Throws `Unreadable` if it has too many elements. */
 export function htmlToMarkdown(html: string, draft: HtmlDraft, dialect: Dialect = {}): string {
@@ -129,14 +114,14 @@ export function parseHtml(html: string, cuts?: RegExp): Root {
   let nodes = 0;
   const add = (node: Element | Text | { type: "comment"; value: string }) => {
     nodes += 1;
-    if (nodes > NODES) throw new Unreadable("Its HTML has too many elements.");
+    if (nodes > NODES) throw new Unreadable(WORDS.tooManyElements);
     open.at(-1)?.children.push(node);
   };
-  if (html.length > LIMITS.text) throw new Unreadable("Its HTML is too large.");
+  if (html.length > LIMITS.text) throw new Unreadable(WORDS.htmlTooLarge);
   const parser = new Parser(
     {
       onopentag(name, attributes) {
-        if (open.length > OPEN) throw new Unreadable("Its HTML is nested too deeply.");
+        if (open.length > OPEN) throw new Unreadable(WORDS.htmlTooDeep);
         const above = open.at(-1);
         if (!above || above.isDropped || (DROPPED.has(name) && name !== "svg")) {
           open.push({ children: [], isDropped: true, depth: 0 });
@@ -276,7 +261,7 @@ function findData(address: string): ContainedPicture | null {
   const found = /^data:image\/(?:png|jpeg|gif|webp);base64,([\w+/=\s]+)$/.exec(address)?.[1];
   if (found === undefined) return null;
   return {
-    name: "A picture within the text",
+    name: WORDS.pictureInText,
     read: async () => Uint8Array.from(atob(found), (letter) => letter.charCodeAt(0)),
   };
 }

@@ -2,7 +2,7 @@
 
 import { parse as parseToml } from "smol-toml";
 import { parse as parseYaml } from "yaml";
-import { count } from "../../../page/format.ts";
+import { WORDS } from "../words.ts";
 import { checkLength, decodeText, type ImportFile, LIMITS } from "./files.ts";
 import {
   type ContainedPicture,
@@ -171,10 +171,10 @@ export async function parseMarkdown(
     tags: [...listOf(fields.tags), ...listOf(fields.categories)],
     date: isDraft ? null : date,
     address: isDraft ? null : addressOfFields(fields, origin),
-    remarks: isDraft ? ["A draft there."] : [],
+    remarks: isDraft ? [WORDS.wasDraft] : [],
     losses: [
-      ...(isBroken ? ["The front matter could not be read, and stays in the text."] : []),
-      ...(isOld ? ["The file is not UTF-8: look at letters with accents."] : []),
+      ...(isBroken ? [WORDS.frontMatterUnreadable] : []),
+      ...(isOld ? [WORDS.oldEncoding] : []),
       ...converted.losses,
     ],
     linkedPictures: converted.linkedPictures,
@@ -309,11 +309,9 @@ function convertBody(
   return {
     text: parts.join("").trim(),
     losses: [
-      ...(wikiLinks ? [`${count(wikiLinks, "link")} between notes became plain words.`] : []),
-      ...(shortcodes ? [`${count(shortcodes, "shortcode")} left out or made a link.`] : []),
-      ...(missing
-        ? [`${count(missing, "picture")} not found in the files: choose the whole folder.`]
-        : []),
+      ...(wikiLinks ? [WORDS.wikiLinksLost(wikiLinks)] : []),
+      ...(shortcodes ? [WORDS.shortcodesChanged(shortcodes)] : []),
+      ...(missing ? [WORDS.picturesNotInFolder(missing)] : []),
     ],
     linkedPictures: [...linkedPictures],
     pictures,

@@ -1,6 +1,7 @@
 /** Medium: the zip of *Settings → Download your information*, one HTML page per post. */
 
 import type { Element, ElementContent, Root } from "hast";
+import { WORDS } from "../words.ts";
 import { dayOf, type FoundPost, oneLine, webAddress } from "./found-post.ts";
 import {
   addressOf,
@@ -46,10 +47,7 @@ export function parseMedium(path: string, html: string, origin: string | null): 
     tags,
     date: isDraft ? null : dayOf(published && addressOf(published, "datetime")),
     address: isDraft || !canonical ? null : webAddress(addressOf(canonical, "href"), null),
-    remarks: [
-      ...(isDraft ? ["A draft there."] : []),
-      ...(isComment ? ["Perhaps a comment: Medium exports comments as posts."] : []),
-    ],
+    remarks: [...(isDraft ? [WORDS.wasDraft] : []), ...(isComment ? [WORDS.perhapsComment] : [])],
     losses: lossesOf(draft),
     linkedPictures: [...draft.linkedPictures],
     pictures: [],

@@ -6,6 +6,7 @@
 
 import { recoverPublicKeyAsync } from "@noble/secp256k1";
 import { hashBytes } from "imprint-press";
+import { WORDS } from "../words.ts";
 import { type FoundPost, oneLine, webAddress } from "./found-post.ts";
 
 export interface MirrorEntry {
@@ -55,7 +56,7 @@ export async function parseMirror(entry: MirrorEntry): Promise<FoundPost> {
   );
   const embeds = body.match(/^\[embed\]\(/gm)?.length ?? 0;
   return {
-    format: "Mirror archive",
+    format: "Mirror",
     source: `mirror:${original}`,
     title: oneLine(title),
     description: "",
@@ -68,16 +69,14 @@ export async function parseMirror(entry: MirrorEntry): Promise<FoundPost> {
     ),
     remarks: [
       proof.signer !== null
-        ? `Proved: signed by ${proof.signer}.`
+        ? WORDS.signatureProved(proof.signer)
         : proof.isIntact
-          ? "Not proved: the text is intact, but the wallet’s signature is not one of its own key. A contract wallet or a delegate may have signed."
-          : "Not proved: the text and its signature do not match.",
+          ? WORDS.signerUnproved
+          : WORDS.signatureWrong,
     ],
     losses: [
-      ...(entry.nft || entry.wnft ? ["Its token and collectors stay where they are."] : []),
-      ...(embeds
-        ? [embeds === 1 ? "1 embed became a link." : `${embeds} embeds became links.`]
-        : []),
+      ...(entry.nft || entry.wnft ? [WORDS.tokenStays] : []),
+      ...(embeds ? [WORDS.losses.embed(embeds)] : []),
     ],
     linkedPictures: [...new Set(pictures)],
     pictures: [],

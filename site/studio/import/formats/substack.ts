@@ -2,6 +2,7 @@
 
 import type { Element, ElementContent } from "hast";
 import Papa from "papaparse";
+import { WORDS } from "../words.ts";
 import { decodeText, type ImportFile, LIMITS } from "./files.ts";
 import { dayOf, type FoundPost, oneLine, webAddress } from "./found-post.ts";
 import {
@@ -57,14 +58,14 @@ export async function parseSubstack(
     address:
       isPublished && origin && slug ? webAddress(`/p/${encodeURIComponent(slug)}`, origin) : null,
     remarks: [
-      ...(isPublished ? [] : ["A draft there."]),
-      ...(row.type && row.type !== "newsletter" ? [`A ${row.type} there.`] : []),
+      ...(isPublished ? [] : [WORDS.wasDraft]),
+      ...(row.type && row.type !== "newsletter" ? [WORDS.wasOfType(row.type)] : []),
     ],
     losses: [
       ...(audience === "only_paid" || audience === "founding"
-        ? ["It was for paying subscribers there. Set a price when you publish it."]
+        ? [WORDS.wasForPayingSubscribers]
         : []),
-      ...(row.podcast_url ? ["The recording of the podcast stays at Substack."] : []),
+      ...(row.podcast_url ? [WORDS.podcastStays] : []),
       ...lossesOf(draft),
     ],
     linkedPictures: [...draft.linkedPictures],

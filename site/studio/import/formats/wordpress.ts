@@ -1,6 +1,7 @@
 /** WordPress: the XML of *Tools → Export* (WXR), which may be split into several files. */
 
 import { Parser } from "htmlparser2";
+import { WORDS } from "../words.ts";
 import { LIMITS, Unreadable } from "./files.ts";
 import { dayOf, type FoundPost, oneLine, webAddress } from "./found-post.ts";
 import {
@@ -40,7 +41,7 @@ export function wordPressItems(xml: string): WordPressItem[] {
     {
       onopentag(name, attributes) {
         open.push(name);
-        if (open.length > DEEPEST) throw new Unreadable("The XML is nested too deeply.");
+        if (open.length > DEEPEST) throw new Unreadable(WORDS.xmlTooDeep);
         text = "";
         if (name === "item") item = newBuilding();
         if (name === "category" && item) item.domain = attributes.domain ?? "";
@@ -52,7 +53,7 @@ export function wordPressItems(xml: string): WordPressItem[] {
         open.pop();
         if (!item) return;
         if (name === "item") {
-          if (items.length >= MOST_ITEMS) throw new Unreadable("The export has too many items.");
+          if (items.length >= MOST_ITEMS) throw new Unreadable(WORDS.tooManyItems);
           items.push(item);
           item = null;
         } else close(item, name, text, open.at(-1) ?? "");
@@ -134,13 +135,13 @@ export function wordPressReader(
       date: isPublished ? (dayOf(fields["wp:post_date_gmt"]) ?? dayOf(fields.pubDate)) : null,
       address: isPublished ? link : null,
       remarks: [
-        ...(type === "page" ? ["A page there, not a post."] : []),
-        ...(isPublished ? [] : ["A draft there."]),
-        ...(status === "private" ? ["Private there."] : []),
+        ...(type === "page" ? [WORDS.wasPage] : []),
+        ...(isPublished ? [] : [WORDS.wasDraft]),
+        ...(status === "private" ? [WORDS.wasPrivate] : []),
       ],
       losses: [
-        ...(fields["wp:post_password"] ? ["It had a password there."] : []),
-        ...(item.comments ? [`Comments (${item.comments}) stay behind.`] : []),
+        ...(fields["wp:post_password"] ? [WORDS.hadPassword] : []),
+        ...(item.comments ? [WORDS.commentsStay(item.comments)] : []),
         ...lossesOf(draft),
       ],
       linkedPictures: [...draft.linkedPictures],
@@ -158,7 +159,7 @@ function expandShortcodes(
   attachments: ReadonlyMap<string, string>,
   draft: HtmlDraft,
 ): string {
-  if (html.length > LIMITS.text) throw new Unreadable("Its HTML is too large.");
+  if (html.length > LIMITS.text) throw new Unreadable(WORDS.htmlTooLarge);
   const picture = (address: string) => `<img src="${address.replace(/["<>&]/g, "")}" alt="">`;
   return html
     .replace(
