@@ -21,7 +21,7 @@ export const WORDS = {
   importing: "Importing",
   signInReason: "to import your posts",
   promise:
-    "Bring your posts along. Your files stay in this browser: only the drafts that you create are saved, and only you can read them. Nothing is published.",
+    "Bring your posts along. Your files stay in this browser: only the drafts that you create are saved. Nothing is published.",
   leftOutLabel: "What was left out",
   oldAddressLabel: "Address of your old site, if you have one",
   oldAddressHint:

@@ -292,12 +292,7 @@ def _routes(
     )
     links = facts.links
     feeds = FeedRoutes(services.login, services.feeds, links, bodies, budget)
-    frame = None if site is None else site.frame
-    written = MachinePages(
-        links,
-        None if frame is None else frame.description,
-        () if frame is None else tuple(page.path for page in frame.pages),
-    )
+    written = _machine_pages(links, site)
     machines = MachineRoutes(services.pages, services.sitemap, written, budget)
     posts = PostRoutes(services.login, services.posts, PostRecords(links.service), site is not None)
     unverified = RateLimiter(options.rates.webhooks)
@@ -326,6 +321,13 @@ def _routes(
         Route("/me/measures", desk.own_measures),
         *_about_routes(about),
     ]
+
+
+def _machine_pages(links: FeedLinks, site: SiteRoutes | None) -> MachinePages:
+    if site is None:
+        return MachinePages(links)
+    frame = site.frame
+    return MachinePages(links, frame.description, tuple(page.path for page in frame.pages))
 
 
 def _about(

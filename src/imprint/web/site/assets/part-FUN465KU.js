@@ -1,1 +1,0 @@
-import{A as a,B as b,C as c,D as d,E as e,F as f,G as g}from"./part-TCH4OTCP.js";import"./part-VYMPKDAP.js";export{d as AccountChanged,a as Cancelled,c as NoAccount,e as NodeUnreachable,b as WrongChain,f as explain,g as hasSentNothing};

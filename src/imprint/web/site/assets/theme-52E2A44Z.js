@@ -1,0 +1,1 @@
+var e=null,t=null;try{e=localStorage.getItem("imprint.theme"),t=localStorage.getItem("imprint.session")}catch{}(e==="light"||e==="dark")&&(document.documentElement.dataset.theme=e);t!==null&&(document.documentElement.dataset.reader="");

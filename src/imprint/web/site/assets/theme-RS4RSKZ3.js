@@ -1,1 +1,0 @@
-var t=null;try{t=localStorage.getItem("imprint.theme")}catch{}(t==="light"||t==="dark")&&(document.documentElement.dataset.theme=t);
