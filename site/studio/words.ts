@@ -79,7 +79,7 @@ export const WORDS = {
   // studio/editor/publish-link.tsx
   noWalletConnectedConnect: "No wallet is connected. Connect the author’s, then publish.",
   publishFromAuthor:
-    "Your wallet shows another account. Switch back to the author’s, then publish.",
+    "Your wallet is on a different account. Switch back to the author’s account, then publish.",
   chooseVersionFirst:
     "This draft was also saved elsewhere. Choose which version to keep, then publish.",
   draftAlreadyPublished: "This draft is already published.",
@@ -176,7 +176,7 @@ export const WORDS = {
     `This text belongs to ${owner}, but no wallet is connected. It’s safe in this browser. Connect ${owner} to save it.`,
   draftsOf: (now: string | number) => `Drafts of ${now}`,
   youreNotSignedCan:
-    "You’re not signed in. You can still write and save. Sign in to find out when this draft is saved elsewhere.",
+    "You’re not signed in. You can still write and save. Sign in to be told if this draft is saved somewhere else.",
   draftPublishedCanNo: "This draft is published and can no longer be changed.",
   draftDeletedElsewhereText: "This draft was deleted elsewhere. Your text is still here.",
   readPost: "Read the post",
@@ -361,7 +361,7 @@ export const WORDS = {
   choosePicture: "Choose a picture…",
   pictureFile: "Picture file",
   cardShowsPictureMade:
-    "The card shows the picture that is made. You can also drop or paste one of your own here.",
+    "The card shows a picture made from your title. You can also drop or paste your own here.",
   partPictureShown: "Part of the picture that is shown",
   zoom: "Zoom",
   dragPictureOrUse: "Drag the picture, or use the arrow keys; + and − zoom, 0 shows all of it.",
@@ -439,7 +439,7 @@ export const WORDS = {
   openText: "Open the text",
 
   // studio/transactions/wallet-ports.ts
-  continueFromAuthor: "Your wallet shows another account. Switch back to the author’s to continue.",
+  continueFromAuthor: "Your wallet is on a different account. Switch back to the author’s account to continue.",
 
   unreadablePicture: (name: string) => `${name} can’t be read. Use a PNG, JPEG or WebP.`,
   chooseAnotherPicture: "Choose another picture.",

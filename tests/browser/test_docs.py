@@ -111,7 +111,9 @@ def test_the_wallet_signs_in_when_a_form_needs_a_session(
     assert wallet.prompts == ["eth_requestAccounts", "personal_sign"]
 
 
-def test_a_rejected_signature_sends_nothing(open_page: OpenPage, new_wallet: NewWallet) -> None:
+def test_nothing_is_sent_if_the_wallet_declines_to_sign(
+    open_page: OpenPage, new_wallet: NewWallet
+) -> None:
     wallet = new_wallet()
     wallet.refuses = {"eth_signTypedData_v4"}
     page = open_page(wallet, viewport=WIDE).visit("/docs")

@@ -44,7 +44,7 @@ SCRIPTS = (
         ("tests/browser/test_reading.py::test_a_post_is_locked_then_bought_and_read",),
     ),
 )
-"""Faults in code that runs outside the service."""
+"""Faults found by static checks, TypeScript tests and browser tests."""
 
 RANDOM = (
     Mutation(

@@ -36,7 +36,7 @@ COMMANDS = {
     "gc": Command("gc", "gc", "Show or delete documents that nothing references."),
     "import": Command("export", "import_", "Import the files of an export."),
     "import-pinata": Command(
-        "export", "import_pinata", "Import the files of the earlier service from Pinata."
+        "export", "import_pinata", "Import drafts and posts that InkDAO stored on Pinata."
     ),
     "migrate-catalog": Command(
         "migrate", "migrate_catalog", "Move all records from SQLite to PostgreSQL."

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from imprint.cli.dev_chain import DevChain
 
 WITHOUT_DEV_CHAIN = (3, 13)
-"""The first Python version without a wheel of pyrevm, which runs the contract."""
+"""The first Python version without a wheel for pyrevm, which runs the contract."""
 
 EVERY_ADDRESS = "0.0.0.0"  # noqa: S104 - compared with, never listened on without being asked
 """The host that binds to every address."""

@@ -155,7 +155,7 @@ async def _import(file: Path, key: bytes | None, config: Path | None) -> Counter
 @click.command("import-pinata")
 @config_option
 def import_pinata(config: Path | None) -> None:
-    """Import the files of the earlier service from Pinata.
+    """Import drafts and posts that InkDAO stored on Pinata.
 
     The account is that of IMPRINT_PINATA_JWT and IMPRINT_PINATA_GATEWAY; it is only read. Every
     file keeps its bytes and its cid. Those that the chain names as posts of their owner are posts,

@@ -89,7 +89,7 @@ Wait = Callable[[Refusal | Unreachable, float], Awaitable[bool]]
 
 
 class DraftMethods(Connection):
-    """Writes, reads and lists of files."""
+    """Methods that write, read and list drafts and posts."""
 
     async def create_draft(
         self, signer: Wallet | WritingSession, content: str, *, title: str = ""

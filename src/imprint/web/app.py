@@ -129,7 +129,7 @@ MAX_PUBLISHING = 32
 """Maximum number of images per process that are being recoded or waiting."""
 
 SMALLEST_SHARE = 2
-"""Minimum number of concurrent requests that each client may have."""
+"""Every client may have at least this many concurrent requests, however small its share."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +178,10 @@ class WebOptions:
 
     @property
     def largest_body(self) -> int:
-        """The largest request body in bytes that an endpoint reads; no response is much larger."""
+        """The largest request body that any endpoint reads, in bytes.
+
+        It also sizes the response budget, because no response is much larger.
+        """
         largest = max(ESCAPED * self.max_content, self.max_image) + SMALL_BODY
         return max(largest, MAX_DELIVERY)
 

@@ -20,7 +20,7 @@ Responses = list[dict[str, Any]]
 
 @dataclass
 class ChainNode:
-    """The development chain over HTTP, with limited block ranges and changeable responses."""
+    """The development chain over HTTP, with limited block ranges and overridable responses."""
 
     chain: Chain
     limit: int | None = None

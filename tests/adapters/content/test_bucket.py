@@ -102,7 +102,7 @@ async def test_removal_does_not_destroy_a_document_stored_after_the_fence_check(
     assert keys(objects) == [f"public/{CID}/5"]
 
 
-async def test_a_copy_replaced_between_listing_and_reading_is_found() -> None:
+async def test_a_document_is_read_even_if_its_copy_is_replaced_after_listing() -> None:
     objects = MemoryStore()
     writer = open_store(objects)
     await writer.put(CID, DOCUMENT, PUBLIC, fence=3)

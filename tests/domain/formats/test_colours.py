@@ -55,7 +55,7 @@ def test_a_readable_colour_stays_as_it_is() -> None:
 
 
 @pytest.mark.parametrize("text", ["#ffff00", "#fff", "#0ff"])
-def test_a_colour_too_light_for_light_pages_is_refused_with_a_darker_one(text: str) -> None:
+def test_refusing_a_colour_too_light_for_light_pages_suggests_a_darker_one(text: str) -> None:
     with pytest.raises(NotAColour, match="too light") as refused:
         parse_accent(text)
     (darker,) = re.findall(r"such as (#[0-9a-f]{6})", str(refused.value))

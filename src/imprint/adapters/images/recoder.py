@@ -172,7 +172,7 @@ def _recode(data: bytes, box: Box | None) -> bytes:
 
 
 def _open_webp(data: bytes) -> tuple[Image.Image, bool]:
-    """A WebP file, decoded and turned upright; whether it becomes a PNG."""
+    """Decode a WebP file and turn it upright; also return whether to store it as PNG."""
     end, lossless = _check_riff(data)
     image = WebPImagePlugin.WebPImageFile(io.BytesIO(data[:end]))
     _check_size(*image.size)

@@ -70,7 +70,7 @@ class Condition:
     database_writes: bool = True
     """Whether records can be written; false if they cannot be read."""
     storage_writes: bool = True
-    """Whether documents can be stored; false if they cannot be read."""
+    """Whether documents can be stored; also false if they cannot be read."""
     off: frozenset[str] = frozenset()
     """Names of the tasks above that are disabled."""
 
