@@ -198,5 +198,5 @@ async def test_a_service_with_tracing_but_without_its_library_cannot_start(
 ) -> None:
     monkeypatch.setitem(sys.modules, "imprint.adapters.open_telemetry", None)
     async with open_world(tmp_path, TRACING_URL="http://127.0.0.1:1/") as world:
-        with pytest.raises(CannotStart, match=r"imprint-press\[otel\]"), tracing(world.settings):
+        with pytest.raises(CannotStart, match=r"whl\[otel\]"), tracing(world.settings):
             pass

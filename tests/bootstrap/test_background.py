@@ -25,7 +25,13 @@ from imprint.services.access.entitlement import Entitlement
 from imprint.services.content.labels import LabelUpdater
 
 IDLE = {"JANITOR_SECONDS": "0", "CHAIN_FOLLOW_SECONDS": "0", "SCRUB_SECONDS": "0"}
-ALWAYS = {"LabelUpdater.run", "LocalDiskSpace.run", "InstallationClaim.run", "watch_files"}
+ALWAYS = {
+    "LabelUpdater.run",
+    "LocalDiskSpace.run",
+    "InstallationClaim.run",
+    "ShownPosts.run",
+    "watch_files",
+}
 CLOSED = ["images closed", "marketplace closed", "content closed", "stores closed"]
 
 

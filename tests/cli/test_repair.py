@@ -135,7 +135,7 @@ def test_a_damaged_backup_is_refused(here, tmp_path):
     assert run(environment_of(here), "backup", "--out", saved).exit_code == 0
     (saved / "imprint.db").write_bytes(_with_damaged_index(saved / "imprint.db"))
     result = run(environment_of(here), "repair", "--backup", saved)
-    assert (result.exit_code, "has another checksum" in result.output) == (2, True)
+    assert (result.exit_code, "checksum is wrong" in result.output) == (2, True)
 
 
 def test_an_installation_in_use_is_refused(here):

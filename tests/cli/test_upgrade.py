@@ -127,7 +127,7 @@ def test_the_first_schema_is_upgraded_to_the_latest_one(first: Installation):
     done = first.upgrade()
     assert done.exit_code == 0, done.output
     assert first.schema() == LATEST
-    assert f"has schema {LATEST} now" in done.output
+    assert f"now has schema {LATEST}" in done.output
     columns = "SELECT name FROM pragma_table_info('documents')"
     for network in ("private", "public"):
         path = first.folder / "content" / network / "small.db"

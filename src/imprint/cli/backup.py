@@ -30,7 +30,7 @@ from imprint.services.installation.backup import BackupManifest
 @click.option("--json", "as_json", is_flag=True, help="Print a summary as JSON.")
 @config_option
 def backup(out: Path, as_json: bool, config: Path | None) -> None:
-    """Back up all records and documents of one moment.
+    """Back up all records and documents as of one moment.
 
     It includes nonces and the rest of the catalog. The service may keep running; the backup has the
     state of the moment when it began. A damaged catalog or document is refused, so that every

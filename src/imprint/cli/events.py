@@ -121,7 +121,7 @@ def _dead_letter_table(report: EventReport) -> Table:
 )
 @config_option
 def reconcile(from_block: int, config: Path | None) -> None:
-    """Read the events of the chain again from a block on.
+    """Read the chain's events again, starting at a block.
 
     Afterwards the catalog agrees with them. Then the index of posts is rebuilt from the start block
     on, or from this one if it is earlier; until it has reached the newest block, a service finds

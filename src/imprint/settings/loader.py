@@ -323,7 +323,9 @@ def _find_contradictions(settings: Settings) -> list[str]:
     if not settings.chain.rpc_urls:
         problems.append("IMPRINT_CHAIN_RPC_URL names no node.")
     elif settings.chain.quorum > len(settings.chain.rpc_urls):
-        problems.append("IMPRINT_CHAIN_QUORUM is more than the nodes of IMPRINT_CHAIN_RPC_URL.")
+        problems.append(
+            "IMPRINT_CHAIN_QUORUM is higher than the number of nodes in IMPRINT_CHAIN_RPC_URL."
+        )
     public = settings.chain.public_rpc_url
     own = [each.reveal() for each in settings.chain.rpc_urls]
     if public is not None and set(secret_parts(public)) & {k for u in own for k in secret_parts(u)}:

@@ -395,7 +395,7 @@ def test_a_masked_address_has_only_scheme_and_host(address: str) -> None:
 
 @pytest.mark.parametrize("address", ["", "node.example", "ftp://node.example", "http:///secret"])
 def test_a_malformed_address_is_refused_without_quoting_it(address: str) -> None:
-    with pytest.raises(ValueError, match="begins with http") as refused:
+    with pytest.raises(ValueError, match="must start with http") as refused:
         JsonRpc([address])
     assert "node.example" not in str(refused.value)
     assert "secret" not in str(refused.value)

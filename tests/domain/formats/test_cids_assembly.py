@@ -33,7 +33,7 @@ def test_a_document_larger_than_expected_is_refused():
 @pytest.mark.parametrize("layout", [Layout(262_144, width=2), Layout(100_000, width=2)])
 def test_a_tree_of_a_different_shape_is_refused(layout):
     root = document_cid(LARGE, layout)
-    with pytest.raises(NotAssembled, match="do not form a document"):
+    with pytest.raises(NotAssembled, match="are not those of a document"):
         assemble(root, store(LARGE, layout).__getitem__, len(LARGE))
 
 
@@ -86,7 +86,7 @@ def test_leaves_are_refused_as_soon_as_one_has_the_wrong_size():
         loaded.append(cid)
         return found[cid]
 
-    with pytest.raises(NotAssembled, match="do not form a document"):
+    with pytest.raises(NotAssembled, match="are not those of a document"):
         assemble(document_cid(LARGE, half), load, len(LARGE))
     assert len(loaded) == 3
 

@@ -97,7 +97,7 @@ async def test_a_catalog_whose_size_differs_from_the_manifest_is_refused(tmp_pat
 
     with open_restore(tmp_path / "restored", say_nothing) as (service, store):
         try:
-            with pytest.raises(NotABackup, match="another size"):
+            with pytest.raises(NotABackup, match="its size is wrong"):
                 await service.run([Manifest(), Endless()], ignore)
         finally:
             await store.close()

@@ -367,7 +367,7 @@ async def test_pages_escape_what_a_profile_says(town: World) -> None:
     short = f"{author.address[:6]}…{author.address[-4:]}"
     assert f'title="{author.address}">{short}</span></h1>' in page
     assert 'name="robots"' not in page
-    shown = (await town.client.get(f"/p/{post_id}")).text
+    shown = (await town.client.get(f"/p/{post_id}", follow_redirects=True)).text
     assert f'title="{short}"' in shown
     assert '<meta name="author" content="&lt;script&gt;' in shown
 

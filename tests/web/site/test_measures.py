@@ -86,7 +86,8 @@ async def test_a_withheld_post_is_back_after_it_was_undone(world: World) -> None
     await decide(world, Measure.WITHHELD, TargetKind.POST, post_id)
     await decide(world, Measure.UNDONE, TargetKind.POST, post_id)
     found = told(await crawl(world, world.wallet(1), {}))
-    assert {"/", "/posts", f"/p/{post_id}", f"/posts/{post_id}.md"} <= found.keys()
+    page = f"/p/{post_id}/the-canary-in-the-title"
+    assert {"/", "/posts", page, f"/posts/{post_id}.md"} <= found.keys()
 
 
 @pytest.mark.parametrize(
@@ -153,7 +154,9 @@ async def test_an_unlisted_post_is_in_no_list_and_its_page_stays(world: World) -
         assert TITLE not in response.text, address
         assert cid not in response.text, address
         assert f"/p/{post_id}" not in response.text, address
-    page = await world.client.get(f"/p/{post_id}", headers={"Accept": "text/html"})
+    page = await world.client.get(
+        f"/p/{post_id}", headers={"Accept": "text/html"}, follow_redirects=True
+    )
     assert TITLE in page.text
     assert '<meta name="robots" content="noindex">' in page.text
     markdown = await world.client.get(f"/posts/{post_id}.md")
@@ -269,7 +272,7 @@ async def test_only_allowed_authors_are_shown(world: World) -> None:
     assert (await world.client.get("/posts")).json()["posts"] == []
 
 
-async def test_totals_of_the_front_page_follow_measures(world: World) -> None:
+async def test_totals_of_the_about_page_follow_measures(world: World) -> None:
     await publish(world, 1, title="One")
     second = await publish(world, 2, title="Two")
     totals = await totals_of(world)
@@ -279,8 +282,8 @@ async def test_totals_of_the_front_page_follow_measures(world: World) -> None:
 
 
 async def totals_of(world: World) -> list[str]:
-    """How many posts and authors the front page counts."""
-    page = (await world.client.get("/")).text
+    """How many posts and authors the about page counts."""
+    page = (await world.client.get("/about")).text
     return re.findall(r"<dt>(?:Post|Author)s?</dt><dd>(\d+)</dd>", page)
 
 
@@ -314,7 +317,8 @@ async def test_a_page_that_was_being_made_is_not_kept_for_later_readers(world: W
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(type(world.adapters.content), "read", lambda _, *given: wait(*given))
         browser = {"Accept": "text/html"}
-        making = asyncio.create_task(world.client.get(f"/p/{post_id}", headers=browser))
+        page = f"/p/{post_id}/the-canary-in-the-title"
+        making = asyncio.create_task(world.client.get(page, headers=browser))
         await started.wait()
         await decide(world, Measure.WITHHELD, TargetKind.POST, post_id)
         go_on.set()

@@ -199,7 +199,7 @@ async def test_the_command_moves_a_catalog(source, target):
     # The command runs its own loop, as it does for operators.
     result = await asyncio.to_thread(run_command, "--from", source.address, "--to", target.address)
     assert result.exit_code == 0, result.output
-    assert "the same" in result.output
+    assert "moved and verified" in result.output
     assert await everything(target.address) == await everything(source.address)
 
 

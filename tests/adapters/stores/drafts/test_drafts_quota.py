@@ -48,7 +48,7 @@ async def destroy_all(world):
 
 
 def over_quota():
-    return pytest.raises(Refusal, match="take up all the space")
+    return pytest.raises(Refusal, match="have reached their quota")
 
 
 async def test_the_bytes_of_a_draft_count_towards_usage(world, used):
