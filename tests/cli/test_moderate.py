@@ -112,7 +112,7 @@ async def erase(world: World, *words: str, typed: str | None = None) -> Result:
     return await asyncio.to_thread(run, environ, "erase", *words, typed=typed)
 
 
-async def test_a_person_is_erased_beside_a_running_service(world: World) -> None:
+async def test_a_person_is_erased_beside_a_running_service(world: World, tmp_path: Path) -> None:
     post_id, other = await publish(world, 1, content="Gone."), await publish(world, 2)
     post = (await world.client.get(f"/posts/{post_id}")).json()
     done = await erase(world, world.wallet(1).address, "--yes")
@@ -125,6 +125,11 @@ async def test_a_person_is_erased_beside_a_running_service(world: World) -> None
     assert (await world.client.get(f"/posts/{post_id}.md")).status_code == 410
     assert (await world.read_free(post_id)).status_code == 410
     assert (await world.client.get(f"/posts/{other}")).status_code == 200
+    assert f"https://imprint.test/ipfs/{post['thumbnailCid']}\n" in done.output
+    # A backup verifies every record and document.
+    saved = tmp_path / "saved.tar"
+    backup = await asyncio.to_thread(run, environment_beside(world), "backup", "--out", saved)
+    assert backup.exit_code == 0, backup.output
     again = await erase(world, world.wallet(1).address, "--yes")
     assert again.exit_code == 0, again.output
     assert "0 files. 0 documents were destroyed." in again.output

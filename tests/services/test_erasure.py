@@ -39,8 +39,7 @@ def erasure_of(world: World) -> Erasure:
 
 
 async def erase(world: World, target: Target) -> Erased:
-    erasure = erasure_of(world)
-    erased = await erasure.erase(target, await erasure.find(target))
+    erased = await erasure_of(world).erase(target)
     world.clock.advance(1)
     return erased
 
@@ -195,12 +194,11 @@ async def test_the_next_run_completes_a_killed_one(
     target = address_of(alice.wallet) if kind is TargetKind.AUTHOR else cid_of(alice.draft)
     expected = alice.texts if kind is TargetKind.AUTHOR else alice.texts[:2]
     erasure = erasure_of(world)
-    found = await erasure.find(target)
     store: Any = KilledStore(erasure.store, step)
     leases: Any = KilledStore(erasure.leases, step)
     broken = replace(erasure, store=store, leases=leases)
     with pytest.raises(Killed):
-        await broken.erase(target, found)
+        await broken.erase(target)
     world.clock.advance(1)
     if kind is TargetKind.AUTHOR:
         seen = await statuses(world, alice)

@@ -77,6 +77,10 @@ def moderate(  # noqa: PLR0917  one parameter for each of click's
             _decide(config, target, MEASURES[action], Ground(ground), statement)
         )
     click.echo(f"Done: {target.kind} {target.value} is {MEASURES[action]}.")
+    _show_addresses(addresses)
+
+
+def _show_addresses(addresses: list[str]) -> None:
     click.echo("Purge these addresses if a cache in front of the service keeps them:")
     for address in addresses:
         click.echo(address)
@@ -167,18 +171,19 @@ async def _erase(target: Target, dry_run: bool, yes: bool, config: Path | None) 
             adapters.clock,
         )
         found = await erasure.find(target)
+        paths = await _desk(installation).purge_paths(target)
+        paths += [f"/ipfs/{cid}" for cid in found.pictures if f"/ipfs/{cid}" not in paths]
         click.echo("Would be erased:" if dry_run else "To be erased:")
         for line in _lines_of(found):
             click.echo(f"  {line}")
         if not dry_run:
             if not yes:
                 click.confirm("Erase all of it for good?", abort=True)
-            erased = await erasure.erase(target, found)
-            _show_erased(erased)
+            erased = await erasure.erase(target)
         click.echo(KEPT_BY_CHAIN)
         click.echo(KEPT_ELSEWHERE)
-        if not dry_run and erased.left:
-            sys.exit(FAILED)
+        if not dry_run:
+            _show_erased(erased, [f"{installation.settings.server.public_url}{p}" for p in paths])
 
 
 def _lines_of(found: PersonalRecords) -> list[str]:
@@ -198,7 +203,8 @@ def _lines_of(found: PersonalRecords) -> list[str]:
     return lines or ["no records; documents that an earlier run left are destroyed"]
 
 
-def _show_erased(erased: Erased) -> None:
+def _show_erased(erased: Erased, addresses: list[str]) -> None:
+    _show_addresses(addresses)
     click.echo(f"Erased: {erased.files} files. {erased.destroyed} documents were destroyed.")
     if erased.left:
         click.echo(
@@ -206,3 +212,4 @@ def _show_erased(erased: Erased) -> None:
             "the garbage collector of the service.",
             err=True,
         )
+        sys.exit(FAILED)

@@ -60,18 +60,20 @@ class Erasure:
             raise Refusal(Code.NOT_FOUND, f"Nothing of {target.value} is stored here.")
         return found
 
-    async def erase(self, target: Target, found: PersonalRecords) -> Erased:
-        """Erase what was found of a target, and destroy its documents at once."""
+    async def erase(self, target: Target) -> Erased:
+        """Erase everything of a target, and destroy its documents at once. Refuses as `find`."""
+        found = await self.find(target)
         await self._withhold(target, found)
+        if target.kind is TargetKind.AUTHOR:
+            # Nothing is saved automatically from now on.
+            await self.store.erase_account(Address(target.value))
         # The named document is the last one: the next run finds the others by it.
         files = sorted(
             (*found.versions, *found.drafts, *found.posts), key=lambda cid: cid == target.value
         )
         for cid in files:
             await self.store.erase_file(cid)
-        if target.kind is TargetKind.AUTHOR:
-            await self.store.erase_account(Address(target.value))
-        elif target.value in found.pictures:
+        if target.value in found.pictures:
             await self.store.erase_picture(Cid(target.value))
         destroyed, left = await self._destroy()
         return Erased(len(files), destroyed, left)
