@@ -23,12 +23,13 @@ def _secret(name: str) -> str:
     return secrets.token_hex(32)
 
 
-def run(environ: Mapping[str, str], *arguments: str | Path) -> Result:
+def run(environ: Mapping[str, str], *arguments: str | Path, typed: str | None = None) -> Result:
     """Run a command with these settings in the environment, and restore logging afterwards."""
     root = logging.getLogger()
     handlers, level = root.handlers[:], root.level
     try:
-        return CliRunner(env=environ).invoke(main, [str(each) for each in arguments])
+        words = [str(each) for each in arguments]
+        return CliRunner(env=environ).invoke(main, words, input=typed)
     finally:
         root.handlers[:] = handlers
         root.setLevel(level)

@@ -31,6 +31,7 @@ LOOKING = {
     "completion": ["completion", "bash"],
     "contract": ["contract"],
     "deploy": ["deploy", "--rpc-url", "http://127.0.0.1:1", "--from", "0x" + "11" * 20],
+    "erase --dry-run": ["erase", "0x" + "11" * 20, "--dry-run"],
     "events": ["events"],
     "gc --dry-run": ["gc", "--dry-run"],
     "moderate log": ["moderate", "log"],
@@ -47,6 +48,7 @@ BESIDE_SERVICES = [name for name in LOOKING if name != "repair --dry-run"]
 WRITING = {
     "adopt": ["adopt", "--yes"],
     "backup": ["backup", "--out", "{out}"],
+    "erase": ["erase", "0x" + "11" * 20, "--yes"],
     "export": ["export", "--out", "{out}"],
     "gc --really": ["gc", "--really"],
     "import": ["import", "{export}"],

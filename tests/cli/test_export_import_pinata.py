@@ -46,6 +46,20 @@ def test_importing_an_account_twice_creates_no_duplicates(
     assert [file.cid for file in files_in(tmp_path / "here")] == [kept]
 
 
+def test_what_was_erased_is_not_imported(pinata: PinataFake, tmp_path: Path) -> None:
+    environ = environment_of(tmp_path / "here") | {
+        "IMPRINT_PINATA_JWT": JWT,
+        "IMPRINT_PINATA_GATEWAY": pinata.origin,
+        "IMPRINT_PINATA_API_URL": f"{pinata.origin}/api/v3",
+    }
+    cid = pinata.add_file("private", b'{"content":"a","lang":"ts"}', "a", {"owner": OWNER})["cid"]
+    assert run(environ, "import-pinata").exit_code == 0
+    assert run(environ, "erase", OWNER, "--yes").exit_code == 0
+    again = run(environ, "import-pinata")
+    assert f"{cid}  A measure of the operator withholds it here." in again.output
+    assert files_in(tmp_path / "here") == []
+
+
 def test_missing_settings_are_named_if_there_is_no_key(tmp_path: Path) -> None:
     result = run(environment_of(tmp_path / "here"), "import-pinata")
     assert result.exit_code == 2

@@ -1,4 +1,4 @@
-"""`imprint moderate`."""
+"""`imprint moderate` and `imprint erase`."""
 
 import asyncio
 import json
@@ -105,3 +105,67 @@ async def test_a_log_of_another_installation_is_not_restored(world: World, tmp_p
     assert (await asyncio.to_thread(run, environ, *words)).exit_code == 1
     log.write_text("[{}]")
     assert (await asyncio.to_thread(run, environ, *words)).exit_code == 2
+
+
+async def erase(world: World, *words: str, typed: str | None = None) -> Result:
+    environ = environment_beside(world)
+    return await asyncio.to_thread(run, environ, "erase", *words, typed=typed)
+
+
+async def test_a_person_is_erased_beside_a_running_service(world: World, tmp_path: Path) -> None:
+    post_id, other = await publish(world, 1, content="Gone."), await publish(world, 2)
+    post = (await world.client.get(f"/posts/{post_id}")).json()
+    done = await erase(world, world.wallet(1).address, "--yes")
+    assert done.exit_code == 0, done.output
+    assert f"  post {post['cid']}\n" in done.output
+    assert "1 files. 2 documents were destroyed." in done.output
+    assert "The chain keeps what was published there" in done.output
+    assert "backups, exports" in done.output
+    world.clock.advance(1)
+    assert (await world.client.get(f"/posts/{post_id}.md")).status_code == 410
+    assert (await world.read_free(post_id)).status_code == 410
+    assert (await world.client.get(f"/posts/{other}")).status_code == 200
+    assert f"https://imprint.test/ipfs/{post['thumbnailCid']}\n" in done.output
+    # A backup verifies every record and document.
+    saved = tmp_path / "saved.tar"
+    backup = await asyncio.to_thread(run, environment_beside(world), "backup", "--out", saved)
+    assert backup.exit_code == 0, backup.output
+    again = await erase(world, world.wallet(1).address, "--yes")
+    assert again.exit_code == 0, again.output
+    assert "0 files. 0 documents were destroyed." in again.output
+
+
+async def test_nothing_is_erased_by_a_dry_run_or_without_confirmation(world: World) -> None:
+    post_id = await publish(world, 1)
+    author = world.wallet(1).address
+    listed = await erase(world, author, "--dry-run")
+    assert listed.exit_code == 0, listed.output
+    assert "Would be erased:\n  post baf" in listed.output
+    refused = await erase(world, author, typed="n\n")
+    assert refused.exit_code == 1
+    world.clock.advance(1)
+    assert (await world.client.get(f"/posts/{post_id}/content")).status_code == 200
+    assert json.loads((await moderate(world, "log", "--json")).stdout) == []
+
+
+async def test_what_cannot_be_erased_is_refused(world: World) -> None:
+    for word in ("0x12", "bafy", world.wallet(3).address):
+        result = await erase(world, word, "--yes")
+        assert (result.exit_code, result.stdout) == (1, ""), word
+
+
+async def test_an_import_does_not_bring_back_what_was_erased(world: World, tmp_path: Path) -> None:
+    first, second = await publish(world, 1), await publish(world, 2)
+    environ, saved = environment_beside(world), tmp_path / "saved.car"
+    assert (await asyncio.to_thread(run, environ, "export", "--out", saved)).exit_code == 0
+    post = (await world.client.get(f"/posts/{second}")).json()
+    author = world.wallet(1).address
+    assert (await erase(world, author, "--yes")).exit_code == 0
+    assert (await erase(world, post["cid"], "--yes")).exit_code == 0
+    imported = await asyncio.to_thread(run, environ, "import", saved)
+    assert imported.exit_code == 0, imported.output
+    assert "0 files were imported.\n2 have since been" in imported.output
+    world.clock.advance(1)
+    for post_id in (first, second):
+        assert (await world.read_free(post_id)).status_code == 410
+    assert (await erase(world, author, "--dry-run")).output.splitlines()[1].startswith("  no rec")

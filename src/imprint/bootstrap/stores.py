@@ -12,6 +12,7 @@ from imprint.adapters.stores.accounts import (
 from imprint.adapters.stores.drafts.drafts import SqlDraftStore
 from imprint.adapters.stores.drafts.garbage import SqlGarbageStore
 from imprint.adapters.stores.ended_sessions import SqlSessionStore
+from imprint.adapters.stores.erasure import SqlErasureStore
 from imprint.adapters.stores.files import SqlFileStore
 from imprint.adapters.stores.installation.archives import SqlArchiveStore
 from imprint.adapters.stores.installation.installation import (
@@ -57,6 +58,7 @@ class Stores:
     records: SqlRecordStore
     operator_facts: SqlOperatorFacts
     moderation: SqlModerationStore
+    erasure: SqlErasureStore
 
     async def close(self) -> None:
         """Close the database."""
@@ -89,6 +91,7 @@ def open_stores(database: Database) -> Stores:
         records=SqlRecordStore(database),
         operator_facts=SqlOperatorFacts(database),
         moderation=SqlModerationStore(database),
+        erasure=SqlErasureStore(database),
     )
 
 

@@ -136,7 +136,8 @@ def import_(file: Path, key_text: str | None, config: Path | None) -> None:
     if counts[ImportOutcome.PRESENT]:
         click.echo(f"{counts[ImportOutcome.PRESENT]} were already here and stay unchanged.")
     if counts[ImportOutcome.RETIRED]:
-        click.echo(f"{counts[ImportOutcome.RETIRED]} have since been replaced or deleted here.")
+        retired = counts[ImportOutcome.RETIRED]
+        click.echo(f"{retired} have since been replaced, deleted, erased or withheld here.")
     click.echo("The follower will confirm the posts; `imprint reconcile` does so at once.")
 
 

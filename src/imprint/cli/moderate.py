@@ -1,17 +1,21 @@
-"""`imprint moderate`: measures of the operator, their log, and the reports of readers."""
+"""`imprint moderate`, `imprint erase`: measures, their log, reports, and erasing for good."""
 
 import asyncio
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
 import click
 
-from imprint.cli.errors import reporting_errors
+from imprint.bootstrap.background import build_collector
+from imprint.cli.errors import FAILED, reporting_errors
 from imprint.cli.installation import Installation, config_option, open_installation
 from imprint.domain.formats.instants import format_instant
 from imprint.domain.installation import Access
-from imprint.domain.moderation import Ground, Measure, Report, TargetKind
+from imprint.domain.moderation import Ground, Measure, Report, Target, TargetKind
+from imprint.ports.moderation import PersonalRecords
+from imprint.services.erasure import Erased, Erasure
 from imprint.services.moderation import CurrentMeasures, Moderation, parse_target
 
 MEASURES = {
@@ -73,6 +77,10 @@ def moderate(  # noqa: PLR0917  one parameter for each of click's
             _decide(config, target, MEASURES[action], Ground(ground), statement)
         )
     click.echo(f"Done: {target.kind} {target.value} is {MEASURES[action]}.")
+    _show_addresses(addresses)
+
+
+def _show_addresses(addresses: list[str]) -> None:
     click.echo("Purge these addresses if a cache in front of the service keeps them:")
     for address in addresses:
         click.echo(address)
@@ -119,3 +127,89 @@ def _report(report: Report) -> dict[str, Any]:
         "text": report.text,
         "contact": report.contact,
     }
+
+
+KEPT_BY_CHAIN = """\
+The chain keeps what was published there, and nobody can erase it: the transactions, the address,
+titles, descriptions, hashtags, prices, sales, and the cids of texts and pictures."""
+
+KEPT_ELSEWHERE = """\
+Copies may still be in backups, exports, replicas and logs of the database, caches of proxies and
+CDNs, and IPFS nodes that fetched public pictures. After restoring an older backup, run this again.
+Running services keep texts in memory, but give them to nobody; a restart empties it."""
+
+
+@click.command()
+@click.argument("target", metavar="ADDRESS|CID")
+@click.option("--dry-run", is_flag=True, help="List what would be erased; change nothing.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
+@config_option
+def erase(target: str, dry_run: bool, yes: bool, config: Path | None) -> None:
+    """Erase what is stored of a person or a document.
+
+    Of an ADDRESS: documents of drafts and posts with their keys, pictures that nobody else uses,
+    the profile, writing sessions and private feeds. Of a CID: a draft or post with its earlier
+    versions, or a picture. Posts are 410 from then on. The service may keep running. If it is
+    interrupted, run it again.
+    """
+    kind = TargetKind.AUTHOR if target.startswith("0x") else TargetKind.CID
+    with reporting_errors():
+        asyncio.run(_erase(parse_target(kind, target), dry_run, yes, config))
+
+
+async def _erase(target: Target, dry_run: bool, yes: bool, config: Path | None) -> None:
+    access = Access.READ if dry_run else Access.WRITE
+    async with open_installation(config, access) as installation:
+        adapters = installation.adapters
+        stores = adapters.stores
+        erasure = Erasure(
+            stores.erasure,
+            stores.moderation,
+            CurrentMeasures(stores.moderation, adapters.monotonic),
+            stores.leases,
+            build_collector(installation.settings, adapters),
+            adapters.clock,
+        )
+        found = await erasure.find(target)
+        paths = await _desk(installation).purge_paths(target)
+        paths += [f"/ipfs/{cid}" for cid in found.pictures if f"/ipfs/{cid}" not in paths]
+        click.echo("Would be erased:" if dry_run else "To be erased:")
+        for line in _lines_of(found):
+            click.echo(f"  {line}")
+        if not dry_run:
+            if not yes:
+                click.confirm("Erase all of it for good?", abort=True)
+            erased = await erasure.erase(target)
+        click.echo(KEPT_BY_CHAIN)
+        click.echo(KEPT_ELSEWHERE)
+        if not dry_run:
+            _show_erased(erased, [f"{installation.settings.server.public_url}{p}" for p in paths])
+
+
+def _lines_of(found: PersonalRecords) -> list[str]:
+    groups = {
+        "draft": found.drafts,
+        "post": found.posts,
+        "earlier version": found.versions,
+        "picture": found.pictures,
+    }
+    lines = [f"{name} {cid}" for name, cids in groups.items() for cid in cids]
+    if found.profile:
+        lines.append("profile")
+    if found.writing_sessions:
+        lines.append(f"{found.writing_sessions} writing sessions")
+    if found.private_feeds:
+        lines.append(f"{found.private_feeds} private feeds")
+    return lines or ["no records; documents that an earlier run left are destroyed"]
+
+
+def _show_erased(erased: Erased, addresses: list[str]) -> None:
+    _show_addresses(addresses)
+    click.echo(f"Erased: {erased.files} files. {erased.destroyed} documents were destroyed.")
+    if erased.left:
+        click.echo(
+            f"{erased.left} documents cannot be destroyed yet. Run this again, or leave them to "
+            "the garbage collector of the service.",
+            err=True,
+        )
+        sys.exit(FAILED)

@@ -25,6 +25,10 @@ class Measure(StrEnum):
     UNDONE = "undone"
 
 
+ERASED = "Erased at the request of its author."
+"""The statement of the measure on what was erased."""
+
+
 class TargetKind(StrEnum):
     """What a measure is about."""
 
@@ -150,6 +154,10 @@ class Measures:
     def on_cid(self, cid: str) -> Decision | None:
         """The strictest measure that hides a document, if any."""
         return self._strictest([Target(TargetKind.CID, cid)])
+
+    def on_any(self, targets: Iterable[Target]) -> Decision | None:
+        """The strictest measure that hides something with these targets, if any."""
+        return self._strictest(targets)
 
     def refuses(self, author: Address) -> bool:
         """Whether signed writes of an author are refused."""

@@ -65,6 +65,9 @@ class ArchiveStore(Protocol):
     async def knows(self, cid: Cid) -> bool:
         """Whether a version in any state has this document."""
 
+    async def is_withheld(self, author: Address, cid: Cid | None) -> bool:
+        """Whether a measure withholds this author or this document; neither is imported."""
+
     async def last_number(self, owner: Address) -> int:
         """Return the highest number in this owner's file names; 0 if there is none."""
 

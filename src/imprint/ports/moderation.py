@@ -1,13 +1,14 @@
-"""Ports for the operator's measures, and for reports of readers."""
+"""Ports for the operator's measures, for reports of readers, and for erasing what is stored."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
 from imprint.domain.drafts.files import File
 from imprint.domain.formats.addresses import Address
 from imprint.domain.formats.cids import Cid
-from imprint.domain.moderation import Decision, LoggedDecision, Report, Show
+from imprint.domain.moderation import Decision, LoggedDecision, Report, Show, Target
 
 
 class ModerationStore(Protocol):
@@ -31,6 +32,9 @@ class ModerationStore(Protocol):
     async def authors_with_avatar(self, cid: Cid, limit: int) -> list[Address]:
         """Authors whose profile has this picture."""
 
+    async def targets_of_event(self, target: Target) -> list[Target]:
+        """The targets whose measures apply to what the chain published as this post or cid."""
+
     async def add_report(self, report: Report, most: int) -> None:
         """Keep a report; of more than `most`, the oldest closed ones are dropped, then others."""
 
@@ -39,3 +43,41 @@ class ModerationStore(Protocol):
 
     async def close_reports(self, report_ids: Sequence[str], at: datetime) -> None:
         """Close these reports."""
+
+
+@dataclass(frozen=True, slots=True)
+class PersonalRecords:
+    """What is stored of a person, or with a document."""
+
+    drafts: tuple[Cid, ...] = ()
+    posts: tuple[Cid, ...] = ()
+    versions: tuple[Cid, ...] = ()
+    """Replaced and deleted versions that are not destroyed yet."""
+    pictures: tuple[Cid, ...] = ()
+    """Thumbnails and avatars that nobody else has."""
+    profile: bool = False
+    writing_sessions: int = 0
+    private_feeds: int = 0
+
+
+class ErasureStore(Protocol):
+    """Deletes records at once; the garbage collector destroys their documents without a grace
+    period.
+
+    Everything can be repeated. Nonces stay spent, and what the chain says stays recorded.
+    """
+
+    async def records_of(self, address: Address) -> PersonalRecords:
+        """What is stored of an address."""
+
+    async def records_with(self, cid: Cid) -> PersonalRecords:
+        """What is stored with a document: its file with all earlier versions, or the picture."""
+
+    async def erase_file(self, cid: Cid) -> None:
+        """Delete a version in any state, with its key and its text in the search index."""
+
+    async def erase_account(self, address: Address) -> None:
+        """Delete the profile, the writing sessions and the private feeds of an address."""
+
+    async def erase_picture(self, cid: Cid) -> None:
+        """Take a picture away from everything that has it."""

@@ -115,6 +115,15 @@ class CurrentMeasures:
         """Refuse a document that is itself withheld."""
         refuse_withheld((await self.current()).on_cid(cid))
 
+    async def check_missing(self, kind: TargetKind, value: str) -> None:
+        """Refuse a post or cid without a file here whose event on the chain is withheld."""
+        measures = await self.current()
+        if self.store is None or not measures.withholds:
+            return
+        target = Target(kind, value)
+        found = await self.store.targets_of_event(target)
+        refuse_withheld(measures.on_any([target, *found]))
+
     async def check_picture(self, cid: Cid) -> None:
         """Refuse a picture that is withheld, or that only withheld posts and authors have."""
         measures = await self.current()

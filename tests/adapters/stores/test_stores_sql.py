@@ -34,6 +34,8 @@ WHOLE = {
     "HAS_WRAPPED_KEY",
     "MEASURE",
     "COUNT_REPORTS",
+    "FILES_OF_OWNER",
+    "HASTEN_OWNED",
 }
 """Statements that may read a whole table.
 

@@ -30,6 +30,7 @@ from imprint.domain.moderation import (
     Show,
     Target,
     TargetKind,
+    post_targets,
 )
 
 _DECISION = "SELECT id, at, measure, kind, target, ground, statement, checksum FROM measure_log"
@@ -75,6 +76,21 @@ _SHOWS = (Show.ALL, Show.HOSTED, Show.ALLOWED)
 """What is shown, by the value of the counters."""
 
 AUTHORS_WITH_AVATAR = "SELECT address FROM profiles WHERE avatar_cid = :cid LIMIT :limit"
+
+_EVENT = "SELECT post_id, author, cid FROM events WHERE canonical = 1 AND "
+EVENTS_OF = {
+    TargetKind.POST: _EVENT + "post_id = :target LIMIT :limit",
+    TargetKind.CID: _EVENT + "cid = :target LIMIT :limit",
+}
+"""What the chain published as a post id or with a cid."""
+
+_MOST_EVENTS = 10
+"""Events that are looked at; anybody can claim a cid."""
+
+IS_WITHHELD = """
+SELECT 1 FROM measures WHERE kind = 'author' AND target = :author AND measure = 'withheld'
+UNION ALL
+SELECT 1 FROM measures WHERE kind = 'cid' AND target = :cid AND measure = 'withheld' LIMIT 1"""
 
 FILES_WITH_THUMBNAIL = FILE + (
     " WHERE g.thumbnail_cid = :cid AND f.state IN ('pending', 'onchain') LIMIT :limit"
@@ -128,6 +144,12 @@ class SqlModerationStore:
         values: dict[str, Value] = {"cid": cid, "limit": limit}
         return await self.database.fetch(_author_of, AUTHORS_WITH_AVATAR, values, reach=limit)
 
+    async def targets_of_event(self, target: Target) -> list[Target]:
+        values: dict[str, Value] = {"target": target.value, "limit": _MOST_EVENTS}
+        statement = EVENTS_OF[target.kind]
+        found = await self.database.fetch(_targets_of, statement, values, reach=_MOST_EVENTS)
+        return [each for targets in found for each in targets]
+
     async def add_report(self, report: Report, most: int) -> None:
         await self.database.transact((), _add_report, report, most)
 
@@ -136,6 +158,15 @@ class SqlModerationStore:
 
     async def close_reports(self, report_ids: Sequence[str], at: datetime) -> None:
         await self.database.transact((), _close_reports, report_ids, at)
+
+
+def _targets_of(row: Row) -> list[Target]:
+    return post_targets(int(row["post_id"]), Address(row["author"]), row["cid"] or "", ())
+
+
+async def is_withheld(tx: Transaction, author: Address, cid: Cid | None) -> bool:
+    """Whether a measure withholds an author or a document."""
+    return await tx.fetchone(IS_WITHHELD, author=author, cid=cid or "") is not None
 
 
 def _author_of(row: Row) -> Address:

@@ -15,6 +15,7 @@ from imprint.domain.drafts.files import File, Network, State
 from imprint.domain.errors import Code, Damaged, Refusal, Unavailable
 from imprint.domain.formats.addresses import Address
 from imprint.domain.formats.cids import Cid
+from imprint.domain.moderation import TargetKind
 from imprint.domain.posts.indexed_posts import IndexedPost
 from imprint.domain.sessions import Session
 from imprint.ports import ContentStore
@@ -151,6 +152,7 @@ class Reads:
     ) -> tuple[File, Access]:
         file = await self.files.file_by_post_id(post_id, session)
         if file is None:
+            await self.measures.check_missing(TargetKind.POST, str(post_id))
             raise Refusal(Code.NOT_FOUND, "There is no post with this id.")
         await self.measures.check_file(file)
         access = await self.entitlement.decide(file, post_id, reader)

@@ -109,6 +109,8 @@ class EarlierImport:
         if await self.archives.knows(cid):
             return Outcome.KNOWN
         owner = _owner_of(earlier)
+        if await self.archives.is_withheld(owner, cid):
+            raise _Skipped("A measure of the operator withholds it here.")
         document = await self.source.fetch(cid)
         if document is None:
             raise _Skipped("Pinata lists it, but does not have its bytes.")

@@ -432,7 +432,9 @@ class Import:
         return await add_with_fence(self.garbage, attempt)
 
     async def _import_profile(self, archive: Archive, profile: Profile, stored: "_Stored") -> None:
-        """Add a profile with its picture, unless its author has one here."""
+        """Add a profile with its picture, unless its author has one here or is withheld."""
+        if await self.archives.is_withheld(profile.address, profile.avatar_cid):
+            return
 
         async def attempt(fence: int) -> None:
             stored.renew(fence)

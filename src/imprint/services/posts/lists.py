@@ -9,6 +9,7 @@ from imprint.domain.drafts.files import File
 from imprint.domain.errors import Code, Refusal
 from imprint.domain.formats.addresses import Address
 from imprint.domain.formats.cids import Cid
+from imprint.domain.moderation import TargetKind
 from imprint.domain.posts.indexed_posts import (
     DRAFTS_PAGE_SIZE,
     PUBLIC_PAGE_SIZE,
@@ -102,6 +103,7 @@ class Lists:
         """Return the file with this CID, draft or post: the CID of a draft cannot be guessed."""
         file = await self.files.file_by_cid(cid)
         if file is None:
+            await self.measures.check_missing(TargetKind.CID, cid)
             raise Refusal(Code.NOT_FOUND, "There is no file with this cid.")
         await self.measures.check_file(file)
         return ListPage((file,), None)

@@ -29,6 +29,7 @@ from imprint.adapters.stores.files import (
     store_group,
     take_back,
 )
+from imprint.adapters.stores.moderation import is_withheld
 from imprint.adapters.stores.profiles import (
     FIND_PROFILE,
     find_profile,
@@ -115,6 +116,9 @@ class SqlArchiveStore:
     async def knows(self, cid: Cid) -> bool:
         return await self.database.read(_knows, cid)
 
+    async def is_withheld(self, author: Address, cid: Cid | None) -> bool:
+        return await self.database.read(is_withheld, author, cid)
+
     async def last_number(self, owner: Address) -> int:
         return await self.database.read(_last_number, owner)
 
@@ -185,6 +189,8 @@ async def _compare_file(tx: Transaction, exported: ExportedFile) -> ImportOutcom
         if (here.id, here.name, here.owner) != (file.id, file.name, file.owner):
             raise ImportConflict(f"The document {file.cid} belongs to the file {here.id} here.")
         return ImportOutcome.PRESENT if here.state.live else ImportOutcome.RETIRED
+    if await is_withheld(tx, file.owner, file.cid):
+        return ImportOutcome.RETIRED
     if await tx.fetchall(CONFLICTING_FILES, id=file.id, name=file.name):
         raise ImportConflict(
             f"The id {file.id} or the name {file.name} belongs to another document here."
