@@ -439,7 +439,8 @@ export const WORDS = {
   openText: "Open the text",
 
   // studio/transactions/wallet-ports.ts
-  continueFromAuthor: "Your wallet is on a different account. Switch back to the author’s account to continue.",
+  continueFromAuthor:
+    "Your wallet is on a different account. Switch back to the author’s account to continue.",
 
   unreadablePicture: (name: string) => `${name} can’t be read. Use a PNG, JPEG or WebP.`,
   chooseAnotherPicture: "Choose another picture.",

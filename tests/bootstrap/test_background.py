@@ -184,7 +184,7 @@ async def test_every_task_is_cancelled_at_shutdown(tmp_path: Path) -> None:
         async with started(background(world)) as tasks:
             await asyncio.sleep(0)
         assert {name for name, task in tasks.items() if not task.cancelled()} == set()
-        assert len(tasks) == 13
+        assert len(tasks) == 14
 
 
 async def test_the_adapters_are_closed_only_after_the_last_task_ends(tmp_path: Path) -> None:

@@ -116,5 +116,5 @@ def test_the_console_check_finds_a_policy_violation(process: Firefox, place: Pla
     process.forget()
     process.visit(place.url)
     process.run("document.body.setAttribute('onclick', 'document.title = 1')")
-    process.click("h1")
+    process.click("footer")
     assert "Content-Security-Policy" in process.wait_for_problem(place.url)

@@ -46,7 +46,7 @@ def test_an_author_sets_a_profile_and_it_is_in_the_byline(
 
     reader = open_page()
     shown = reader.visit(f"/p/{post}")
-    byline = shown.locator(".byline a.author")
+    byline = shown.locator(".byline a.author").first
     expect(byline).to_have_text("Ada Ink")
     expect(byline).to_have_attribute("title", short)
     assert byline.locator("img").evaluate("image => image.decode().then(() => image.naturalWidth)")

@@ -64,7 +64,7 @@ def test_exceeded_limits_are_shown_while_typing(open_page: OpenPage, new_wallet:
     expect(page.get_by_text("102 of 100 bytes")).to_be_visible()
     expect(page.get_by_text("Shorten the title by 2 bytes.")).to_be_visible()
     page.get_by_label("Price in ETH").fill("1.5")
-    expect(page.get_by_text("The price can be at most 1.")).to_be_visible()
+    expect(page.get_by_text("The price can be at most 1 ETH.")).to_be_visible()
     page.get_by_label("Hashtags").fill("#Essay, ")
     expect(page.get_by_role("button", name="Remove #essay")).to_be_visible()
     publish(page)

@@ -298,8 +298,9 @@ async def test_a_damaged_record_fails_the_command(world: World):
 
 async def test_a_damaged_index_fails_the_command(world: World):
     await world.create(world.wallet(1))
-    drop = "DELETE FROM sqlite_schema WHERE name = 'files_posts'"
-    spoil(world, f"PRAGMA writable_schema = ON; {drop}")
+    # From now on the index should have the draft, which it lacks.
+    other = "UPDATE sqlite_schema SET sql = replace(sql, 'onchain', 'pending')"
+    spoil(world, f"PRAGMA writable_schema = ON; {other} WHERE name = 'files_posts'")
     status, marks = await check(world)
     assert (status, marks["records"]) == (1, "✗")
 

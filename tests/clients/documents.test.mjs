@@ -36,12 +36,12 @@ async function openPage() {
   const { address } = wallet;
   const [domainSeparator, hashOfMessage] = [utils.keccak256("0x01"), utils.keccak256("0x02")];
   const window = { ethereum: node };
-  return { window, address, location: { origin }, refusal, cid, content, privateKey, publicKey, domainSeparator, hashOfMessage };
+  return { window, address, location: { origin }, refusal, cid, content, avatar: "none", privateKey, publicKey, domainSeparator, hashOfMessage };
 }
 
 test("the code for front ends runs, from the first block to the last", async () => {
   const blocks = await readBlocks("docs/front-ends.md");
-  assert.equal(blocks.length, 8);
+  assert.equal(blocks.length, 9);
   const page = await openPage();
   for (const block of blocks) Object.assign(page, await run(block, page));
   assert.equal(page.session.address, page.address.toLowerCase());

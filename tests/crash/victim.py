@@ -145,6 +145,8 @@ async def open_scene(
     environ = {
         **settings_beside(node, marketplace),
         "WRITE_LEASE_SECONDS": str(LEASE_SECONDS),
+        # Another choice would be committed at the start, where a failpoint may be armed.
+        "SHOW": "all",
         **given,
     }
     victim = Victim(folder, environ, fork_server, failpoint, command)

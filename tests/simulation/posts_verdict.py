@@ -75,6 +75,7 @@ async def _check_accounts(universe: Universe, ledger: Ledger) -> None:
             "readers": account.readers,
             "firstPostAt": _time(account.first_post_at),
             "lastPostAt": _time(account.last_post_at),
+            "profile": None,
         }
     stats = (await universe.world.client.get("/stats")).json()
     totals = ledger.totals()

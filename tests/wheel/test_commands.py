@@ -13,16 +13,18 @@ from imprint.domain.errors import CannotStart
 
 NEEDED = {
     "backup": ["--out", "saved"],
+    "erase": ["0x" + "ab" * 20, "--yes"],
     "export": ["--out", "all.car"],
     "gc": ["--dry-run"],
     "import": ["file"],
     "migrate-content": ["--to", "embedded:there"],
+    "moderate": ["log"],
     "reconcile": ["--from-block", "0"],
 }
 """The minimal arguments of commands that require some."""
 
 WITHOUT_SETTINGS = {
-    "completion", "contract", "deploy", "dev", "migrate-catalog", "restore", "verify",
+    "completion", "contract", "deploy", "dev", "migrate-catalog", "restore", "site", "verify",
 }  # fmt: skip
 """Commands that need no settings, or have defaults for all of them."""
 
@@ -114,5 +116,5 @@ def test_the_development_chain_without_its_extra_is_refused_with_a_message(
 ):
     sentence = sentence_of(bare.run("dev", cwd=tmp_path))
     assert sentence.startswith("Imprint cannot start. ")
-    assert "imprint-press[dev]" in sentence or "Python 3.11 or 3.12" in sentence
+    assert ".whl[dev]" in sentence or "Python 3.11 or 3.12" in sentence
     assert list(tmp_path.iterdir()) == []

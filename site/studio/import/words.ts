@@ -121,7 +121,8 @@ export const WORDS = {
   tokenStays: "Its token and collectors stay where they are.",
   frontMatterUnreadable: "The front matter can’t be read, and stays in the text.",
   oldEncoding: "The file isn’t UTF-8: check letters with accents.",
-  wikiLinksLost: (number: number) => `${count(number, "link")} between notes turned into plain text.`,
+  wikiLinksLost: (number: number) =>
+    `${count(number, "link")} between notes turned into plain text.`,
   shortcodesChanged: (number: number) =>
     `${count(number, "shortcode")} left out or made ${links(number)}.`,
   picturesNotInFolder: (number: number) =>

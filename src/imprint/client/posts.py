@@ -100,7 +100,7 @@ class PostMethods(Connection):
         return list(found.measures)
 
     async def report_post(
-        self, post_id: str | int, reason: str, text: str, *, contact: str | None = None
+        self, post_id: str | int, reason: str, text: str, *, contact: str = ""
     ) -> str:
         """Report a post to the operator; returns the id of the report."""
         body = ReportBody(str(post_id), reason, text, contact)

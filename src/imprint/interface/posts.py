@@ -411,9 +411,7 @@ class ReportBody(Struct, frozen=True, rename="camel", omit_defaults=True):
     post_id: PostId
     reason: Annotated[str, doc("Why.", enum=[each.value for each in ReportReason])]
     text: Annotated[str, doc("What is wrong, as plain text.", maxLength=MAX_REPORT_TEXT)]
-    contact: Annotated[
-        str | None, doc("How the operator can reach you.", maxLength=MAX_CONTACT)
-    ] = None
+    contact: Annotated[str, doc("How the operator can reach you.", maxLength=MAX_CONTACT)] = ""
 
 
 class ReportId(Struct, frozen=True):

@@ -25,7 +25,7 @@
     ...Object.keys(TEXT),
     ...names("html head meta title link script body header footer main nav section article form"),
     ...names("h1 span time dl dt dd details summary noscript input button select option label"),
-    ...names("dialog output small fieldset legend svg path rect circle"),
+    ...names("dialog output small fieldset legend svg path rect circle bdi aside textarea"),
   ]);
   const CLASSES = new Set(["scroll", "notice", "unsized"]);
   const NEVER = names("style srcdoc srcset formaction ping background xlink:href http-equiv");
@@ -62,16 +62,28 @@
       return found;
     });
 
+  /** Widths of a picture that this service stores. */
+  const isOwnSrcset = (element, name) =>
+    name === "srcset" &&
+    element.srcset.split(", ").every((each) => /^\/ipfs\/\w+\?img-width=\d+ \d+w$/.test(each));
+
+  /** The structured data of a post, in the head of its page. */
+  const isArticle = (element) =>
+    element.type === "application/ld+json" &&
+    element.parentElement === element.ownerDocument.head &&
+    JSON.parse(element.textContent)["@type"] === "Article";
+
   /** What is in a page that its templates and scripts do not write. */
   window.__strangersInPage = (page = document) =>
     [...page.querySelectorAll("*")].flatMap((element) => {
       const found = [...addresses(element)];
       if (!PAGE.has(element.localName)) found.push(describe(element, "element"));
       for (const { name } of element.attributes)
-        if (name.startsWith("on") || NEVER.includes(name))
+        if (name.startsWith("on") || (NEVER.includes(name) && !isOwnSrcset(element, name)))
           found.push(describe(element, `attribute ${name}`));
       const isOwn = /^\/assets\/|^$/.test(element.getAttribute("src") ?? "");
-      const isData = element.type === "application/json" && element.id === "facts";
+      const isData =
+        (element.type === "application/json" && element.id === "facts") || isArticle(element);
       if (element.localName === "script" && !(isData || (isOwn && !element.textContent)))
         found.push(describe(element, "script"));
       return found;

@@ -130,8 +130,9 @@ class SqlModerationStore:
 
     async def choose_shown(self, show: Show) -> None:
         chosen = _SHOWS.index(show)
-        if not await self.database.transact(MODERATION_LOCK, _choose_shown, chosen):
+        if await self.database.read(_is_chosen, chosen):
             return
+        await self.database.transact(MODERATION_LOCK, _choose_shown, chosen)
         after: int | None = -1
         while after is not None:
             after = await self.database.transact(MODERATION_LOCK, _show_next, chosen, after)
@@ -219,17 +220,19 @@ def decision_of(row: Row) -> LoggedDecision:
     return LoggedDecision(row["id"], decision)
 
 
-async def _choose_shown(tx: Transaction, chosen: int) -> bool:
-    """Choose for posts that arrive from now on; returns whether others must follow."""
+async def _is_chosen(tx: Transaction, chosen: int) -> bool:
+    """Whether lists show this already; without a choice, a new catalog shows all."""
+    found = {row["name"]: row["value"] for row in await tx.fetchall(SHOWN_COUNTERS)}
+    all_posts = _SHOWS.index(Show.ALL)
+    return {found.get(name, all_posts) for name in ("show", "shown")} == {chosen}
+
+
+async def _choose_shown(tx: Transaction, chosen: int) -> None:
+    """Choose for posts that arrive from now on; the others follow."""
     await tx.fetchall(WAIT_FOR_POSTS)
-    rows = await tx.fetchall(SHOWN_COUNTERS)
-    found = {row["name"]: row["value"] for row in rows}
-    if found == {"show": chosen, "shown": chosen}:
-        return False
     await tx.execute(SET_COUNTER, name="show", value=chosen)
     # The next start goes on if this one does not come to its end.
     await tx.execute(SET_COUNTER, name="shown", value=-1)
-    return True
 
 
 async def _show_next(tx: Transaction, chosen: int, after: int) -> int | None:

@@ -72,7 +72,7 @@ class ModerationRoutes:
             body = await self.bodies.read_json(request, ReportBody, SMALL_BODY)
         post_id, reason = canonical_post_id(body.post_id), _reason(body.reason)
         self.limiter.admit(client_of(request), self.monotonic())
-        report = await self.moderation.report(post_id, reason, body.text, body.contact or "")
+        report = await self.moderation.report(post_id, reason, body.text, body.contact)
         if is_form:
             headers = {"Location": f"/p/{post_id}#reported", "Cache-Control": "no-store"}
             return Response(status_code=303, headers=headers)

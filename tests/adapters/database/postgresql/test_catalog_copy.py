@@ -8,6 +8,7 @@ import pytest
 from tests.adapters.database.postgresql.test_move import everything
 from tests.adapters.stores.conftest import World
 from tests.adapters.stores.databases import PostgresqlServer, SqliteFile, open_any
+from tests.adapters.stores.test_accounts_profiles import update as profile_update
 from tests.adapters.stores.test_stores_invariants import Chaos
 from tests.postgresql import Server
 
@@ -29,6 +30,7 @@ async def source(postgresql: Server) -> PostgresqlServer:
     chaos = Chaos(world, 7)
     await world.draft(nonce="spent \U0001f58b \\x00")
     await chaos.create()
+    await world.stores.profiles.save_profile(profile_update(world), None)
     for _ in range(120):
         await chaos.act()
     await world.stores.leases.take_lease(COLLECTOR_LEASE, "a process", LEASE_TIME)
