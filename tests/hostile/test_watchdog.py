@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,6 +52,9 @@ TITLE = 33
 """Number of leading characters of a text used as its posts' title and description."""
 
 TAG = "hostile"
+
+CHUNK = 256 * 1024
+"""Maximum number of bytes of a body that the HTTP server reads in one callback."""
 
 UNREACHED = {"/filesByNextPageToken", "/.well-known/security.txt"}
 """Reads that cannot succeed in this test: it has no page token and no security contact."""
@@ -168,12 +172,13 @@ async def _call(town: Town, method: str, target: str, body: bytes) -> int:
     if body:
         headers |= {"content-type": "application/json", "content-length": str(len(body))}
     status = 0
-    messages = [{"type": "http.request", "body": body, "more_body": False}]
+    unread = deque(body[start : start + CHUNK] for start in range(0, len(body) or 1, CHUNK))
 
     async def receive() -> Any:
-        if messages:
-            return messages.pop()
-        return await asyncio.Future()
+        if not unread:
+            return await asyncio.Future()
+        await asyncio.sleep(0)
+        return {"type": "http.request", "body": unread.popleft(), "more_body": bool(unread)}
 
     async def send(message: Any) -> None:
         nonlocal status
@@ -197,11 +202,9 @@ async def _call(town: Town, method: str, target: str, body: bytes) -> int:
     return status
 
 
-@pytest.mark.rotates
-@pytest.mark.parametrize("records", ["sqlite", "postgresql"], indirect=True)
-@pytest.mark.parametrize("name", TEXTS)
-async def test_no_request_blocks_the_event_loop(name: str, tmp_path: Path, records: None) -> None:
-    async with open_world(tmp_path) as world:
+async def _watch_requests(folder: Path, name: str) -> dict[int, str]:
+    """Send every request in a new world; the slow ones, by their number in the sequence."""
+    async with open_world(folder) as world:
         # What a process makes once, such as its description, is not the work of a text.
         usual = await _publish(world, "Some *words* in a text.", 1)
         for route, method, target in _requests(usual):
@@ -209,15 +212,29 @@ async def test_no_request_blocks_the_event_loop(name: str, tmp_path: Path, recor
             await _call(usual, method, target, body)
         town = await _publish(world, TEXTS[name], COPIES.get(name, 2))
         reached: set[str] = set()
-        slow: list[str] = []
+        slow: dict[int, str] = {}
         with watching() as dog:
-            for route, method, target in _requests(town):
+            for number, (route, method, target) in enumerate(_requests(town)):
                 body = town.body(route) if method == "POST" else b""
                 status = await dog.watch(_call(town, method, target, body))
                 if status < 400:
                     reached.add(route.path)
                 if seconds := dog.seconds_too_long():
-                    slow.append(f"{method} {target}: {seconds:.3f} s, status {status}")
-        assert not slow, "\n".join(slow)
+                    slow[number] = f"{method} {target}: {seconds:.3f} s, status {status}"
         reads = {r.path for r in world.app.routes if "GET" in r.methods}  # type: ignore[attr-defined]
         assert reads - reached == UNREACHED
+        return slow
+
+
+@pytest.mark.rotates
+@pytest.mark.parametrize("records", ["sqlite", "postgresql"], indirect=True)
+@pytest.mark.parametrize("name", TEXTS)
+async def test_no_request_blocks_the_event_loop(name: str, tmp_path: Path, records: None) -> None:
+    slow = await _watch_requests(tmp_path / "first", name)
+    # The kernel bills a thread for work of its own, such as reclaiming memory. A request
+    # that blocks the loop does so each time.
+    for other in ("second", "third"):
+        if slow:
+            again = await _watch_requests(tmp_path / other, name)
+            slow = {number: line for number, line in slow.items() if number in again}
+    assert not slow, "\n".join(slow.values())
