@@ -30,6 +30,7 @@ RECORDS: dict[str, type[msgspec.Struct]] = {
     "DeletedDraft": drafts.DeletedDraft,
     "Post": posts.Post,
     "HeldPost": posts.HeldPost,
+    "Opening": posts.Opening,
     "Author": posts.Author,
     "Profile": posts.Profile,
     "Sale": posts.Sale,

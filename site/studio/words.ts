@@ -109,6 +109,10 @@ export const WORDS = {
   saveWallet: "Save with your wallet",
   saveAutomaticallyAnother24: "Save automatically for another 24 hours",
 
+  // studio/editor/text/opening-line.ts
+  freeUntilHere: "Free until here",
+  dragOpeningLine: "Everybody may read what is above this line. Drag it to move it.",
+
   // studio/editor/text/picture-insertion.ts
   describePicture: "Describe this picture",
 
@@ -279,6 +283,10 @@ export const WORDS = {
   priceHint: (most: string) => `Enter 0 to make it free. Maximum ${most}. You can change it later.`,
 
   // studio/publication/form.tsx
+  freeWords: (free: string | number, words: string | number) =>
+    `Everybody can read the first ${free} of ${words} words; the rest is for those who buy it.`,
+  nothingFree:
+    "Nothing of the text can be read before buying. To show its beginning, go back and choose “Free until here”.",
   pictureCouldntCreated: "The picture couldn’t be created.",
   publish: "Publish",
   title: "Title",

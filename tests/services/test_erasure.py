@@ -157,8 +157,10 @@ async def test_a_reader_finds_no_erased_words(world: World) -> None:
     alice = await settle(world, 1)
     assert await texts_of(world).read_pending() == 1
     assert len(await rows(world, "SELECT body FROM post_texts")) == 1
+    assert len(await rows(world, "SELECT words FROM text_facts")) == 1
     await erase(world, address_of(alice.wallet))
     assert await rows(world, "SELECT body FROM post_texts") == []
+    assert await rows(world, "SELECT words FROM text_facts") == []
     assert await rows(world, "SELECT body FROM post_search WHERE body <> ''") == []
     found = await world.client.get("/posts", params={"q": "canary"})
     assert found.json()["posts"] == []

@@ -14,6 +14,8 @@ from tests.writing_sessions import bound_envelope, hash_of
 
 from imprint.devchain.blocks import Block
 from imprint.domain.formats.cids import Codec, cid_of
+from imprint.domain.posts.openings import text_facts
+from imprint.domain.posts.text_work import TextWork
 
 Action = Callable[[Universe, Model], Awaitable[None]]
 
@@ -303,7 +305,8 @@ async def index_texts(universe: Universe, model: Model) -> None:
             and (cid := model.spellings.get(event.spelled)) is not None
         ]
         if contents and universe.random.random() < 0.8:
-            await universe.search.store_text(pending.place, contents[0])
+            facts = text_facts(contents[0], TextWork())
+            await universe.search.store_text(pending, facts, is_free=pending.free)
             universe.say(f"text of {pending.post_id}")
 
 

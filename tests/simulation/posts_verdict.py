@@ -148,7 +148,7 @@ async def _check_texts(universe: Universe, model: Model, ledger: Ledger) -> None
             assert shown.price == 0, f"the text of a paid post is found: {match.place}"
     places = [post.place for post in ledger.posts.values()]
     paid = {post.place for post in ledger.posts.values() if post.price}
-    assert not paid & (await universe.search.free_texts(places)).keys()
+    assert not paid & (await universe.search.public_texts(places)).keys()
 
 
 async def _read(

@@ -32,6 +32,7 @@ export const CODES = [
   "not_entitled",
   "not_free",
   "not_found",
+  "no_opening",
   "method_not_allowed",
   "request_timeout",
   "nonce_used",

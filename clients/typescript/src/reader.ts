@@ -173,6 +173,11 @@ export class ImprintReader {
     return this.read(`/posts/${id}/content`);
   }
 
+  /** What everybody may read of a post, whatever it costs; a post without one is `no_opening`. */
+  readOpening(id: string | bigint): Promise<records.Opening> {
+    return this.read(`/posts/${id}/opening`);
+  }
+
   getPostMarkdown(id: string | bigint): Promise<string> {
     return this.readText(`/posts/${id}.md`);
   }

@@ -351,6 +351,10 @@ export interface Post {
   holders: number;
   links: PostLinks;
   byline: Byline | null;
+  /** How many words the whole text has; null if it is not here, or was published a moment ago. */
+  words: number | null;
+  /** Whether everybody may read its beginning, at `/posts/{id}/opening`. */
+  opening: boolean;
   /** Only in a search: HTML in which everything but `<mark>` around the words is text. */
   snippet?: string;
   /** Only of a single post: its latest 20 prices, the newest first. */
@@ -433,6 +437,10 @@ export interface HeldPost {
   holders: number;
   links: PostLinks;
   byline: Byline | null;
+  /** How many words the whole text has; null if it is not here, or was published a moment ago. */
+  words: number | null;
+  /** Whether everybody may read its beginning, at `/posts/{id}/opening`. */
+  opening: boolean;
   /** Only in a search: HTML in which everything but `<mark>` around the words is text. */
   snippet?: string;
   /** Only of a single post: its latest 20 prices, the newest first. */
@@ -448,6 +456,14 @@ export interface Held {
   boughtAt: string;
   /** What was paid; null if it was not bought. */
   paid: string | null;
+}
+
+/** The beginning of a post, which everybody may read. */
+export interface Opening {
+  /** The Markdown above the line `<!--more-->`. */
+  content: string;
+  /** How many words it has. */
+  words: number;
 }
 
 /** What an author has published and sold, and their profile. */
@@ -715,6 +731,7 @@ export type Code =
   | "not_free"
   | "author_refused"
   | "not_found"
+  | "no_opening"
   | "method_not_allowed"
   | "request_timeout"
   | "nonce_used"

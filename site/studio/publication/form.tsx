@@ -29,10 +29,17 @@ import {
   renderTitle,
 } from "./thumbnail/thumbnails.ts";
 
+/** How many words a text has, and how many of them everybody may read. */
+export interface Length {
+  readonly words: number;
+  readonly free: number;
+}
+
 interface Props {
   by: Account;
   draftKey: string;
   form: Form;
+  length: Length;
   pictures: Pictures;
   onStart(details: PostDetails, pictures: Pictures): Promise<void>;
 }
@@ -77,7 +84,7 @@ async function thumbnailOf(
   return renderCrop(decoded, form.crop ?? fullCrop(decoded), PICTURE_LIMITS, source.type);
 }
 
-export function PublishForm({ by, draftKey, form: given, pictures, onStart }: Props) {
+export function PublishForm({ by, draftKey, form: given, length, pictures, onStart }: Props) {
   const [form, setForm] = useState(given);
   const [source, setSource] = useState(pictures.source);
   const [picture, setPicture] = useState<ImageBitmap | null>(null);
@@ -157,6 +164,7 @@ export function PublishForm({ by, draftKey, form: given, pictures, onStart }: Pr
           onChange={(tags, tagText) => change({ tags, tagText })}
         />
         <PriceField value={form.price} onChange={(price) => change({ price })} />
+        <FreePart price={form.price} length={length} />
         <ThumbnailField
           kind={form.picture}
           picture={picture}
@@ -184,6 +192,16 @@ export function PublishForm({ by, draftKey, form: given, pictures, onStart }: Pr
         </div>
       </aside>
     </form>
+  );
+}
+
+/** Says how much of a paid text everybody may read. */
+function FreePart({ price, length: { words, free } }: { price: string; length: Length }) {
+  if (priceProblem(price) !== null || parsePrice(price) === 0n) return null;
+  return (
+    <p class="publish-hint" id="publish-free-part">
+      {free > 0 ? WORDS.freeWords(free, words) : WORDS.nothingFree}
+    </p>
   );
 }
 

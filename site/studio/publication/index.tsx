@@ -7,8 +7,9 @@ import { go, route } from "../routes.ts";
 import { SignInAgain } from "../sign-in.tsx";
 import { titleOf } from "../store/draft-text.ts";
 import { findDraft, isSignedIn, markPublication, readContent } from "../store/drafts.ts";
+import { measureOpening } from "../store/opening.ts";
 import { WORDS } from "../words.ts";
-import { PublishForm } from "./form.tsx";
+import { type Length, PublishForm } from "./form.tsx";
 import {
   type Form,
   hearProgress,
@@ -93,6 +94,7 @@ const EMPTY: Form = {
 
 interface Opened {
   readonly form: Form;
+  readonly length: Length;
   readonly pictures: Pictures;
 }
 
@@ -190,5 +192,9 @@ async function load(address: string, key: string): Promise<Opened> {
   };
   // Without the picture itself, its crop is useless.
   const isLost = form.picture === "own" && pictures.source === null;
-  return { form: isLost ? { ...form, picture: "made", crop: null } : form, pictures };
+  return {
+    form: isLost ? { ...form, picture: "made", crop: null } : form,
+    length: measureOpening(content),
+    pictures,
+  };
 }

@@ -21,13 +21,13 @@ export function titleOf(content: string): string {
   return ((heading ?? first)?.text ?? "").slice(0, TITLE_LENGTH);
 }
 
-/** Words, where each ideograph counts as one. */
+/** Words, where two ideographs count as one. */
 export function countWords(content: string): number {
   const text = withoutPictures(content).replace(/\]\([^)\s]*\)/g, "]");
   const ideographs = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}]/gu;
   const letters = text.replace(ideographs, " ");
   const words = letters.match(/[\p{L}\p{N}][\p{L}\p{N}\p{M}'’_-]*/gu)?.length ?? 0;
-  return words + (text.match(ideographs)?.length ?? 0);
+  return words + Math.ceil((text.match(ideographs)?.length ?? 0) / 2);
 }
 
 /** Reading time in whole minutes, at least one if there is a word. */

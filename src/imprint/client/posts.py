@@ -22,6 +22,7 @@ from imprint.interface.posts import (
     MarketMetrics,
     MeasureRecord,
     MeasuresResponse,
+    Opening,
     Post,
     PostsResponse,
     PrivateFeed,
@@ -89,6 +90,10 @@ class PostMethods(Connection):
         """Return a post's text: a free post's to everybody, others' to entitled readers."""
         path = f"/posts/{quote(str(id), safe='')}/content"
         return await self._read(path, Content, signed_in=True)
+
+    async def read_opening(self, id: str | int) -> Opening:  # noqa: A002 - as in the path
+        """Return what everybody may read of a post, whatever it costs."""
+        return await self._read(f"/posts/{quote(str(id), safe='')}/opening", Opening)
 
     async def get_post_markdown(self, id: str | int) -> str:  # noqa: A002 - as in the path
         """Return a post as Markdown."""

@@ -58,6 +58,7 @@ class Code(StrEnum):
     NOT_FREE = "not_free"
     AUTHOR_REFUSED = "author_refused"
     NOT_FOUND = "not_found"
+    NO_OPENING = "no_opening"
     METHOD_NOT_ALLOWED = "method_not_allowed"
     REQUEST_TIMEOUT = "request_timeout"
     NONCE_USED = "nonce_used"

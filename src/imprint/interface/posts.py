@@ -89,6 +89,16 @@ class Post(Struct, frozen=True, rename="camel", omit_defaults=True):
     holders: Annotated[Count, doc("How many addresses hold its token now.")]
     links: PostLinks
     byline: Annotated[Byline | None, doc("The author's name and picture; null without a profile.")]
+    words: Annotated[
+        Count | None,
+        doc(
+            "How many words the whole text has; null if it is not here, or was published a moment "
+            "ago."
+        ),
+    ]
+    opening: Annotated[
+        bool, doc("Whether everybody may read its beginning, at `/posts/{id}/opening`.")
+    ]
     snippet: Annotated[
         str | None,
         doc("Only in a search: HTML in which everything but `<mark>` around the words is text."),
@@ -97,6 +107,13 @@ class Post(Struct, frozen=True, rename="camel", omit_defaults=True):
         tuple[PricePoint, ...] | None,
         doc("Only of a single post: its latest 20 prices, the newest first."),
     ] = None
+
+
+class Opening(Struct, frozen=True):
+    """The beginning of a post, which everybody may read."""
+
+    content: Annotated[str, doc("The Markdown above the line `<!--more-->`.")]
+    words: Annotated[Count, doc("How many words it has.")]
 
 
 class Held(Struct, frozen=True, rename="camel"):

@@ -21,6 +21,7 @@ from imprint.domain.posts.indexed_posts import (
     ShownTotals,
 )
 from imprint.domain.posts.market_events import MarketEvent
+from imprint.domain.posts.openings import TextFacts
 from imprint.domain.posts.posts import BlockRef
 from imprint.domain.posts.search import SearchQuery
 
@@ -187,14 +188,16 @@ class PostIndexReader(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class PendingText:
-    """A post that became free or hosted and whose text must be indexed.
+    """A post whose text must be indexed: it is new, became hosted, or became free or paid.
 
-    `post_id` is None if the post is no longer on the chain. `created_at` is its block's
-    time.
+    `post_id` is None if the post is no longer on the chain, and `cid` if it names no document.
+    `created_at` is its block's time.
     """
 
     place: int
     post_id: int | None
+    author: Address
+    cid: Cid | None
     free: bool
     hosted: bool
     created_at: datetime
@@ -224,26 +227,27 @@ class Matches:
 
 
 class SearchIndex(Protocol):
-    """Words of the titles, descriptions and hashtags of all posts, and of the texts of free ones.
+    """Words of the titles, descriptions and hashtags of all posts, and of their public texts.
 
-    The post index maintains the first three, and drops the text of a post in the same
-    transaction in which its price stops being zero. Texts of other posts are never stored
-    here.
+    Public are the whole texts of free posts, and the openings of the others. The post index
+    maintains the first three, and drops the text of a post in the same transaction in which its
+    price stops being zero. What is below the opening of a paid post is never stored here.
     """
 
     async def find_posts(self, query: SearchQuery, before: int | None, limit: int) -> Matches:
         """Return the newest `limit` matches before a position, or fewer if it takes too long."""
 
-    async def free_texts(self, places: Sequence[int]) -> dict[int, str]:
-        """Return the stored texts of those posts that are currently free and hosted."""
+    async def public_texts(self, places: Sequence[int]) -> dict[int, str]:
+        """Return the stored texts of posts that are hosted: whole ones only of free posts."""
 
     async def pending_texts(self, after: int, limit: int) -> list[PendingText]:
         """Return the posts after a position whose text must be indexed, in order."""
 
-    async def store_text(self, place: int, text: str) -> None:
-        """Make the text of a post searchable, if the post still exists and is free and hosted.
+    async def store_text(self, pending: PendingText, facts: TextFacts, *, is_free: bool) -> None:
+        """Store the facts of a text, and make the text searchable, or its opening unless `is_free`.
 
-        In any case, the post is no longer pending.
+        Does nothing of this if the post is no longer hosted. The post is no longer pending,
+        unless it has become free or paid since it was listed as such.
         """
 
     async def skip_text(self, place: int) -> None:

@@ -21,8 +21,8 @@ NEWEST = 20
 class ShownPost:
     """A post, with the file of its text if it is free and stored here.
 
-    `price` is None if the post is no longer free on the chain and the index does not have
-    its new price yet.
+    `opening` is the file of which everybody may read the opening, if the post has one. `price` is
+    None if the post is no longer free on the chain and the index does not have its new price yet.
     """
 
     post: IndexedPost
@@ -30,6 +30,7 @@ class ShownPost:
     price: int | None
     is_listed: bool = True
     """Whether lists, and those of search engines, may contain it."""
+    opening: File | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,16 +44,28 @@ class Pages:
         """A post, before its text is read. Refuses an unknown one, and a withheld one."""
         post = await find_post(self.index, post_id)
         is_listed = await self.reads.measures.check_post(post) is None
+        opening = await self._opening(post)
         if not (post.free and post.hosted):
-            return ShownPost(post, None, post.price, is_listed)
+            return ShownPost(post, None, post.price, is_listed, opening)
         try:
             file = await self.reads.shown_post(post)
         except Withheld:
             raise
         except Refusal as refusal:
             is_paid = refusal.code is Code.NOT_FREE
-            return ShownPost(post, None, None if is_paid else post.price, is_listed)
-        return ShownPost(post, file, post.price, is_listed)
+            price = None if is_paid else post.price
+            return ShownPost(post, None, price, is_listed, opening)
+        return ShownPost(post, file, post.price, is_listed, opening)
+
+    async def _opening(self, post: IndexedPost) -> File | None:
+        if not post.has_opening:
+            return None
+        try:
+            return await self.reads.opened_post(post)
+        except Refusal as refusal:
+            if refusal.code is not Code.NO_OPENING:
+                raise
+            return None
 
     async def newest(self) -> tuple[IndexedPost, ...]:
         """Return the newest posts of all authors."""

@@ -289,7 +289,7 @@ def _routes(
         options.serves_inkdao,
     )
     sessions = WritingSessionRoutes(services.login, services.writing_sessions, bodies)
-    reads = ReadRoutes(services.login, services.reads, services.lists, budget)
+    reads = ReadRoutes(services.login, services.reads, services.lists, services.posts, budget)
     gateway = GatewayRoutes(
         services.reads, services.posts, services.thumbnails, budget, options.gateway_fallback
     )
@@ -449,6 +449,7 @@ def _index_routes(posts: PostRoutes, reads: ReadRoutes, machines: MachineRoutes)
     yield Route("/posts", posts.list_posts)
     yield Route("/posts/{id}", posts.post)
     yield Route("/posts/{id}/content", reads.post_content)
+    yield Route("/posts/{id}/opening", reads.opening)
     yield Route("/authors/{address}", posts.author)
     yield Route("/me/library", posts.library)
     yield Route("/me/sales", posts.sales)

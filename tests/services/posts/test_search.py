@@ -49,7 +49,7 @@ class Index:
         posts = [_post(place) for place in places]
         return [post for post in posts if which.free is None or post.free == which.free]
 
-    async def free_texts(self, places: Sequence[int]) -> dict[int, str]:
+    async def public_texts(self, places: Sequence[int]) -> dict[int, str]:
         return {}
 
 

@@ -9,7 +9,7 @@ from urllib.parse import quote, urljoin, urlsplit
 
 import httpx2
 import pytest
-from tests.indexed import fill_index
+from tests.indexed import fill_index, read_texts
 from tests.web.described import DOCUMENT
 from tests.world import ORIGIN, Wallet, World
 
@@ -19,8 +19,12 @@ PAID = "The canary of a paid post sings at midnight."
 RAISED = "The canary of a post that was free sings at noon."
 DRAFT = "The canary of a draft sings at dawn."
 REPLACED = "The canary of a replaced block sings at dusk."
+BELOW = "The canary below an opening sings at twilight."
+ABOVE = "A bird above the line sings for everybody."
+OPENED = f"{ABOVE} [Far][one]\n\n<!--more-->\n\n{BELOW}\n\n[one]: https://canary.example/below\n"
+CANARY_LINK = "canary.example"
 FREE = "A free bird sings for everybody."
-CANARIES = (PAID, RAISED, DRAFT, REPLACED)
+CANARIES = (PAID, RAISED, DRAFT, REPLACED, BELOW, CANARY_LINK)
 
 HOSTILE = "</title>]]>\u202e [x](/posts/2/content) <a href='/posts/2.md'>\x01 \"--><script>"
 
@@ -32,6 +36,9 @@ LINK = re.compile(r"<([^<>]+)>")
 
 OF_PAGES = ("q", "next_page_token")
 """Query parameters of pages, which the API description does not cover."""
+
+OPENED_ID = 6
+"""The id of the post with an opening."""
 
 MAX_REQUESTS = 3_000
 """The number of requests after which an endless crawl is stopped."""
@@ -103,7 +110,7 @@ def seeds(world: World, author: Wallet) -> list[str]:
             found.append(f"{filled}?{'&'.join(pairs)}")
         if "{id}" in path:
             found += [path.format_map({**given, "id": str(number)}) for number in range(1, 9)]
-    for word in ("canary", "midnight", '"sings at noon"', "dawn"):
+    for word in ("canary", "above", "twilight", "midnight", '"sings at noon"', "dawn"):
         found.append(f"/posts?q={quote(word)}")
     for post_id in range(1, 9):
         found.append(f"/fileByPostId?user={author.address}&postId={post_id}")
@@ -139,7 +146,16 @@ async def populate(world: World) -> Wallet:
     draft = await world.create(author, DRAFT)
     await world.publish(author, draft["cid"], "ink")
     await world.create(author, DRAFT)
+    opened, _ = await world.post(author, OPENED)
     await fill_index(world)
+    await read_texts(world)
+    # Free for a while, and indexed as such.
+    world.set_price(author, opened, 0)
+    await fill_index(world)
+    await read_texts(world)
+    world.set_price(author, opened, 10**15)
+    await fill_index(world)
+    await read_texts(world)
     return author
 
 
@@ -149,11 +165,13 @@ async def replace_a_post(world: World, author: Wallet) -> None:
     before = world.chain.snapshot()
     world.create_post(author, file["cid"], 0)
     await fill_index(world)
+    await read_texts(world)
     assert world.chain.restore(before)
     world.clock.advance(5)
     world.chain.mine()
     world.chain.mine()
     await fill_index(world)
+    await read_texts(world)
 
 
 @pytest.mark.parametrize("way", ["plain", "browser", "session"])
@@ -173,6 +191,11 @@ async def test_a_crawler_without_access_finds_no_text_of_a_paid_post_or_a_draft(
         # Input of the stranger may be echoed; the canaries were never sent in full.
         assert [canary for canary in CANARIES if canary in told] == [], address
     assert any(FREE in response.text for response in crawl.seen.values())
+    for path in ("/posts/{}.md", "/posts/{}/opening"):
+        assert ABOVE in crawl.seen[path.format(OPENED_ID)].text
+    for word, found in (("above", [str(OPENED_ID)]), ("twilight", [])):
+        response = crawl.seen[f"/posts?q={word}"]
+        assert [post["id"] for post in response.json()["posts"]] == found
     assert_every_route_was_reached(world, crawl)
 
 
@@ -195,7 +218,10 @@ async def test_entitled_readers_find_the_text_in_their_private_feeds(world: Worl
     author, holder = await populate(world), world.wallet(2)
     world.buy(holder, 2)
     await fill_index(world)
-    for wallet, canaries in ((author, {PAID, RAISED}), (holder, {PAID})):
+    for wallet, canaries in (
+        (author, {PAID, RAISED, BELOW, CANARY_LINK}),
+        (holder, {PAID}),
+    ):
         session = await world.login(wallet)
         feed = (await world.client.post("/me/feeds", headers=session)).json()
         text = (await world.client.get(feed["json"])).text

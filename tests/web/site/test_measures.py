@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import httpx2
 import pytest
+from tests.indexed import read_texts
 from tests.web.site.publication import publish
 from tests.web.site.test_crawl import Crawl, seeds
 from tests.world import ORIGIN, Wallet, World, problem
@@ -40,9 +41,10 @@ async def decide(
 
 
 async def publish_canary(world: World, price: int = 0) -> str:
-    return await publish(
-        world, 1, "ink", price=price, title=TITLE, about=ABOUT, content=f"{WORDS}. <b>x</b>"
-    )
+    content = f"{WORDS}. <b>x</b>\n\n<!--more-->\n\nBelow the opening.\n"
+    post_id = await publish(world, 1, "ink", price=price, title=TITLE, about=ABOUT, content=content)
+    await read_texts(world)
+    return post_id
 
 
 async def crawl(world: World, author: Wallet, headers: dict[str, str]) -> Crawl:

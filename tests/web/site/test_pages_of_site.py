@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
-from tests.indexed import forget_completeness
+from tests.indexed import forget_completeness, read_texts
 from tests.web.conftest import EVERY_DATABASE
 from tests.web.site.publication import publish
 from tests.world import DEFAULT_PRICE, ORIGIN, World, open_world, problem
@@ -115,11 +115,13 @@ async def test_dates_of_the_current_year_leave_it_out(tmp_path: Path) -> None:
             )
 
 
-async def test_a_free_post_shows_how_long_it_takes_to_read(town: World) -> None:
-    free = await publish(town, 6, content="word " * 1_150)
-    assert "5 min read" in await page(town, f"/p/{free}")
-    paid = await publish(town, 6, content="word " * 1_150, price=DEFAULT_PRICE)
-    assert "min read" not in await page(town, f"/p/{paid}")
+@pytest.mark.parametrize("price", [0, DEFAULT_PRICE])
+async def test_a_post_shows_how_long_it_takes_to_read(town: World, price: int) -> None:
+    post_id = await publish(town, 6, content="word " * 1_150, price=price, title="Five minutes")
+    await read_texts(town)
+    assert "5 min read" in await page(town, f"/p/{post_id}")
+    assert "5 min read" in await page(town, "/search?q=minutes")
+    assert ("1150 words, 5 min read." in await page(town, f"/p/{post_id}")) is (price > 0)
 
 
 async def test_a_post_ends_with_others_of_its_author_and_then_of_everybody(

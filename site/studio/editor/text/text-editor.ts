@@ -8,6 +8,7 @@ import { WORDS } from "../../words.ts";
 import { writingKeys } from "./commands.ts";
 import { foldedPictures } from "./folded-pictures.ts";
 import { markdown } from "./markdown.ts";
+import { openingLine } from "./opening-line.ts";
 import { insertBelow, insertSelected, isUntouched } from "./picture-insertion.ts";
 import { altOf, encodePicture, picturesOf, UnusablePicture } from "./pictures.ts";
 
@@ -97,6 +98,7 @@ export class TextEditor {
       dropCursor(),
       markdown,
       foldedPictures,
+      openingLine,
       EditorView.lineWrapping,
       EditorState.allowMultipleSelections.of(true),
       placeholder(WORDS.titleBeginWrite),

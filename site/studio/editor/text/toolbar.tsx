@@ -13,6 +13,7 @@ import {
   toggleNumbers,
   toggleQuote,
 } from "./commands.ts";
+import { endOpeningHere } from "./opening-line.ts";
 import type { TextEditor } from "./text-editor.ts";
 
 const MOD = /Mac|iP(?:hone|ad)/.test(navigator.userAgent) ? "⌘" : "Ctrl+";
@@ -32,6 +33,7 @@ const TOOLS: readonly Tool[] = [
   { tool: "numberedList", keys: `${MOD}Shift+7`, run: toggleNumbers },
   { tool: "quotation", keys: `${MOD}Shift+9`, run: toggleQuote },
   { tool: "code", keys: `${MOD}E`, run: toggleCode },
+  { tool: "freeUntilHere", keys: `${MOD}Shift+Enter`, run: endOpeningHere },
 ];
 
 export function Toolbar({ editor, isHidden }: { editor: TextEditor | null; isHidden: boolean }) {
@@ -97,6 +99,8 @@ const LINES = {
     "M10 6h10M10 12h10M10 18h10M4 4.5 5.5 4v5M3.8 15.5a1.4 1.4 0 1 1 2.2 1.1L4 19.5h2.5",
   quotation: "M5 5v14M10 7h10M10 12h10M10 17h6",
   code: "m8 7-5 5 5 5M16 7l5 5-5 5",
+  freeUntilHere:
+    "M4 5h16M4 9h10M3 14h3M8.5 14h3M14 14h3M19.5 14h1.5M12 21v-3M9.5 19.5 12 17l2.5 2.5",
   picture: "M4 5h16v14H4zM4 16l4.5-4.5 4 4 3-3L20 17M15 9.2h.01",
 } as const;
 

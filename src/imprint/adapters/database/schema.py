@@ -139,6 +139,7 @@ INDEX_TABLES = frozenset(
         "posts",
         "price_changes",
         "purchases",
+        "text_facts",
     }
 )
 """Every table of the index."""

@@ -32,7 +32,7 @@ from imprint.adapters.stores.files import (
     thumbnail_size,
 )
 from imprint.adapters.stores.posts.index_writer import INDEX_LOCK
-from imprint.adapters.stores.posts.post_words import drop_texts
+from imprint.adapters.stores.posts.post_words import DROP_FACTS, drop_texts
 from imprint.adapters.stores.profiles import FIND_PROFILE, profile_of, store_profile
 from imprint.domain.drafts.files import File, Network, State
 from imprint.domain.formats.addresses import Address
@@ -166,6 +166,7 @@ async def _erase_file(tx: Transaction, cid: Cid) -> None:
         await tx.execute(RELEASE_BINDING, file_id=file.id)
         rows = await tx.fetchall(PLACES_OF_POST, post_id=str(file.publication.post_id))
         await drop_texts(tx, [row["place"] for row in rows])
+    await tx.execute(DROP_FACTS, cid=cid)
     if is_draft:
         await count_usage(tx, file.owner, 0, drafts=-1)
     thumbnail_bytes = await thumbnail_size(tx, file)

@@ -52,7 +52,7 @@ from imprint.adapters.stores.files import (
     store_group,
     thumbnail_size,
 )
-from imprint.adapters.stores.posts.post_words import WANT_FREE_TEXT
+from imprint.adapters.stores.posts.post_words import WANT_TEXT_OF_POST
 from imprint.domain.drafts.files import File, Network, Publication, State
 from imprint.domain.errors import Damaged
 from imprint.domain.formats.addresses import Address
@@ -506,7 +506,7 @@ async def _bind(tx: Transaction, event: PostCreated, file: File, at: datetime) -
     await retag(tx, file, post)
     await set_hashtags_of_chain(tx, post, await _indexed_hashtags(tx, event))
     # The index may have seen this post before, without its document.
-    await tx.execute(WANT_FREE_TEXT, post_id=str(event.post_id), free=bytes(32))
+    await tx.execute(WANT_TEXT_OF_POST, post_id=str(event.post_id))
 
 
 async def _indexed_hashtags(tx: Transaction, event: PostCreated) -> tuple[str, ...]:

@@ -27,11 +27,15 @@ PRIVATE_FEEDS = "/feeds/private/"
 
 @dataclass(frozen=True, slots=True)
 class FeedEntry:
-    """A post in a feed; `text` is None if it is too large or the subscriber may not read it."""
+    """A post in a feed; `text` is None if it is too large or the subscriber may not read it.
+
+    `opening` is what everybody may read of a post without a text.
+    """
 
     post: IndexedPost
     updated_at: datetime
     text: str | None = None
+    opening: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +62,7 @@ class Feed:
         return len(self.entries) == len(other.entries) and all(
             ours.post is theirs.post
             and ours.text is theirs.text
+            and ours.opening is theirs.opening
             and ours.updated_at == theirs.updated_at
             for ours, theirs in zip(self.entries, other.entries, strict=True)
         )

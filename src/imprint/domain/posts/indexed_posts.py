@@ -24,7 +24,8 @@ class IndexedPost:
 
     `cid` is canonical if the text on the chain is a CID, and that text otherwise. Invalid UTF-8 is
     replaced in all texts. `hosted` if the document of the post is stored here. `byline` is of the
-    author's profile, if they have one.
+    author's profile, if they have one. `words` of the whole text is None if it is not stored here
+    or has not been read yet; `has_opening` if everybody may read the beginning of the text.
     """
 
     place: int
@@ -44,6 +45,8 @@ class IndexedPost:
     sales: Sales
     holders: int
     byline: Byline | None = None
+    words: int | None = None
+    has_opening: bool = False
 
     @property
     def free(self) -> bool:

@@ -33,8 +33,13 @@ _SLICE = 32 * 1024
 """Number of characters converted at a time, because a regular expression holds the GIL."""
 
 WORDS_A_MINUTE = 230
-HAN_A_MINUTE = 500
-"""Words, and characters of Chinese and Japanese, that a reader reads in a minute."""
+"""Words that a reader reads in a minute."""
+
+HAN_A_WORD = 2
+"""Characters of Chinese and Japanese, which put no spaces between words, that count as a word."""
+
+PICTURE_URL = re.compile(r"data:image/(?:png|jpeg|gif|webp);base64,[A-Za-z0-9+/]+={0,2}")
+"""Bitmap images. SVG is excluded because it is a document that can contain scripts."""
 
 _HAN = re.compile("[\u3040-\u30ff\u3400-\u9fff]+")
 _DATA_URL = re.compile(r"data:[A-Za-z0-9.+-]{1,40}/[^\s\"'()<>\\]*")
@@ -90,10 +95,16 @@ def markdown_text(content: str, work: TextWork | None = None) -> str:
     return _CONTROLS.sub(" ", "\n\n".join(parts))
 
 
-def reading_minutes(text: str) -> int:
-    """Minutes that reading a text takes, at least one."""
-    han = len(text) - len(_HAN.sub("", text))
-    return max(1, round(len(text.split()) / WORDS_A_MINUTE + han / HAN_A_MINUTE))
+def count_words(text: str) -> int:
+    """Number of words of a text."""
+    spaced = _HAN.sub(" ", text)
+    han = len(text) - len(spaced) + len(_HAN.findall(text))
+    return len(spaced.split()) + -(-han // HAN_A_WORD)
+
+
+def reading_minutes(words: int) -> int:
+    """Minutes that reading this many words takes, at least one."""
+    return max(1, round(words / WORDS_A_MINUTE))
 
 
 def is_markdown(content: str) -> bool:

@@ -17,6 +17,7 @@ from imprint.domain.formats.addresses import Address
 from imprint.domain.formats.cids import Cid
 from imprint.domain.moderation import TargetKind
 from imprint.domain.posts.indexed_posts import IndexedPost
+from imprint.domain.posts.openings import Opening, read_opening
 from imprint.domain.sessions import Session
 from imprint.ports import ContentStore
 from imprint.ports.content import DocumentCipher
@@ -130,11 +131,38 @@ class Reads:
         """Return the file of a post that is shown because it is free in the index."""
         if not (post.free and self.entitlement.trusts_index(post.post_id)):
             return None
-        file = await self.files.file_by_post_id(post.post_id)
-        if file is None or (file.owner, file.cid) != (post.author, post.cid):
+        file = await self.bound_file(post.post_id, post.author, post.cid)
+        if file is not None:
+            await self.measures.check_file(file)
+        return file
+
+    async def bound_file(self, post_id: int, author: Address, cid: str | None) -> File | None:
+        """Return the file of a post of the index; None if it is not the post's document.
+
+        Neither the chain nor measures are asked: the caller shows only what everybody may see.
+        """
+        file = await self.files.file_by_post_id(post_id)
+        if file is None or (file.owner, file.cid) != (author, cid):
             return None
+        return file
+
+    async def opened_post(self, post: IndexedPost) -> File:
+        """Return a post of the index whose opening everybody may read, whatever it costs.
+
+        Only its `opening` may be given to those who may not read all of it. Refuses a post
+        without an opening.
+        """
+        file = None
+        if post.has_opening:
+            file = await self.bound_file(post.post_id, post.author, post.cid)
+        if file is None:
+            raise Refusal(Code.NO_OPENING, "This post has no opening that everybody may read.")
         await self.measures.check_file(file)
         return file
+
+    async def opening(self, client: str, file: File) -> Opening:
+        """Return the opening of a file that `opened_post` returned."""
+        return await self.converted(client, file, "opening", read_opening)
 
     async def post_for(self, reader: Address, post_id: int) -> File:
         """Return the post if `reader`, whom the caller must have authenticated, may read it."""

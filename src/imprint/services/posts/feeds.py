@@ -30,7 +30,9 @@ from imprint.domain.posts.indexed_posts import (
     PostPosition,
     PostScope,
 )
+from imprint.domain.posts.openings import read_opening
 from imprint.domain.posts.post_text import readable_text
+from imprint.domain.posts.text_work import TextWork
 from imprint.domain.sessions import LiveSession
 from imprint.ports import Clock
 from imprint.ports.accounts import PrivateFeed, PrivateFeeds
@@ -186,9 +188,17 @@ class Feeds:
         async with _bounded_time():
             files = await self._find_all(readable, None, partial(_find_free, self.reads))
             texts = await self._read_all(client, files, MAX_ENTRY_BYTES)
+            others = [post for post in posts if post.post_id not in texts]
+            openings = await self._read_openings(client, others)
         changes = await self.index.price_changes([post.post_id for post in posts])
         entries = tuple(
-            FeedEntry(post, _updated(post, changes), texts.get(post.post_id)) for post in posts
+            FeedEntry(
+                post,
+                _updated(post, changes),
+                texts.get(post.post_id),
+                openings.get(post.post_id),
+            )
+            for post in posts
         )
         return replace(feed, entries=entries)
 
@@ -269,6 +279,20 @@ class Feeds:
                 texts[post_id] = await self.reads.converted(client, file, "words", readable_text)
         return texts
 
+    async def _read_openings(self, client: str, posts: Sequence[IndexedPost]) -> dict[int, str]:
+        """Return the openings of these posts; only the first ones if the total is too long."""
+        openings, left = {}, MAX_FEED_BYTES
+        for post in posts:
+            with suppress(Refusal, Damaged):
+                file = await self.reads.opened_post(post)
+                if file.size > MAX_FEED_BYTES:
+                    continue
+                words = await self.reads.converted(client, file, "words of opening", _opening_words)
+                if len(words) <= min(MAX_ENTRY_BYTES, left):
+                    left -= len(words)
+                    openings[post.post_id] = words
+        return openings
+
     async def _note_fetch(self, feed: PrivateFeed) -> None:
         now = self.clock()
         if feed.fetched_at is None or now - feed.fetched_at >= NOTED_EVERY:
@@ -328,6 +352,10 @@ async def _find_free(reads: Reads, post: IndexedPost) -> File:
 
 async def _find_for(reads: Reads, reader: Address, post: IndexedPost) -> File:
     return await reads.post_for(reader, post.post_id)
+
+
+def _opening_words(content: str, work: TextWork) -> str:
+    return readable_text(read_opening(content, work).content)
 
 
 def _updated(post: IndexedPost, changes: Mapping[int, datetime]) -> datetime:

@@ -23,6 +23,7 @@ from imprint.domain.posts.indexed_posts import (
     PostOrder,
     PostPosition,
 )
+from imprint.domain.posts.openings import TextFacts, text_facts
 from imprint.domain.posts.post_text import readable_text
 from imprint.domain.posts.search import (
     MAX_TEXT,
@@ -64,7 +65,10 @@ If the document arrives later, this is recorded when its file becomes the post.
 
 @dataclass(frozen=True, slots=True)
 class SearchTexts:
-    """Makes the texts of free posts searchable. The chain decides whether a post is free."""
+    """Reads the texts of posts: free ones become searchable, and the openings of the others.
+
+    The chain decides whether a post is free. Facts about the text are stored with it.
+    """
 
     leases: LeaseStore
     words: SearchIndex
@@ -99,29 +103,39 @@ class SearchTexts:
 
     async def _settle(self, pending: PendingText) -> bool:
         """Store or skip a text; False if the post remains pending."""
-        if pending.post_id is not None and pending.free:
+        post_id = pending.post_id
+        if post_id is not None:
             if not pending.hosted and self.clock() - pending.created_at < UNHOSTED_TIME:
                 return False
-            text = await self._text(pending.post_id) if pending.hosted else None
-            if text is not None:
-                await self.words.store_text(pending.place, text)
+            facts = await self._facts(post_id, pending) if pending.hosted else None
+            if facts is not None:
+                is_free = pending.free and await self._is_free(post_id)
+                await self.words.store_text(pending, facts, is_free=is_free)
                 return True
         await self.words.skip_text(pending.place)
         return True
 
-    async def _text(self, post_id: int) -> str | None:
-        """Return the text of a post; None if it is damaged or not free on the chain."""
-        try:
-            file = await self.reads.free_post(post_id)
-            return await read_words(self.reads, TEXTS_LEASE, file)
-        except Refusal:
+    async def _facts(self, post_id: int, pending: PendingText) -> TextFacts | None:
+        """Return the facts of a post's text; None if it is damaged or not that of the post."""
+        file = await self.reads.bound_file(post_id, pending.author, pending.cid)
+        if file is None:
             return None
+        try:
+            return await self.reads.converted(TEXTS_LEASE, file, "facts", text_facts, keep=False)
         except Damaged as damaged:
             log.warning(
                 "the text of a post is not searchable",
                 extra={"post_id": str(post_id), "code": damaged.code},
             )
             return None
+
+    async def _is_free(self, post_id: int) -> bool:
+        """Whether a post is free on the chain."""
+        try:
+            await self.reads.free_post(post_id)
+        except Refusal:
+            return False
+        return True
 
 
 async def read_words(reads: Reads, client: str, file: File) -> str:
@@ -331,8 +345,8 @@ class Search:
         return [posts[place] for place in places if place in posts]
 
     async def _snippets(self, query: SearchQuery, posts: list[IndexedPost]) -> dict[int, str]:
-        free = [post.place for post in posts if post.free and post.hosted]
-        texts = await self.words.free_texts(free) if free else {}
+        places = [post.place for post in posts if post.hosted and (post.free or post.has_opening)]
+        texts = await self.words.public_texts(places) if places else {}
         shown = {
             post.place: (post.description, texts.get(post.place, ""), post.title) for post in posts
         }

@@ -82,7 +82,10 @@ class FeedLinks:
 
 
 def teaser(entry: FeedEntry, links: FeedLinks) -> str:
-    """Return a substitute for a text that is not in the feed: description and reading hint."""
+    """Return a substitute for a text that is not in the feed.
+
+    It has the description, the opening, and a reading hint.
+    """
     post = entry.post
     if not post.hosted:
         rest = "The text is not stored by this service."
@@ -90,4 +93,4 @@ def teaser(entry: FeedEntry, links: FeedLinks) -> str:
         rest = "Read it on its page."
     else:
         rest = f"Price: {links.amount(post.price)}"
-    return f"{post.description}\n\n{rest}" if post.description else rest
+    return "\n\n".join(part for part in (post.description, entry.opening, rest) if part)

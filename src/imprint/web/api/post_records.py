@@ -106,6 +106,8 @@ def post_record(post: IndexedPost, public_url: str) -> records.Post:
         post.holders,
         records.PostLinks(address, f"{address}/content", page),
         None if post.byline is None else records.Byline(post.byline.name, post.byline.avatar_cid),
+        post.words,
+        post.has_opening,
     )
 
 

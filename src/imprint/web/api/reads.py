@@ -11,9 +11,11 @@ from imprint.domain.errors import Code
 from imprint.domain.sessions import Session
 from imprint.interface.codec import encode_json
 from imprint.interface.drafts import Content
+from imprint.interface.posts import Opening
 from imprint.services.access.reads import Reads
 from imprint.services.accounts.login import Login
 from imprint.services.posts.lists import Lists
+from imprint.services.posts.posts import Posts
 from imprint.web.http.large_responses import LargeResponse, ResponseBudget
 from imprint.web.http.requests import (
     canonical_post_id,
@@ -27,6 +29,7 @@ from imprint.web.http.requests import (
     query_text,
 )
 from imprint.web.http.responses import (
+    JSON_TYPE,
     PRIVATE,
     SHORT_LIVED,
     entity_tag,
@@ -35,7 +38,9 @@ from imprint.web.http.responses import (
     json_response,
     not_modified,
     read_record,
+    reserved_response,
     tagged_files_response,
+    validators,
 )
 
 DECODED = 4
@@ -49,6 +54,7 @@ class ReadRoutes:
     login: Login
     reads: Reads
     lists: Lists
+    posts: Posts
     budget: ResponseBudget
 
     async def file_by_cid(self, request: Request) -> Response:
@@ -80,6 +86,21 @@ class ReadRoutes:
         # A response for a session must not be given to others, nor the other way round.
         response.headers["Vary"] = "Authorization"
         return response
+
+    async def opening(self, request: Request) -> Response:
+        """Return what everybody may read of a post, whatever it costs."""
+        post_id = canonical_post_id(request.path_params["id"])
+        check_parameters(request)
+        client = client_of(request)
+
+        async def load() -> bytes:
+            file = await self.reads.opened_post((await self.posts.post(post_id)).post)
+            opening = await self.reads.opening(client, file)
+            return encode_json(Opening(opening.content, opening.words))
+
+        reservation = await self.budget.admit(client, load)
+        headers = {**validators(reservation.body), "Cache-Control": SHORT_LIVED}
+        return reserved_response(request, reservation, headers, JSON_TYPE)
 
     async def files_by_tags(self, request: Request) -> Response:
         tags = query_tags(request)

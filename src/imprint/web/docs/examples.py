@@ -174,6 +174,8 @@ INDEXED_POST = IndexedPost(
     Sales(1, 10**18),
     1,
     PROFILE.byline,
+    420,
+    True,
 )
 """The post as stored in the index."""
 

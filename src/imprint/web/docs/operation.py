@@ -319,6 +319,7 @@ MEANINGS: dict[Code, str] = {
     Code.NOT_ENTITLED: "The reader holds no token of this post and is not its author. With "
     "`IMPRINT_COMPATIBILITY=inkdao` the status is 404.",
     Code.NOT_FREE: "The price of this post is not zero.",
+    Code.NO_OPENING: "This post has no opening that everybody may read.",
     Code.AUTHOR_REFUSED: "The operator refuses the writes of this author; only deletes are taken.",
     Code.REMOVED: "The operator has removed this under the rules of the service: `statement` says "
     "why, and `since` since when.",

@@ -24,6 +24,7 @@ from imprint.interface.posts import (
     MarketMetrics,
     MeasureRecord,
     MeasuresResponse,
+    Opening,
     Post,
     PostsResponse,
     PricePoint,
@@ -216,6 +217,25 @@ READ_POST_CONTENT = Operation(
     takes_session=True,
 )
 
+READ_OPENING = Operation(
+    "readOpening",
+    "get",
+    "/posts/{id}/opening",
+    Topic.POSTS,
+    "Read the opening of a post",
+    "Returns what everybody may read of a post, whatever it costs: the Markdown above the line "
+    "`<!--more-->`. Whether there is one does not depend on the price.",
+    Response("The opening.", Opening, Opening(CONTENT, 5), tagged=True),
+    (
+        Code.INVALID_POST_ID,
+        Code.NO_OPENING,
+        Code.INDEX_UNAVAILABLE,
+        *WITHHELD_CODES,
+        *DOCUMENT_CODES,
+    ),
+    parameters=(_ID, IF_NONE_MATCH),
+)
+
 GET_POST_MARKDOWN = Operation(
     "getPostMarkdown",
     "get",
@@ -223,7 +243,8 @@ GET_POST_MARKDOWN = Operation(
     Topic.POSTS,
     "Get a post as Markdown",
     "Returns title, author, date, hashtags and description. A free post that is stored here "
-    "has its text; of any other the page says what it costs and how to get it.",
+    "has its text; of any other the page has the opening, and says what it costs and how to "
+    "get it.",
     Response(
         "The post.",
         "Markdown",
@@ -447,6 +468,7 @@ POST_OPERATIONS = (
     LIST_INDEXED_POSTS,
     SHOW_POST,
     READ_POST_CONTENT,
+    READ_OPENING,
     GET_POST_MARKDOWN,
     SHOW_AUTHOR,
     LIST_LIBRARY,

@@ -60,7 +60,7 @@ STATUSES: dict[int, tuple[Code, ...]] = {
         Code.AUTHOR_REFUSED,
         Code.WRITING_SESSION_SCOPE,
     ),
-    404: (Code.NOT_FOUND,),
+    404: (Code.NOT_FOUND, Code.NO_OPENING),
     405: (Code.METHOD_NOT_ALLOWED,),
     408: (Code.REQUEST_TIMEOUT,),
     409: (

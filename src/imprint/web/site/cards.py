@@ -158,14 +158,14 @@ class Cards:
             self.service, path, title, description, feeds, image, "profile", indexed=indexed
         )
 
-    def post(self, post: IndexedPost, *, indexed: bool = True) -> Card:
-        """Build the head of a post's page."""
+    def post(self, post: IndexedPost, about: str = "", *, indexed: bool = True) -> Card:
+        """Build the head of a post's page; `about` describes a post without a description."""
         feed = FeedLink(f"{self.name}: {author_name(post)}", author_path(post.author))
         return Card(
             self.service,
             post_page(post),
             post_title(post),
-            _description(post, self.coin),
+            _description(post, about, self.coin),
             (feed, self._site_feed),
             thumbnail_path(post),
             "article",
@@ -214,8 +214,8 @@ def price_text(wei: int, symbol: str) -> str:
     return page_words().text("posts.free") if wei == 0 else format_amount(wei, symbol)
 
 
-def _description(post: IndexedPost, symbol: str) -> str:
-    if text := _shortened(post.description):
+def _description(post: IndexedPost, about: str, symbol: str) -> str:
+    if text := _shortened(post.description) or _shortened(about):
         return text
     key = "post.about_price" if post.hosted else "post.about"
     price = price_text(post.price, symbol)

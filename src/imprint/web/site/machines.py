@@ -14,8 +14,9 @@ from imprint.domain.formats.instants import format_instant
 from imprint.domain.posts.feeds import PRIVATE_FEEDS
 from imprint.domain.posts.indexed_posts import IndexedPost
 from imprint.domain.posts.market_events import parse_position
+from imprint.domain.posts.openings import MARK, without_marks
 from imprint.domain.posts.post_text import is_markdown, markdown_text
-from imprint.domain.posts.text_work import TextWork
+from imprint.domain.posts.text_work import TextWork, TooIntricate
 from imprint.ports.post_index import PostAddress
 from imprint.services.site import BEGINNING, Pages, ShownPost, Sitemap
 from imprint.web.api.feed_links import FeedLinks
@@ -62,8 +63,11 @@ class MachinePages:
     description: str | None = None
     own_pages: tuple[str, ...] = ()
 
-    def post(self, shown: ShownPost, text: str | None) -> str:
-        """Render a post with this Markdown; if it is not free, with instructions for buying it."""
+    def post(self, shown: ShownPost, text: str | None, opening: str | None = None) -> str:
+        """Render a post with this Markdown.
+
+        One that is not free has its opening and instructions for buying it.
+        """
         post = shown.post
         lines = [f"# {markdown_line(post.title) or f'Post {post.post_id}'}", ""]
         author = f"`{post.author}`"
@@ -75,6 +79,8 @@ class MachinePages:
             lines += ["", f"Tags: {tags}"]
         if description := markdown_line(post.description):
             lines += ["", description]
+        if opening is not None:
+            lines += ["", "---", "", opening, "", "---"]
         rest = self._access(shown) if text is None else ["---", "", text]
         return "\n".join([*lines, "", *rest, ""])
 
@@ -86,7 +92,8 @@ class MachinePages:
         if shown.price is None:
             yield "The post is not free any more; its price has just been changed."
         else:
-            yield f"Price: {links.amount(shown.price)} ({shown.price} wei)"
+            length = "" if post.words is None else f", {post.words} words"
+            yield f"Price: {links.amount(shown.price)} ({shown.price} wei){length}"
         yield ""
         yield "To read it:"
         yield ""
@@ -209,15 +216,21 @@ class MachineRoutes:
     async def _write_post(self, client: str, shown: ShownPost) -> bytes:
         reads, file = self.pages.reads, shown.file
         if file is None:
-            return self.written.post(shown, None).encode()
+            opening = None
+            if shown.opening is not None:
+                opening = (await reads.opening(client, shown.opening)).content
+            return self.written.post(shown, None, opening).encode()
         if file.size > SMALL_DOCUMENT:
 
             def write(content: str, work: TextWork) -> bytes:
-                return self.written.post(shown, markdown_text(content, work)).encode()
+                text = markdown_text(_whole_text(content, work), work)
+                return self.written.post(shown, text).encode()
 
             into = "markdown page", id(shown.post), shown.price
             return await reads.converted(client, file, into, write, keep=False)
         content = await reads.content_of(file)
+        if MARK in content:
+            content = await reads.converted(client, file, "whole text", _whole_text)
         if not is_markdown(content):
             content = await reads.converted(client, file, "markdown", markdown_text)
         return self.written.post(shown, content).encode()
@@ -254,6 +267,14 @@ class MachineRoutes:
 
         reservation = await self.budget.reserve(client_of(request), PAGE_MEMORY, write)
         return _send(request, reservation, "application/xml", "posts")
+
+
+def _whole_text(content: str, work: TextWork) -> str:
+    """Return a text without the line that ends its opening."""
+    try:
+        return without_marks(content, work)
+    except TooIntricate:
+        return content
 
 
 def _send(request: Request, reservation: Reservation, media_type: str, cache_tag: str) -> Response:

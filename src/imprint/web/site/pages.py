@@ -24,6 +24,8 @@ from imprint.domain.posts.indexed_posts import (
     PostOrder,
     ShownTotals,
 )
+from imprint.domain.posts.openings import read_opening
+from imprint.domain.posts.post_text import readable_text
 from imprint.domain.posts.text_work import TextWork
 from imprint.domain.site import FrontPage
 from imprint.ports import Clock
@@ -54,7 +56,14 @@ from imprint.web.http.responses import (
     cached_response,
     prefers,
 )
-from imprint.web.site.cards import Card, Cards, first_picture, post_page, post_title
+from imprint.web.site.cards import (
+    MAX_DESCRIPTION,
+    Card,
+    Cards,
+    first_picture,
+    post_page,
+    post_title,
+)
 from imprint.web.site.identity import INERT, Frame, web_manifest
 from imprint.web.site.machines import LICENSE_TYPE, license_document
 from imprint.web.site.policy import content_policy
@@ -310,8 +319,8 @@ class SiteRoutes:
 
     async def _post_page(self, client: str, shown: ShownPost) -> RenderedPage:
         """Return the page of a post. A cached page needs neither its text nor a turn."""
-        post, file = shown.post, shown.file
-        beside = shown.price, file is None, shown.is_listed, self._year
+        post, file = shown.post, shown.file or shown.opening
+        beside = shown.price, shown.file is None, file is None, shown.is_listed, self._year
         known = self._posts.find(post, beside)
         if known is not None:
             return known
@@ -320,14 +329,19 @@ class SiteRoutes:
             page = self._write_post(shown, further)
             self._posts.keep(post, beside, page)
             return page
-        text = await self._markup(client, file, post_title(post))
+        is_opening = shown.file is None
+        text = await self._markup(client, file, post_title(post), is_opening=is_opening)
+        about = ""
+        if shown.opening is not None and not post.description.strip():
+            into = "beginning of the opening"
+            about = await self.sources.reads.converted(client, shown.opening, into, _beginning)
         if text.secret is None and len(text) <= SMALL_DOCUMENT:
-            page = self._write_post(shown, further, text.markup, text.minutes)
+            page = self._write_post(shown, further, text.markup, about)
             self._posts.keep(post, beside, page)
             return page
 
         def write(content: str, work: TextWork) -> RenderedPage:
-            return self._write_post(shown, further, text.with_pictures(content), text.minutes)
+            return self._write_post(shown, further, text.with_pictures(content), about)
 
         page = await self._with_pictures(client, file, text, ("page", id(post), beside), write)
         if page.weight <= LARGEST_KEPT:
@@ -354,25 +368,37 @@ class SiteRoutes:
         shown: ShownPost,
         further: Sequence[IndexedPost],
         text: Markup | None = None,
-        minutes: int | None = None,
+        about: str = "",
     ) -> RenderedPage:
+        """Render the page of a post with its text, or with its opening if it is not free.
+
+        `about` describes a post without a description.
+        """
         return self._rendered(
             "post.html",
-            self.cards.post(shown.post, indexed=shown.is_listed),
+            self.cards.post(shown.post, about, indexed=shown.is_listed),
             post=shown.post,
             price=shown.price,
-            text=text,
-            minutes=minutes,
+            text=None if shown.file is None else text,
+            opening=text if shown.file is None else None,
             further=further,
         )
 
-    async def _markup(self, client: str, file: File, title: str) -> TextMarkup:
-        """Return the HTML of a text; a heading that repeats the title is left out."""
+    async def _markup(
+        self, client: str, file: File, title: str, *, is_opening: bool = False
+    ) -> TextMarkup:
+        """Return the HTML of a text or its opening, without a heading that repeats the title."""
 
         def render(content: str, work: TextWork) -> TextMarkup:
             return text_markup(content, title, work)
 
-        return await self.sources.reads.converted(client, file, ("html", title), render)
+        def render_opening(content: str, work: TextWork) -> TextMarkup:
+            return text_markup(read_opening(content, work).content, title, work)
+
+        reads = self.sources.reads
+        if is_opening:
+            return await reads.converted(client, file, ("opening html", title), render_opening)
+        return await reads.converted(client, file, ("html", title), render)
 
     async def _with_pictures(
         self, client: str, file: File, text: TextMarkup, into: Hashable, write: Convert[T]
@@ -524,6 +550,11 @@ def _with_first(featured: Sequence[IndexedPost], listed: ListedPosts) -> ListedP
     ids = {each.post_id for each in featured}
     rest = (each for each in listed.posts if each.post_id not in ids)
     return replace(listed, posts=(*featured, *rest))
+
+
+def _beginning(content: str, work: TextWork) -> str:
+    """Return the first words of an opening."""
+    return readable_text(read_opening(content, work).content, longest=2 * MAX_DESCRIPTION)
 
 
 def _moved(location: str) -> dict[str, str]:

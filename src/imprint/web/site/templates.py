@@ -14,6 +14,7 @@ from markupsafe import Markup
 from imprint.domain.formats.coins import format_amount
 from imprint.domain.formats.instants import format_instant
 from imprint.domain.posts.indexed_posts import IndexedPost
+from imprint.domain.posts.post_text import reading_minutes
 from imprint.domain.profiles import name_key
 from imprint.web.site.assets import MARK, Assets
 from imprint.web.site.cards import (
@@ -68,6 +69,7 @@ def _environment(assets: Assets, coin: str) -> jinja2.Environment:
         day=_day,
         instant=format_instant,
         link_text=_link_text,
+        minutes=reading_minutes,
         name_key=name_key,
         page=post_page,
         shared_names=_shared_names,

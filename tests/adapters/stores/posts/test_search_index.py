@@ -25,6 +25,7 @@ from imprint.domain.posts.market_events import (
     PriceChanged,
     position_of,
 )
+from imprint.domain.posts.openings import TextFacts
 from imprint.domain.posts.posts import BlockRef
 from imprint.domain.posts.search import PostTexts, SearchQuery, matches, parse_query, score
 from imprint.ports.post_index import AppliedLog, IndexSource, IndexStep, Matches, SearchIndex
@@ -104,8 +105,14 @@ class Market:
         return str(list(self.texts).index(place) + 1)
 
     async def store(self, place: int, body: str) -> None:
-        await self.search.store_text(place, body)
+        await self.read(place, body)
         self.texts[place] = replace(self.texts[place], body=body)
+
+    async def read(self, place: int, body: str, opening: str | None = None) -> None:
+        """Store the text of a pending post as its reader does."""
+        (pending,) = await self.search.pending_texts(place - 1, 1)
+        facts = TextFacts(len(body.split()), body, opening)
+        await self.search.store_text(pending, facts, is_free=pending.free)
 
     async def find(self, text: str, before: int | None = None, limit: int = 100) -> list[int]:
         query = parse_query(text)
@@ -215,12 +222,12 @@ async def test_a_free_post_is_found_by_its_text_until_it_has_a_price(market: Mar
     await market.store(place, "A secret garden, <b>internationalization</b>")
     assert await market.find('"secret garden"') == [place]
     assert await market.find("internationaliz") == [place]
-    assert await market.search.free_texts([place, 5]) == {
+    assert await market.search.public_texts([place, 5]) == {
         place: "A secret garden, <b>internationalization</b>"
     }
     await market.set_price(place, 5)
     assert await market.find("garden") == []
-    assert await market.search.free_texts([place]) == {}
+    assert await market.search.public_texts([place]) == {}
     assert await market.find("title") == [place]
     # Free again: it is indexed again, and only then found.
     await market.set_price(place, 0)
@@ -233,14 +240,49 @@ async def test_a_free_post_is_found_by_its_text_until_it_has_a_price(market: Mar
 async def test_the_text_of_a_paid_post_is_not_stored(market: Market) -> None:
     place = await market.add("title", price=7)
     await market.host(place)
-    await market.search.store_text(place, "garden")
+    await market.read(place, "garden")
     assert await market.find("garden") == []
-    assert await market.search.free_texts([place]) == {}
+    assert await market.search.public_texts([place]) == {}
+    assert await market.search.pending_texts(0, 10) == []
+
+
+async def test_a_paid_post_is_found_by_its_opening(market: Market) -> None:
+    place = await market.add("title", price=7)
+    await market.host(place)
+    await market.read(place, "A gate and a garden", "A gate")
+    assert await market.find("gate") == [place]
+    assert await market.find("garden") == []
+    assert await market.search.public_texts([place]) == {place: "A gate"}
+    # Free, and paid again: at no moment more is found than everybody may read.
+    await market.set_price(place, 0)
+    assert await market.search.public_texts([place]) == {place: "A gate"}
+    await market.read(place, "A gate and a garden", "A gate")
+    assert await market.find("garden") == [place]
+    await market.set_price(place, 7)
+    assert await market.find("garden") == await market.find("gate") == []
+    assert await market.search.public_texts([place]) == {}
+    await market.read(place, "A gate and a garden", "A gate")
+    assert await market.find("gate") == [place]
+    assert await market.find("garden") == []
+
+
+@pytest.mark.parametrize("price", [0, 7])
+async def test_a_text_read_before_the_price_changed_is_read_again(
+    market: Market, price: int
+) -> None:
+    place = await market.add("title", price=7 - price)
+    await market.host(place)
+    (pending,) = await market.search.pending_texts(0, 1)
+    await market.set_price(place, price)
+    facts = TextFacts(5, "A gate and a garden", "A gate")
+    await market.search.store_text(pending, facts, is_free=pending.free)
+    assert await market.find("gate") == []
+    assert [each.free for each in await market.search.pending_texts(0, 9)] == [price == 0]
 
 
 async def test_the_text_of_a_post_without_a_document_is_not_stored(market: Market) -> None:
     place = await market.add("title")
-    await market.search.store_text(place, "garden")
+    await market.read(place, "garden")
     assert await market.find("garden") == []
 
 
@@ -249,7 +291,7 @@ async def test_the_text_of_an_unbound_file_is_not_shown(market: Market) -> None:
     await market.host(place)
     await market.store(place, "garden")
     await market.unhost(place)
-    assert await market.search.free_texts([place]) == {}
+    assert await market.search.public_texts([place]) == {}
 
 
 async def test_a_reorg_removes_posts_with_their_words(market: Market) -> None:

@@ -12,14 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markupsafe import Markup
 
+from imprint.domain.posts.openings import MAX_TEXT
 from imprint.domain.posts.text_work import MAX_STEPS, TextWork
 from imprint.web.site.texts.pictures import picture_size
-from imprint.web.site.texts.post_html import (
-    ATTRIBUTES,
-    MAX_TEXT,
-    TAGS,
-    text_markup,
-)
+from imprint.web.site.texts.post_html import ATTRIBUTES, TAGS, text_markup
 
 PNG = (
     "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAMAAAACCAYAAACddGYaAAAADUlEQVR42mNk+M9QDwADhgGA"

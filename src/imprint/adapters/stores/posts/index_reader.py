@@ -84,6 +84,8 @@ def build_post(  # noqa: PLR0917  one parameter for each column
     hosted: int | None,
     byline: str | None,
     avatar: Cid | None,
+    words: int | None,
+    has_opening: int | None,
 ) -> IndexedPost:
     """Build the post of a row with `index_sql.POST_COLUMNS`. Raises `Damaged` for unreadable
     values.
@@ -109,6 +111,8 @@ def build_post(  # noqa: PLR0917  one parameter for each column
             Sales(sales, int(volume)),
             holders,
             None if byline is None else Byline(byline, avatar),
+            words,
+            bool(has_opening),
         )
     except UNREADABLE as error:
         raise Damaged.record(f"the post at position {place!a}") from error

@@ -22,12 +22,19 @@ BATCHES = (1, 4, 16, 64, 256)
 HOSTED = "(SELECT 1 FROM files f WHERE f.post_id = p.post_id AND f.state = 'onchain' LIMIT 1)"
 """1 if post `p`'s document is stored here, NULL otherwise."""
 
+_SHOWN_TEXT = """
+(SELECT t.{column} FROM files f JOIN text_facts t ON t.cid = f.cid
+ WHERE f.post_id = p.post_id AND f.state = 'onchain' AND f.cid = p.cid LIMIT 1)"""
+"""A fact of the text that is shown of post `p`: that of its document, if it is stored here."""
+
 POST_COLUMNS = f"""
 SELECT p.place, p.post_id, p.author, p.cid, p.spelled_cid, p.thumbnail_cid, p.title, p.description,
        p.price, p.first_price, p.hashtags, p.created_at, p.block_hash, p.tx_hash, p.sales, p.volume,
        p.holders, {HOSTED} AS hosted,
        (SELECT a.name FROM profiles a WHERE a.address = p.author) AS byline,
-       (SELECT a.avatar_cid FROM profiles a WHERE a.address = p.author) AS avatar
+       (SELECT a.avatar_cid FROM profiles a WHERE a.address = p.author) AS avatar,
+       {_SHOWN_TEXT.format(column="words")} AS words,
+       {_SHOWN_TEXT.format(column="has_opening")} AS has_opening
 FROM posts p"""
 """A post's columns, in the order of `index_reader.build_post`'s parameters."""
 

@@ -413,10 +413,15 @@ async def _own_hashtags(
 async def _restore_texts(
     tx: Transaction, changes: Sequence[tuple[PostRow | None, PostRow | None]]
 ) -> None:
-    """Drop the texts of posts that are gone or no longer free, and queue those that became free."""
+    """Drop the texts of posts that are gone or no longer free, and queue those to be read again.
+
+    Everybody may read the opening of a paid post. If its document arrives later, it is queued then.
+    """
     gone = [before.place for before, now in changes if before and not now]
     paid = [
-        now.place for before, now in changes if now and now.price and before and not before.price
+        now.place
+        for before, now in changes
+        if now and now.price and (before is None or not before.price)
     ]
     free = [
         now.place
@@ -427,5 +432,6 @@ async def _restore_texts(
         await drop_words(tx, gone)
     if paid:
         await drop_texts(tx, paid)
+        await want_texts(tx, paid, hosted_only=True)
     if free:
         await want_texts(tx, free)

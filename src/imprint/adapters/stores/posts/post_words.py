@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from imprint.adapters.database.transaction import Sql, Transaction
+from imprint.adapters.stores.posts.index_sql import HOSTED
 from imprint.domain.posts.search import fold
 
 BUCKET = 32_768
@@ -20,12 +21,17 @@ _FOLDED = "translate(folded, chr(10), ' ')"
 _NEW = "CAST(:title AS TEXT) || {gap} || CAST(:hashtags AS TEXT) || {gap} || :description"
 
 WANT_TEXT = "INSERT INTO pending_texts (place) VALUES (:place) ON CONFLICT (place) DO NOTHING"
-WANT_FREE_TEXT = """
+WANT_HOSTED_TEXT = f"""
 INSERT INTO pending_texts (place)
-SELECT place FROM posts WHERE post_id = :post_id AND price = :free
+SELECT p.place FROM posts p WHERE p.place = :place AND {HOSTED} IS NOT NULL
+ON CONFLICT (place) DO NOTHING"""  # noqa: S608
+WANT_TEXT_OF_POST = """
+INSERT INTO pending_texts (place)
+SELECT place FROM posts WHERE post_id = :post_id
 ON CONFLICT (place) DO NOTHING"""
 UNWANT_TEXT = "DELETE FROM pending_texts WHERE place = :place"
 DROP_TEXT = "DELETE FROM post_texts WHERE place = :place"
+DROP_FACTS = "DELETE FROM text_facts WHERE cid = :cid"
 ADD_WORDS = Sql(
     """
 INSERT INTO post_search (rowid, title, hashtags, description, body)
@@ -97,6 +103,7 @@ async def drop_texts(tx: Transaction, places: Sequence[int]) -> None:
         await tx.executemany(statement, rows)
 
 
-async def want_texts(tx: Transaction, places: Sequence[int]) -> None:
-    """Queue posts that became free for text indexing."""
-    await tx.executemany(WANT_TEXT, [{"place": place} for place in places])
+async def want_texts(tx: Transaction, places: Sequence[int], *, hosted_only: bool = False) -> None:
+    """Queue posts for text indexing; with `hosted_only`, those whose document is stored here."""
+    statement = WANT_HOSTED_TEXT if hosted_only else WANT_TEXT
+    await tx.executemany(statement, [{"place": place} for place in places])

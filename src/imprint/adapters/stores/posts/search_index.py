@@ -20,7 +20,10 @@ from imprint.adapters.stores.posts.index_sql import HOSTED
 from imprint.adapters.stores.posts.index_tables import price_bytes
 from imprint.adapters.stores.posts.index_writer import INDEX_LOCK
 from imprint.adapters.stores.posts.post_words import CLEAR_BODY, DROP_TEXT, SET_BODY, UNWANT_TEXT
-from imprint.domain.posts.search import MAX_TEXT, SearchQuery, SearchTerm, fold, pattern_of, score
+from imprint.domain.formats.addresses import ZERO_ADDRESS, Address
+from imprint.domain.formats.cids import Cid
+from imprint.domain.posts.openings import TextFacts
+from imprint.domain.posts.search import SearchQuery, SearchTerm, fold, pattern_of, score
 from imprint.ports.post_index import Match, Matches, PendingText
 
 LONGEST_PREFIX = 6
@@ -32,17 +35,20 @@ _PAGES = 64
 _FREE = price_bytes(0)
 """The price zero in stored form."""
 
-FREE_TEXT = f"""
+PUBLIC_TEXT = f"""
 SELECT t.place, t.body FROM post_texts t JOIN posts p ON p.place = t.place
-WHERE t.place = :place AND p.price = :free AND {HOSTED} IS NOT NULL"""
+WHERE t.place = :place AND (p.price = :free OR t.is_opening = 1) AND {HOSTED} IS NOT NULL"""
 PENDING_TEXTS = f"""
-SELECT w.place, p.post_id, p.price, p.created_at, {HOSTED} AS hosted
+SELECT w.place, p.post_id, p.author, p.cid, p.price, p.created_at, {HOSTED} AS hosted
 FROM pending_texts w LEFT JOIN posts p ON p.place = w.place
 WHERE w.place > :after ORDER BY w.place LIMIT :limit"""
-IS_FREE_AND_HOSTED = f"""
-SELECT p.place FROM posts p
-WHERE p.place = :place AND p.price = :free AND {HOSTED} IS NOT NULL"""
-ADD_TEXT = "INSERT INTO post_texts (place, body) VALUES (:place, :body)"
+PRICE_OF_HOSTED = f"""
+SELECT p.price FROM posts p WHERE p.place = :place AND {HOSTED} IS NOT NULL"""
+ADD_TEXT = """
+INSERT INTO post_texts (place, body, is_opening) VALUES (:place, :body, :is_opening)"""
+ADD_FACTS = """
+INSERT INTO text_facts (cid, words, has_opening) VALUES (:cid, :words, :has_opening)
+ON CONFLICT (cid) DO UPDATE SET words = excluded.words, has_opening = excluded.has_opening"""
 
 NEWEST_MATCHES = """
 SELECT s.place, s.folded FROM newest_matches(:terms, :patterns, :before, :wanted) AS m (place)
@@ -96,17 +102,18 @@ class SqlSearchIndex:
             lambda: self.database.search(self.find, walk_posts, query, end, limit),
         )
 
-    async def free_texts(self, places: Sequence[int]) -> dict[int, str]:
+    async def public_texts(self, places: Sequence[int]) -> dict[int, str]:
         refuse_damaged_index(self.database)
         reach = _PAGES * len(places)
-        return await self.database.read(_free_texts, tuple(places), reach=reach)
+        return await self.database.read(_public_texts, tuple(places), reach=reach)
 
     async def pending_texts(self, after: int, limit: int) -> list[PendingText]:
         return await self.database.read(_pending_texts, after, limit, reach=limit)
 
-    async def store_text(self, place: int, text: str) -> None:
-        body = await asyncio.to_thread(fold, text)
-        await self.database.transact(INDEX_LOCK, _store_text, place, text[:MAX_TEXT], body)
+    async def store_text(self, pending: PendingText, facts: TextFacts, *, is_free: bool) -> None:
+        text = facts.searched if is_free else facts.opening
+        body = None if text is None else await asyncio.to_thread(fold, text)
+        await self.database.transact(INDEX_LOCK, _store_text, pending, facts, is_free, body)
 
     async def skip_text(self, place: int) -> None:
         await self.database.transact(INDEX_LOCK, _skip_text, place)
@@ -194,10 +201,10 @@ def _tsquery_term(term: SearchTerm) -> str:
     return " & ".join(f"'~{word}'{mark}" for word in term.words)
 
 
-async def _free_texts(tx: Transaction, places: tuple[int, ...]) -> dict[int, str]:
+async def _public_texts(tx: Transaction, places: tuple[int, ...]) -> dict[int, str]:
     texts = {}
     for place in places:
-        row = await tx.fetchone(FREE_TEXT, place=place, free=_FREE)
+        row = await tx.fetchone(PUBLIC_TEXT, place=place, free=_FREE)
         if row is not None:
             texts[place] = row["body"]
     return texts
@@ -209,6 +216,8 @@ async def _pending_texts(tx: Transaction, after: int, limit: int) -> list[Pendin
         PendingText(
             row["place"],
             None if row["post_id"] is None else int(row["post_id"]),
+            Address(row["author"] or ZERO_ADDRESS),
+            None if row["cid"] is None else Cid(row["cid"]),
             row["price"] == _FREE,
             row["hosted"] is not None,
             moment_of(row["created_at"] or 0),
@@ -217,14 +226,30 @@ async def _pending_texts(tx: Transaction, after: int, limit: int) -> list[Pendin
     ]
 
 
-async def _store_text(tx: Transaction, place: int, text: str, body: str) -> None:
-    row = await tx.fetchone(IS_FREE_AND_HOSTED, place=place, free=_FREE)
+async def _store_text(
+    tx: Transaction,
+    pending: PendingText,
+    facts: TextFacts,
+    is_free: bool,
+    body: str | None,
+) -> None:
+    """Store the facts of a text and, unless None, the folded `body` that everybody may search."""
+    place = pending.place
+    row = await tx.fetchone(PRICE_OF_HOSTED, place=place)
+    if row is not None and (row["price"] == _FREE) is not pending.free:
+        return
     await tx.execute(CLEAR_BODY, place=place)
     await tx.execute(DROP_TEXT, place=place)
     await tx.execute(UNWANT_TEXT, place=place)
-    if row is not None:
+    if row is None:
+        return
+    if pending.cid is not None:
+        has_opening = int(facts.opening is not None)
+        await tx.execute(ADD_FACTS, cid=pending.cid, words=facts.words, has_opening=has_opening)
+    if body is not None:
+        text = facts.searched if is_free else facts.opening
         await tx.execute(SET_BODY, place=place, body=body)
-        await tx.execute(ADD_TEXT, place=place, body=text)
+        await tx.execute(ADD_TEXT, place=place, body=text, is_opening=int(not is_free))
 
 
 async def _skip_text(tx: Transaction, place: int) -> None:

@@ -5,20 +5,19 @@ as work, so that time and memory stay proportional to the length of the text.
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from html import escape
 from itertools import pairwise
 from typing import Any, Literal
 
 from markdown_it import MarkdownIt
-from markdown_it.parser_block import ParserBlock
 from markdown_it.parser_inline import ParserInline
 from markdown_it.renderer import RendererHTML
-from markdown_it.rules_block import StateBlock
 from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 from markdown_it.utils import EnvType, OptionsDict
 
+from imprint.domain.posts.openings import TOKEN_STEPS, BlockParser, count_attempts
 from imprint.domain.posts.text_work import TextWork
 from imprint.web.site.texts.pictures import Pictures
 from imprint.web.site.texts.text_links import link_address, picture_markup
@@ -26,18 +25,7 @@ from imprint.web.site.texts.text_links import link_address, picture_markup
 MAX_ANCHOR = 60
 """Maximum number of characters in a heading's anchor."""
 
-TOKEN_STEPS = 10
-"""Work charged per token, for the time to create and render it and about 350 bytes."""
-
 _NOT_WORD = re.compile(r"[^\w]+")
-
-
-class _BlockState(StateBlock):
-    """Charges work for block-level tokens."""
-
-    def push(self, ttype: str, tag: str, nesting: Literal[-1, 0, 1]) -> Token:
-        self.env["work"].spend(TOKEN_STEPS)
-        return super().push(ttype, tag, nesting)
 
 
 class _InlineState(StateInline):
@@ -46,19 +34,6 @@ class _InlineState(StateInline):
     def push(self, ttype: str, tag: str, nesting: Literal[-1, 0, 1]) -> Token:
         self.env["work"].spend(TOKEN_STEPS)
         return super().push(ttype, tag, nesting)
-
-
-class _BlockParser(ParserBlock):
-    def parse(
-        self,
-        src: str,
-        md: MarkdownIt,
-        env: EnvType,
-        outTokens: list[Token],  # noqa: N803 - as in the class above
-    ) -> list[Token] | None:
-        state = _BlockState(src, md, env, outTokens)
-        self.tokenize(state, state.line, state.lineMax)
-        return state.tokens
 
 
 class _InlineParser(ParserInline):
@@ -108,26 +83,14 @@ def code_markup(code: str) -> str:
     return f'<pre tabindex="0"><code>{escape(code)}</code></pre>\n'
 
 
-def _counted(rule: Callable[..., bool]) -> Callable[..., bool]:
-    """Wrap a parser rule so that each attempt counts as work."""
-
-    def run(state: Any, *given: Any) -> bool:
-        state.env["work"].spend()
-        return rule(state, *given)
-
-    return run
-
-
 def _build_parser() -> MarkdownIt:
     parser = MarkdownIt("zero", renderer_cls=_Renderer)
-    parser.block, parser.inline = _BlockParser(), _InlineParser()
+    parser.block, parser.inline = BlockParser(), _InlineParser()
     parser.configure("commonmark", {"html": False})
     parser.enable(["table", "strikethrough"])
     parser.validateLink = lambda url: True  # type: ignore[method-assign] # `link_address` decides
     for ruler in (parser.block.ruler, parser.inline.ruler):
-        for rule in ruler.__rules__:
-            rule.fn = _counted(rule.fn)
-        ruler.__cache__ = None
+        count_attempts(ruler)
     return parser
 
 

@@ -8,6 +8,8 @@ import re
 from base64 import b64decode
 from dataclasses import dataclass, field
 
+from imprint.domain.posts.post_text import PICTURE_URL
+
 SCHEME = "imprint-picture"
 """The URL scheme of the names that replace images."""
 
@@ -19,9 +21,6 @@ REPEATED = 2
 
 NO_PICTURE = "data:,"
 """The URL shown for an image that exceeds the limit."""
-
-_DATA_URL = re.compile(r"data:image/(?:png|jpeg|gif|webp);base64,[A-Za-z0-9+/]+={0,2}")
-"""Bitmap images. SVG is excluded because it is a document that can contain scripts."""
 
 _JPEG_SIZES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 
@@ -44,7 +43,7 @@ class Pictures:
             self.urls.append(found[0])
             return f"{SCHEME}:{self.secret}-{len(self.urls) - 1}"
 
-        return _DATA_URL.sub(name, text)
+        return PICTURE_URL.sub(name, text)
 
     def left_out(self, text: str) -> str:
         """Replace each image name in a text by a word."""

@@ -3,7 +3,6 @@
 The sanitiser is always the last step: anything that it does not allow never reaches a page.
 """
 
-import re
 import secrets
 from dataclasses import dataclass
 from html import escape
@@ -11,21 +10,14 @@ from html import escape
 import nh3
 from markupsafe import Markup
 
-from imprint.domain.posts.post_text import (
-    is_markdown,
-    parse_blocks,
-    readable_text,
-    reading_minutes,
-)
+from imprint.domain.posts.openings import MAX_TEXT, normalize_lines, without_marks
+from imprint.domain.posts.post_text import is_markdown, parse_blocks, readable_text
 from imprint.domain.posts.text_work import TextWork, TooIntricate
 from imprint.web.site.texts.blocks import blocks_html
 from imprint.web.site.texts.markdown import markdown_html
 from imprint.web.site.texts.pictures import SCHEME, Pictures
 from imprint.web.site.texts.text_links import link_address, picture_address
 from imprint.web.site.words import page_words
-
-MAX_TEXT = 1_000_000
-"""Maximum number of characters shown of a text, without images: a book of 170 000 words."""
 
 TAGS = {
     *("a", "b", "blockquote", "br", "cite", "code", "del", "div", "em", "figcaption", "figure"),
@@ -46,20 +38,16 @@ ATTRIBUTES = {
 
 CLASSES = {"div": {"scroll", "notice"}, "img": {"unsized"}, "pre": {"written"}}
 
-_LINE_END = re.compile(r"\r\n?")
-
 
 @dataclass(frozen=True, slots=True)
 class TextMarkup:
     """The HTML of a text with names instead of its pictures, which can be megabytes.
 
-    `secret` is the common part of the names; None if the text has no pictures. `minutes` is how
-    long reading it takes.
+    `secret` is the common part of the names; None if the text has no pictures.
     """
 
     markup: Markup
     secret: str | None
-    minutes: int
 
     def __len__(self) -> int:
         return len(self.markup)
@@ -79,14 +67,13 @@ def text_markup(content: str, title: str, work: TextWork) -> TextMarkup:
     A text that takes too much work is shown as plain text. Raises `Abandoned`.
     """
     pictures = Pictures(secrets.token_hex(8))
-    text = _LINE_END.sub("\n", pictures.take_out(content))
+    text = normalize_lines(pictures.take_out(content))
     secret = pictures.secret if pictures.urls else None
     try:
         markup = _render(text, pictures, title, work)
     except TooIntricate:
         markup, secret = _as_written(pictures.left_out(text)), None
-    minutes = reading_minutes(text[:MAX_TEXT])
-    return TextMarkup(Markup(sanitised(markup)), secret, minutes)  # noqa: S704 - sanitised
+    return TextMarkup(Markup(sanitised(markup)), secret)  # noqa: S704 - sanitised
 
 
 def _render(text: str, pictures: Pictures, title: str, work: TextWork) -> str:
@@ -94,7 +81,7 @@ def _render(text: str, pictures: Pictures, title: str, work: TextWork) -> str:
         raise TooIntricate("The text is too long.")
     document = parse_blocks(text)
     if document is None:
-        return markdown_html(text, pictures, title, work)
+        return markdown_html(without_marks(text, work), pictures, title, work)
     return blocks_html(document[1], pictures, work)
 
 
