@@ -272,8 +272,8 @@ BROWSERS = (
     Mutation(
         "Rendered texts are sanitised",
         "src/imprint/web/site/texts/post_html.py",
-        "    return TextMarkup(Markup(sanitised(markup)), secret, minutes)",
-        "    return TextMarkup(Markup(markup), secret, minutes)",
+        "    return TextMarkup(Markup(sanitised(markup)), secret)",
+        "    return TextMarkup(Markup(markup), secret)",
         "test",
         ("tests/web/site/texts/test_post_html.py",),
     ),

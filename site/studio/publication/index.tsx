@@ -7,7 +7,7 @@ import { go, route } from "../routes.ts";
 import { SignInAgain } from "../sign-in.tsx";
 import { titleOf } from "../store/draft-text.ts";
 import { findDraft, isSignedIn, markPublication, readContent } from "../store/drafts.ts";
-import { measureOpening } from "../store/opening.ts";
+import { measureOpening } from "../store/opening-length.ts";
 import { WORDS } from "../words.ts";
 import { type Length, PublishForm } from "./form.tsx";
 import {

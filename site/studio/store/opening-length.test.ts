@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { measureOpening } from "./opening.ts";
+import { measureOpening } from "./opening-length.ts";
 
 test("the words above the line are free", () => {
   const cases: [string, number, number][] = [
