@@ -240,10 +240,11 @@ class SearchIndex(Protocol):
     async def pending_texts(self, after: int, limit: int) -> list[PendingText]:
         """Return the posts after a position whose text must be indexed, in order."""
 
-    async def store_text(self, place: int, text: str) -> None:
+    async def store_text(self, place: int, cid: Cid, text: str) -> bool:
         """Make the text of a post searchable, if the post still exists and is free and hosted.
 
-        In any case, the post is no longer pending.
+        `cid` is the document that the text is of. If the post has a newer one by now, nothing is
+        stored, and False is returned; otherwise the post is no longer pending.
         """
 
     async def skip_text(self, place: int) -> None:

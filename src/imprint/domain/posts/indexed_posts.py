@@ -7,6 +7,7 @@ from enum import StrEnum
 from imprint.domain.drafts.files import File
 from imprint.domain.formats.addresses import Address
 from imprint.domain.posts.posts import BlockRef
+from imprint.domain.posts.revisions import RevisionSummary
 from imprint.domain.profiles import Byline, Profile
 
 
@@ -24,7 +25,7 @@ class IndexedPost:
 
     `cid` is canonical if the text on the chain is a CID, and that text otherwise. Invalid UTF-8 is
     replaced in all texts. `hosted` if the document of the post is stored here. `byline` is of the
-    author's profile, if they have one.
+    author's profile, if they have one; `revision` is the newest of a hosted post.
     """
 
     place: int
@@ -44,6 +45,7 @@ class IndexedPost:
     sales: Sales
     holders: int
     byline: Byline | None = None
+    revision: RevisionSummary | None = None
 
     @property
     def free(self) -> bool:

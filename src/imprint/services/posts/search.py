@@ -15,6 +15,7 @@ from functools import lru_cache, partial
 from imprint.domain.bounded_cache import BoundedCache
 from imprint.domain.drafts.files import File
 from imprint.domain.errors import Code, Damaged, Refusal
+from imprint.domain.formats.cids import Cid
 from imprint.domain.moderation import withholds
 from imprint.domain.posts.indexed_posts import (
     HeldPost,
@@ -102,18 +103,20 @@ class SearchTexts:
         if pending.post_id is not None and pending.free:
             if not pending.hosted and self.clock() - pending.created_at < UNHOSTED_TIME:
                 return False
-            text = await self._text(pending.post_id) if pending.hosted else None
-            if text is not None:
-                await self.words.store_text(pending.place, text)
-                return True
+            found = await self._text(pending.post_id) if pending.hosted else None
+            if found is not None:
+                return await self.words.store_text(pending.place, *found)
         await self.words.skip_text(pending.place)
         return True
 
-    async def _text(self, post_id: int) -> str | None:
-        """Return the text of a post; None if it is damaged or not free on the chain."""
+    async def _text(self, post_id: int) -> tuple[Cid, str] | None:
+        """Return the newest text of a post with the CID of its document.
+
+        None if it is damaged or not free on the chain.
+        """
         try:
-            file = await self.reads.free_post(post_id)
-            return await read_words(self.reads, TEXTS_LEASE, file)
+            shown = await self.reads.newest(await self.reads.free_post(post_id))
+            return shown.text.cid, await read_words(self.reads, TEXTS_LEASE, shown.text)
         except Refusal:
             return None
         except Damaged as damaged:
@@ -410,6 +413,8 @@ class LibrarySearch:
         if file is not None:
             size = file.size
             try:
+                file = (await self.reads.newest(file)).text
+                size = file.size
                 body = await read_words(self.reads, session.address, file)
             except Damaged:
                 body = ""

@@ -37,6 +37,7 @@ CLOSED = (
     "/create/",
     "/update/",
     "/publish/",
+    "/revise/",
     "/delete/",
     "/webhook/",
     "/writing/",

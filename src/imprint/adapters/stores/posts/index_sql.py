@@ -27,8 +27,10 @@ SELECT p.place, p.post_id, p.author, p.cid, p.spelled_cid, p.thumbnail_cid, p.ti
        p.price, p.first_price, p.hashtags, p.created_at, p.block_hash, p.tx_hash, p.sales, p.volume,
        p.holders, {HOSTED} AS hosted,
        (SELECT a.name FROM profiles a WHERE a.address = p.author) AS byline,
-       (SELECT a.avatar_cid FROM profiles a WHERE a.address = p.author) AS avatar
-FROM posts p"""
+       (SELECT a.avatar_cid FROM profiles a WHERE a.address = p.author) AS avatar,
+       r.number AS revision, r.note, r.created_at AS revised_at
+FROM posts p LEFT JOIN revisions r ON r.document = p.cid AND r.owner = p.author
+     AND r.number = (SELECT max(m.number) FROM revisions m WHERE m.document = p.cid)"""
 """A post's columns, in the order of `index_reader.build_post`'s parameters."""
 
 NAMES_THUMBNAIL = """

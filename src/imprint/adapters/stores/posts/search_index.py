@@ -20,6 +20,7 @@ from imprint.adapters.stores.posts.index_sql import HOSTED
 from imprint.adapters.stores.posts.index_tables import price_bytes
 from imprint.adapters.stores.posts.index_writer import INDEX_LOCK
 from imprint.adapters.stores.posts.post_words import CLEAR_BODY, DROP_TEXT, SET_BODY, UNWANT_TEXT
+from imprint.domain.formats.cids import Cid
 from imprint.domain.posts.search import MAX_TEXT, SearchQuery, SearchTerm, fold, pattern_of, score
 from imprint.ports.post_index import Match, Matches, PendingText
 
@@ -40,7 +41,9 @@ SELECT w.place, p.post_id, p.price, p.created_at, {HOSTED} AS hosted
 FROM pending_texts w LEFT JOIN posts p ON p.place = w.place
 WHERE w.place > :after ORDER BY w.place LIMIT :limit"""
 IS_FREE_AND_HOSTED = f"""
-SELECT p.place FROM posts p
+SELECT p.cid, (SELECT r.cid FROM revisions r WHERE r.document = p.cid
+               ORDER BY r.number DESC LIMIT 1) AS newest
+FROM posts p
 WHERE p.place = :place AND p.price = :free AND {HOSTED} IS NOT NULL"""
 ADD_TEXT = "INSERT INTO post_texts (place, body) VALUES (:place, :body)"
 
@@ -104,9 +107,11 @@ class SqlSearchIndex:
     async def pending_texts(self, after: int, limit: int) -> list[PendingText]:
         return await self.database.read(_pending_texts, after, limit, reach=limit)
 
-    async def store_text(self, place: int, text: str) -> None:
+    async def store_text(self, place: int, cid: Cid, text: str) -> bool:
         body = await asyncio.to_thread(fold, text)
-        await self.database.transact(INDEX_LOCK, _store_text, place, text[:MAX_TEXT], body)
+        return await self.database.transact(
+            INDEX_LOCK, _store_text, place, cid, text[:MAX_TEXT], body
+        )
 
     async def skip_text(self, place: int) -> None:
         await self.database.transact(INDEX_LOCK, _skip_text, place)
@@ -217,14 +222,18 @@ async def _pending_texts(tx: Transaction, after: int, limit: int) -> list[Pendin
     ]
 
 
-async def _store_text(tx: Transaction, place: int, text: str, body: str) -> None:
+async def _store_text(tx: Transaction, place: int, cid: Cid, text: str, body: str) -> bool:
+    """Store the text of a document; False if the post has a newer one, which remains pending."""
     row = await tx.fetchone(IS_FREE_AND_HOSTED, place=place, free=_FREE)
+    if row is not None and cid != (row["newest"] or row["cid"]):
+        return False
     await tx.execute(CLEAR_BODY, place=place)
     await tx.execute(DROP_TEXT, place=place)
     await tx.execute(UNWANT_TEXT, place=place)
     if row is not None:
         await tx.execute(SET_BODY, place=place, body=body)
         await tx.execute(ADD_TEXT, place=place, body=text)
+    return True
 
 
 async def _skip_text(tx: Transaction, place: int) -> None:
