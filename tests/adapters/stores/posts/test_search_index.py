@@ -18,6 +18,7 @@ from imprint.adapters.stores.posts import search_index
 from imprint.adapters.stores.posts.post_words import BUCKET
 from imprint.adapters.stores.posts.search_index import SqlSearchIndex, find_in_sqlite, walk_posts
 from imprint.domain.formats.addresses import Address
+from imprint.domain.formats.cids import Cid
 from imprint.domain.posts.market_events import (
     MarketEvent,
     Origin,
@@ -32,6 +33,10 @@ from imprint.ports.post_index import AppliedLog, IndexSource, IndexStep, Matches
 SOURCE = IndexSource(31337, Address("0x" + "11" * 20), 0)
 AUTHOR = Address("0x" + "a1" * 20)
 AT = datetime(2026, 3, 1, tzinfo=UTC)
+
+
+DOCUMENT = Cid("document")
+"""The document of every text; what the index of these posts names is not a CID."""
 
 
 class Market:
@@ -104,7 +109,7 @@ class Market:
         return str(list(self.texts).index(place) + 1)
 
     async def store(self, place: int, body: str) -> None:
-        await self.search.store_text(place, body)
+        await self.search.store_text(place, DOCUMENT, body)
         self.texts[place] = replace(self.texts[place], body=body)
 
     async def find(self, text: str, before: int | None = None, limit: int = 100) -> list[int]:
@@ -233,14 +238,14 @@ async def test_a_free_post_is_found_by_its_text_until_it_has_a_price(market: Mar
 async def test_the_text_of_a_paid_post_is_not_stored(market: Market) -> None:
     place = await market.add("title", price=7)
     await market.host(place)
-    await market.search.store_text(place, "garden")
+    await market.search.store_text(place, DOCUMENT, "garden")
     assert await market.find("garden") == []
     assert await market.search.free_texts([place]) == {}
 
 
 async def test_the_text_of_a_post_without_a_document_is_not_stored(market: Market) -> None:
     place = await market.add("title")
-    await market.search.store_text(place, "garden")
+    await market.search.store_text(place, DOCUMENT, "garden")
     assert await market.find("garden") == []
 
 

@@ -22,15 +22,22 @@ BATCHES = (1, 4, 16, 64, 256)
 HOSTED = "(SELECT 1 FROM files f WHERE f.post_id = p.post_id AND f.state = 'onchain' LIMIT 1)"
 """1 if post `p`'s document is stored here, NULL otherwise."""
 
+NEWEST_REVISION = (
+    "(SELECT r.{column} FROM revisions r WHERE r.document = p.cid AND r.owner = p.author"
+    " ORDER BY r.number DESC LIMIT 1)"
+)
+"""A column of the newest revision of post `p`'s document, NULL without one."""
+
 POST_COLUMNS = f"""
 SELECT p.place, p.post_id, p.author, p.cid, p.spelled_cid, p.thumbnail_cid, p.title, p.description,
        p.price, p.first_price, p.hashtags, p.created_at, p.block_hash, p.tx_hash, p.sales, p.volume,
        p.holders, {HOSTED} AS hosted,
        (SELECT a.name FROM profiles a WHERE a.address = p.author) AS byline,
        (SELECT a.avatar_cid FROM profiles a WHERE a.address = p.author) AS avatar,
-       r.number AS revision, r.note, r.created_at AS revised_at
-FROM posts p LEFT JOIN revisions r ON r.document = p.cid AND r.owner = p.author
-     AND r.number = (SELECT max(m.number) FROM revisions m WHERE m.document = p.cid)"""
+       {NEWEST_REVISION.format(column="number")} AS revision,
+       {NEWEST_REVISION.format(column="note")} AS note,
+       {NEWEST_REVISION.format(column="created_at")} AS revised_at
+FROM posts p"""
 """A post's columns, in the order of `index_reader.build_post`'s parameters."""
 
 NAMES_THUMBNAIL = """

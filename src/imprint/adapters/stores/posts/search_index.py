@@ -16,7 +16,7 @@ from imprint.adapters.database.database import Database
 from imprint.adapters.database.transaction import Row, Rule, Sql, Transaction, Value, moment_of
 from imprint.adapters.stores.files import END
 from imprint.adapters.stores.posts.index_reader import refuse_damaged_index
-from imprint.adapters.stores.posts.index_sql import HOSTED
+from imprint.adapters.stores.posts.index_sql import HOSTED, NEWEST_REVISION
 from imprint.adapters.stores.posts.index_tables import price_bytes
 from imprint.adapters.stores.posts.index_writer import INDEX_LOCK
 from imprint.adapters.stores.posts.post_words import CLEAR_BODY, DROP_TEXT, SET_BODY, UNWANT_TEXT
@@ -41,9 +41,7 @@ SELECT w.place, p.post_id, p.price, p.created_at, {HOSTED} AS hosted
 FROM pending_texts w LEFT JOIN posts p ON p.place = w.place
 WHERE w.place > :after ORDER BY w.place LIMIT :limit"""
 IS_FREE_AND_HOSTED = f"""
-SELECT p.cid, (SELECT r.cid FROM revisions r WHERE r.document = p.cid
-               ORDER BY r.number DESC LIMIT 1) AS newest
-FROM posts p
+SELECT p.cid, {NEWEST_REVISION.format(column="cid")} AS newest FROM posts p
 WHERE p.place = :place AND p.price = :free AND {HOSTED} IS NOT NULL"""
 ADD_TEXT = "INSERT INTO post_texts (place, body) VALUES (:place, :body)"
 
@@ -225,7 +223,7 @@ async def _pending_texts(tx: Transaction, after: int, limit: int) -> list[Pendin
 async def _store_text(tx: Transaction, place: int, cid: Cid, text: str, body: str) -> bool:
     """Store the text of a document; False if the post has a newer one, which remains pending."""
     row = await tx.fetchone(IS_FREE_AND_HOSTED, place=place, free=_FREE)
-    if row is not None and cid != (row["newest"] or row["cid"]):
+    if row is not None and (row["newest"] or row["cid"]) not in (None, cid):
         return False
     await tx.execute(CLEAR_BODY, place=place)
     await tx.execute(DROP_TEXT, place=place)
