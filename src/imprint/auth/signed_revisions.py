@@ -118,7 +118,7 @@ def read_stated(envelope: object, owner: Address, signature: str) -> StatedRevis
 def _read_declared(envelope: object) -> tuple[dict[str, Any], dict[str, Any]]:
     _, declared = find_type(envelope, (REVISION_TYPE,))
     message = REVISION_TYPE.check_message(declared["message"])
-    values = {
+    values: dict[str, Any] = {
         **{name: read_text(name, message[name]) for name in _TEXTS},
         "contentHash": read_hash("contentHash", message["contentHash"]),
         "nonce": read_nonce(message["nonce"]),

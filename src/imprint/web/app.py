@@ -414,6 +414,8 @@ def _site_routes(site: SiteRoutes) -> Iterator[Route]:
     yield Page("/p/{id}", site.post)
     yield Page("/p/{id}/text", site.text)
     yield Page("/p/{id}/document", site.document)
+    yield Page("/p/{id}/changes", site.changes)
+    yield Page("/p/{id}/first", site.first)
     for page in site.frame.pages:
         yield Page(page.path, site.own_page)
     yield Page("/p/{id}/{slug}", site.post)

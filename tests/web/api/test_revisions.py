@@ -426,3 +426,41 @@ async def test_revisions_count_in_the_quota_and_the_rate(tmp_path: Path) -> None
 async def test_the_service_names_the_feature(town: World) -> None:
     facts = (await town.client.get("/.well-known/imprint.json")).json()
     assert "revisions" in facts["features"]
+
+
+async def test_pages_show_the_correction_its_changes_and_the_first_text(town: World) -> None:
+    author = town.wallet(2)
+    post = post_id, _ = await published_post(town, author, "The ink is wet.\n\nIt shines.")
+    await revise(town, author, post, "The ink is dry.\n\nIt shines.", note="A <b>typo</b>.")
+    await revise(town, author, post, "The ink is dry.\n\nIt shone.", note="")
+    page = (await town.client.get(f"/p/{post_id}", follow_redirects=True)).text
+    assert "Corrected on" in page
+    changes = (await town.client.get(f"/p/{post_id}/changes")).text
+    assert "<del>wet.</del><ins>dry.</ins>" in changes
+    assert "<del>shines.</del><ins>shone.</ins>" in changes
+    assert "A &lt;b&gt;typo&lt;/b&gt;." in changes
+    one = (await town.client.get(f"/p/{post_id}/changes", params={"revision": "2"})).text
+    assert "<del>wet.</del>" not in one
+    assert "<ins>shone.</ins>" in one
+    first = await town.client.get(f"/p/{post_id}/first")
+    assert "The ink is wet." in first.text
+    assert "dry" not in first.text
+    unknown = await town.client.get(f"/p/{post_id}/changes", params={"revision": "3"})
+    assert unknown.status_code == 404
+
+
+async def test_changes_of_a_paid_post_are_for_its_readers(town: World) -> None:
+    author, other = town.wallet(2), town.wallet(3)
+    post = post_id, _ = await published_post(town, author, "A canary sings.", DEFAULT_PRICE)
+    await revise(town, author, post, "A canary sang.")
+    session = await town.login(author)
+    for path in ("changes", "first", "text"):
+        own = await town.client.get(f"/p/{post_id}/{path}", headers=session)
+        assert "canary" in own.text
+        assert own.headers["cache-control"] == "private, no-store"
+        for headers in ({}, await town.login(other)):
+            refused = await town.client.get(f"/p/{post_id}/{path}", headers=headers)
+            assert refused.status_code in (401, 402, 403)
+            assert "canary" not in refused.text
+    page = (await town.client.get(f"/p/{post_id}", follow_redirects=True)).text
+    assert "canary" not in page

@@ -149,8 +149,8 @@ class Export:
 
     async def _write_spool(
         self, owner: Address | None, spool: BinaryIO
-    ) -> tuple[int, int, list[Cid]]:
-        """Write the pages of files and of profiles; returns how many there are, and the pages."""
+    ) -> tuple[tuple[int, int, int], list[Cid]]:
+        """Write the pages of files, profiles and revisions; returns their counts, and the pages."""
         count, listed, revisions, pages = 0, 0, 0, []
 
         def add(page: bytes) -> None:
