@@ -90,7 +90,14 @@ async def test_a_restored_service_withholds_what_was_withheld_since_the_backup(
 def _log_of(world: World) -> AsyncIterator[LoggedDecision]:
     stores = world.adapters.stores
     measures = CurrentMeasures(stores.moderation)
-    desk = Moderation(stores.moderation, stores.index_reader, stores.files, measures, world.clock)
+    desk = Moderation(
+        stores.moderation,
+        stores.index_reader,
+        stores.files,
+        stores.revisions,
+        measures,
+        world.clock,
+    )
     return desk.whole_log()
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import httpx2
 from eth_abi.abi import encode
+from tests.revisions import sign_revision
 from tests.simulation.market import CREATED, DEPTH, Call, Lies
 from tests.simulation.model import GONE, LIVE, Model, Version
 from tests.simulation.universe import Universe
@@ -13,7 +14,7 @@ from tests.world import Wallet, respell
 from tests.writing_sessions import bound_envelope, hash_of
 
 from imprint.devchain.blocks import Block
-from imprint.domain.formats.cids import Codec, cid_of
+from imprint.domain.formats.cids import Cid, Codec, cid_of
 from imprint.domain.posts.openings import text_facts
 from imprint.domain.posts.text_work import TextWork
 
@@ -52,6 +53,30 @@ def note_update(
     _check_not_published(model, version)
     model.retire(version.cid, universe.clock.now())
     model.add(response.json()["upload"]["cid"], version.owner, content, version)
+
+
+async def revise(universe: Universe, model: Model) -> None:
+    """Correct a post, or what was one; one in four is sent twice."""
+    version = choose(universe, model, LIVE)
+    claims = [] if version is None else model.claims().get(version.cid, [])
+    if version is None or not claims:
+        return
+    post_id, content = universe.random.choice(claims).post_id, new_content(universe)
+    owner = _wallet(universe, version.owner)
+    post = (post_id, version.cid)
+    body = sign_revision(universe.world, owner, post, content)
+    params = {"postId": post_id}
+    for _ in range(2 if universe.random.random() < 0.25 else 1):
+        client = universe.either.client
+        response = await client.post("/revise/post", params=params, json=body)
+        universe.say(f"revise {version.cid[-6:]}: {response.status_code}")
+        if response.status_code == 200:
+            version.revisions.append(content)
+            assert response.json()["revision"]["number"] == len(version.revisions)
+        else:
+            # A service that has not read the newest blocks knows no such post, or another one.
+            codes = ("not_found", "nonce_used", "not_author", "body_mismatch")
+            assert response.json()["code"] in (*codes, "too_many_revisions"), response.text
 
 
 async def delete(universe: Universe, model: Model) -> None:
@@ -298,16 +323,19 @@ async def index_behind(universe: Universe, model: Model) -> None:
 async def index_texts(universe: Universe, model: Model) -> None:
     """Index the texts of free posts for search, as far as they are stored here."""
     for pending in await universe.search.pending_texts(-1, 100):
-        contents = [
-            model.versions[cid].content
+        texts = [
+            (cid, model.versions[cid].content)
             for event in universe.market.created()
             if event.post_id == pending.post_id
             and (cid := model.spellings.get(event.spelled)) is not None
         ]
-        if contents and universe.random.random() < 0.8:
-            facts = text_facts(contents[0], TextWork())
-            await universe.search.store_text(pending, facts, is_free=pending.free)
-            universe.say(f"text of {pending.post_id}")
+        if texts and universe.random.random() < 0.8:
+            cid, content = texts[0]
+            facts = text_facts(content, TextWork())
+            is_done = await universe.search.store_text(
+                pending, Cid(cid), facts, is_free=pending.free
+            )
+            universe.say(f"text of {pending.post_id}: {is_done}")
 
 
 async def index_in_trouble(universe: Universe, model: Model) -> None:
@@ -404,6 +432,7 @@ async def read(universe: Universe, model: Model) -> None:
 ACTIONS: dict[Action, int] = {
     create: 8,
     update: 6,
+    revise: 8,
     delete: 3,
     dress: 2,
     post: 16,

@@ -22,6 +22,8 @@ class Version:
     detached_at: datetime | None = None
     published: bool = False
     perhaps_destroyed: bool = False
+    revisions: list[str] = field(default_factory=list)
+    """The texts of the corrections of the post that it became."""
     worn: set[tuple[str, ...]] = field(default_factory=lambda: {()})
     """All hashtags that the file has had; shared by its versions."""
 

@@ -168,9 +168,21 @@ export class ImprintReader {
     return this.read("/freeFileByPostId", { postId });
   }
 
-  /** A post, with the session, or without one if its price is 0. */
-  readPostContent(id: string | bigint): Promise<records.Content> {
-    return this.read(`/posts/${id}/content`);
+  /**
+   * A post, with the session, or without one if its price is 0: the newest version, or the one
+   * with this number; 0 is the document on the chain.
+   */
+  readPostContent(
+    id: string | bigint,
+    { revision }: { revision?: number } = {},
+  ): Promise<records.PostContent> {
+    return this.read(addQuery(`/posts/${id}/content`, { revision }));
+  }
+
+  /** The corrected versions of a post without their texts, newest first. */
+  async listRevisions(id: string | bigint): Promise<records.ListedRevision[]> {
+    const path = `/posts/${id}/revisions`;
+    return (await this.read<{ revisions: records.ListedRevision[] }>(path)).revisions;
   }
 
   /** What everybody may read of a post, whatever it costs; a post without one is `no_opening`. */

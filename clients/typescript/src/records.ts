@@ -189,7 +189,7 @@ export interface Checks {
   records: string;
 }
 
-/** The body of every error response (RFC 9457). Only a problem with the code `nonce_used` has an `action` (`create`, `update`, `publish`, `delete`, `profile`, `writing_session` or `login`) and a `file`: what spent the nonce, and the record that it produced, or `null`. If the action is not that of the request, the file is not its own. */
+/** The body of every error response (RFC 9457). Only a problem with the code `nonce_used` has an `action` (`create`, `update`, `publish`, `delete`, `profile`, `revise`, `writing_session` or `login`) and a `file`: what spent the nonce, and the record that it produced, or `null`. If the action is not that of the request, the file is not its own. */
 export interface Problem {
   /** A URI that identifies the code. */
   type: string;
@@ -303,6 +303,26 @@ export interface Content {
   file: HostedFile;
 }
 
+/** A version of a post's text, and the record of the document on the chain. */
+export interface PostContent {
+  /** The text. */
+  content: string;
+  file: HostedFile;
+  /** The number of the revision; 0 is the document on the chain. */
+  revision: number;
+  proof?: RevisionProof;
+}
+
+/** What the author signed of a revision: it contains a hash of the text. */
+export interface RevisionProof {
+  /** An Ethereum address in lower case. */
+  address: Address;
+  /** The typed data of the type `RevisePost` (EIP-712). */
+  salt: Record<string, unknown>;
+  /** Bytes in hex. Of an account with a key: 65 bytes (r, s, v), or the 64 of EIP-2098, with a low s. Of a contract wallet: whatever its contract accepts (ERC-1271), or what ERC-6492 makes of it; at most 16384 bytes. */
+  signature: string;
+}
+
 /** The thumbnail of a draft that is ready for `createPost`. */
 export interface PublishedDraft {
   /** A content identifier: CIDv1 in base32, raw or dag-pb, SHA-256. */
@@ -355,6 +375,7 @@ export interface Post {
   words: number | null;
   /** Whether everybody may read its beginning, at `/posts/{id}/opening`. */
   opening: boolean;
+  revision: RevisionSummary | null;
   /** Only in a search: HTML in which everything but `<mark>` around the words is text. */
   snippet?: string;
   /** Only of a single post: its latest 20 prices, the newest first. */
@@ -393,6 +414,16 @@ export interface Byline {
   name: string;
   /** The cid of the author's picture, at `/ipfs/{cid}`; null without one. */
   avatarCid: string | null;
+}
+
+/** The newest revision of a post. */
+export interface RevisionSummary {
+  /** Its number, from 1 to 50. */
+  number: number;
+  /** What the author says about it: one line of at most 280 characters. */
+  note: string;
+  /** When the author added it. */
+  createdAt: string;
 }
 
 /** A price of a post and when it was set. */
@@ -441,6 +472,7 @@ export interface HeldPost {
   words: number | null;
   /** Whether everybody may read its beginning, at `/posts/{id}/opening`. */
   opening: boolean;
+  revision: RevisionSummary | null;
   /** Only in a search: HTML in which everything but `<mark>` around the words is text. */
   snippet?: string;
   /** Only of a single post: its latest 20 prices, the newest first. */
@@ -496,6 +528,32 @@ export interface Profile {
   avatarCid: string | null;
   /** When the author last changed it. */
   updatedAt: string;
+}
+
+/** A corrected version of a post, as the author has just added it. */
+export interface RevisionRecord {
+  /** Its number, from 1 to 50. */
+  number: number;
+  /** A content identifier: CIDv1 in base32, raw or dag-pb, SHA-256. */
+  cid: string;
+  /** What the author says about it: one line of at most 280 characters. */
+  note: string;
+  /** When the author added it. */
+  createdAt: string;
+}
+
+/** A corrected version of a post. */
+export interface ListedRevision {
+  /** Its number, from 1 to 50. */
+  number: number;
+  /** A content identifier: CIDv1 in base32, raw or dag-pb, SHA-256. */
+  cid: string;
+  /** What the author says about it: one line of at most 280 characters. */
+  note: string;
+  /** When the author added it. */
+  createdAt: string;
+  /** How many words it has; null if that is not known. */
+  words: number | null;
 }
 
 /** A purchase of one of the author's posts. */
@@ -726,12 +784,14 @@ export type Code =
   | "session_ended"
   | "webhook_signature_invalid"
   | "not_owner"
+  | "not_author"
   | "subject_mismatch"
   | "not_entitled"
   | "not_free"
   | "author_refused"
   | "not_found"
   | "no_opening"
+  | "unknown_revision"
   | "method_not_allowed"
   | "request_timeout"
   | "nonce_used"
@@ -739,6 +799,7 @@ export type Code =
   | "already_onchain"
   | "too_many_writing_sessions"
   | "too_many_feeds"
+  | "too_many_revisions"
   | "removed"
   | "not_cached"
   | "too_large"

@@ -83,6 +83,26 @@ export function buildProfile(
   return buildTypedData(facts, "UpdateProfile", PROFILE_TYPE, message);
 }
 
+const REVISION_TYPE = `string service,string postId,string cid,bytes32 contentHash,string note,${TAIL}`;
+
+/** The signed parts of a correction: `cid` is that of the post's document on the chain. */
+export interface RevisionValues {
+  postId: string;
+  cid: string;
+  contentHash: Hex;
+  note: string;
+}
+
+/** The typed data of a correction. Its nonce is random, so it takes effect once. */
+export function buildRevision(
+  facts: Pick<ServiceFacts, "service" | "signing">,
+  values: RevisionValues,
+  now: number,
+): TypedData {
+  const message = { service: facts.service, ...values, nonce: randomNonce(), timestamp: now };
+  return buildTypedData(facts, "RevisePost", REVISION_TYPE, message);
+}
+
 /** Typed data of this service; values that the type does not have are left out. */
 export function buildTypedData(
   facts: Pick<ServiceFacts, "signing">,

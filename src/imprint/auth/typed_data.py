@@ -422,7 +422,8 @@ def _is_unicode(text: str) -> bool:
     return True
 
 
-def _read_hash(name: str, value: object) -> bytes:
+def read_hash(name: str, value: object) -> bytes:
+    """Return a 32-byte hash from a message. Refuses `invalid_typed_data`."""
     if not isinstance(value, str) or not _HASH.fullmatch(value):
         refuse_typed_data(f"The member {name} must be 0x followed by 64 hex digits.")
     return bytes.fromhex(value[2:])
@@ -432,7 +433,7 @@ _READERS = {
     "string": read_text,
     "uint256": read_seconds,
     "address": read_address,
-    "bytes32": _read_hash,
+    "bytes32": read_hash,
 }
 
 

@@ -12,6 +12,7 @@ from imprint.auth.page_tokens import PageTokens
 from imprint.auth.post_page_tokens import PostPageTokens
 from imprint.auth.sessions import SessionKeys, Sessions
 from imprint.auth.signed_profiles import ProfileVerifier
+from imprint.auth.signed_revisions import RevisionVerifier
 from imprint.auth.typed_data import SigningDomain, WriteVerifier
 from imprint.auth.writing_sessions import OpeningVerifier
 from imprint.bootstrap.adapters import (
@@ -118,7 +119,7 @@ def build_service(
     drafts = _drafts(settings, adapters, health, wallets, current)
     publications = Publications(stores.events, clock, labels)
     index = stores.index_reader
-    reads = Reads(stores.files, content, cipher, entitlement, measures=current)
+    reads = Reads(stores.files, stores.revisions, content, cipher, entitlement, measures=current)
     services = Services(
         _login(settings, adapters, wallets),
         drafts,
@@ -134,7 +135,7 @@ def build_service(
         Totals(index, clock, ShownTotalsCache(index, current, adapters.monotonic)),
         _posts(settings, adapters, reads),
         Thumbnails(reads.public_document, adapters.images),
-        Moderation(stores.moderation, index, stores.files, current, clock),
+        Moderation(stores.moderation, index, stores.files, stores.revisions, current, clock),
     )
     if settings.site.enabled and settings.site.operator_secret is not None:
         operations = build_operations(settings, adapters, services.readiness, services.webhooks)
@@ -286,10 +287,12 @@ def _drafts(
     )
     return Drafts(
         verifier,
+        RevisionVerifier(_signing_domain(settings), settings.server.public_url),
         wallets,
         sessions,
         stores.drafts,
         stores.files,
+        stores.revisions,
         stores.garbage,
         stores.rate_limits,
         adapters.content,

@@ -114,7 +114,12 @@ def _desk(installation: Installation) -> Moderation:
     stores = adapters.stores
     measures = CurrentMeasures(stores.moderation, adapters.monotonic)
     return Moderation(
-        stores.moderation, stores.index_reader, stores.files, measures, adapters.clock
+        stores.moderation,
+        stores.index_reader,
+        stores.files,
+        stores.revisions,
+        measures,
+        adapters.clock,
     )
 
 
@@ -149,8 +154,8 @@ def erase(target: str, dry_run: bool, yes: bool, config: Path | None) -> None:
 
     Of an ADDRESS: documents of drafts and posts with their keys, pictures that nobody else uses,
     the profile, writing sessions and private feeds. Of a CID: a draft or post with its earlier
-    versions, or a picture. Posts are 410 from then on. The service may keep running. If it is
-    interrupted, run it again.
+    versions and corrections, a correction, or a picture. Posts are 410 from then on. The service
+    may keep running. If it is interrupted, run it again.
     """
     kind = TargetKind.AUTHOR if target.startswith("0x") else TargetKind.CID
     with reporting_errors():
@@ -191,6 +196,7 @@ def _lines_of(found: PersonalRecords) -> list[str]:
         "draft": found.drafts,
         "post": found.posts,
         "earlier version": found.versions,
+        "correction": found.revisions,
         "picture": found.pictures,
     }
     lines = [f"{name} {cid}" for name, cids in groups.items() for cid in cids]

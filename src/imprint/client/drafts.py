@@ -14,7 +14,7 @@ import msgspec
 from imprint.auth.typed_data import SigningForm
 from imprint.client.connection import Connection, Listing, Page, page_of
 from imprint.client.transport import Query, Refusal, Unconfirmed, Unreachable, WalletNeeded
-from imprint.client.typed_data import TypedData, Write, write_typed_data
+from imprint.client.typed_data import TypedData, Write, revision_typed_data, write_typed_data
 from imprint.client.wallet import Wallet, settle
 from imprint.client.writing_session import WritingSession
 from imprint.domain.drafts.files import Action, State
@@ -31,9 +31,11 @@ from imprint.interface.drafts import (
     File,
     FilesResponse,
     Published,
+    ReviseBody,
     UpdateBody,
     UpdatedResponse,
 )
+from imprint.interface.posts import Post, RevisionRecord, RevisionResponse
 
 
 class Document(msgspec.Struct, frozen=True, rename="camel"):
@@ -102,6 +104,36 @@ class DraftMethods(Connection):
         """Replace a draft with a new version, which has a new cid."""
         write = Write(Action.UPDATE, cid=cid, content=content)
         return await self._send_content(await self._sign(signer, write), write)
+
+    async def revise_post(
+        self,
+        wallet: Wallet,
+        id: str | int,  # noqa: A002 - as in the path
+        content: str,
+        *,
+        note: str = "",
+        cid: str | None = None,
+    ) -> RevisionRecord:
+        """Add a corrected version to a post of the wallet's author; everybody reads the note.
+
+        `cid` is that of the post's document on the chain; without it, the service is asked.
+        """
+        if cid is None:
+            cid = (await self._read(f"/posts/{quote(str(id), safe='')}", Post)).cid
+        data = revision_typed_data(
+            self.facts.signing,
+            self.facts.service,
+            post_id=str(id),
+            cid=cid,
+            content=content,
+            note=note,
+            nonce=secrets.token_hex(16),
+            timestamp=self.now(),
+        )
+        signature = await settle(wallet.sign_typed_data(data))
+        body = ReviseBody(data.salt, wallet.address, signature, content=content)
+        response = await self._request("POST", "/revise/post", query={"postId": id}, json=body)
+        return response.decode(RevisionResponse).revision
 
     async def save_draft(
         self,

@@ -8,7 +8,7 @@ from urllib.parse import parse_qs, quote, urlsplit
 import msgspec
 
 from imprint.client.connection import Connection, Listing, Page, page_of
-from imprint.interface.drafts import Content
+from imprint.interface.drafts import PostContent
 from imprint.interface.posts import (
     Author,
     FeedAccess,
@@ -19,6 +19,7 @@ from imprint.interface.posts import (
     HeldPost,
     JsonFeed,
     LibraryResponse,
+    ListedRevision,
     MarketMetrics,
     MeasureRecord,
     MeasuresResponse,
@@ -28,6 +29,7 @@ from imprint.interface.posts import (
     PrivateFeed,
     ReportBody,
     ReportResponse,
+    RevisionsResponse,
     Sale,
     SalesResponse,
     Stats,
@@ -86,10 +88,26 @@ class PostMethods(Connection):
         """Return a post from the index."""
         return await self._read(f"/posts/{quote(str(id), safe='')}", Post)
 
-    async def read_post_content(self, id: str | int) -> Content:  # noqa: A002 - as in the path
-        """Return a post's text: a free post's to everybody, others' to entitled readers."""
+    async def read_post_content(
+        self,
+        id: str | int,  # noqa: A002 - as in the path
+        *,
+        revision: int | None = None,
+    ) -> PostContent:
+        """Return a post's text: a free post's to everybody, others' to entitled readers.
+
+        It is the newest version, or the one with this number: 0 is the document on the chain.
+        """
         path = f"/posts/{quote(str(id), safe='')}/content"
-        return await self._read(path, Content, signed_in=True)
+        return await self._read(path, PostContent, {"revision": revision}, signed_in=True)
+
+    async def list_revisions(
+        self,
+        id: str | int,  # noqa: A002 - as in the path
+    ) -> list[ListedRevision]:
+        """Return the corrected versions of a post without their texts, newest first."""
+        path = f"/posts/{quote(str(id), safe='')}/revisions"
+        return list((await self._read(path, RevisionsResponse)).revisions)
 
     async def read_opening(self, id: str | int) -> Opening:  # noqa: A002 - as in the path
         """Return what everybody may read of a post, whatever it costs."""

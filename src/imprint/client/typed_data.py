@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from imprint.auth.signed_profiles import PROFILE_TYPE
+from imprint.auth.signed_revisions import REVISION_TYPE
 from imprint.auth.typed_data import WRITE_TYPES, SigningDomain, SigningForm, StructType
 from imprint.auth.writing_sessions import OPENING_TYPE
 from imprint.domain.drafts.files import Action
@@ -149,6 +150,30 @@ def profile_typed_data(
         "timestamp": timestamp,
     }
     return TypedData(PROFILE_TYPE, facts, values)
+
+
+def revision_typed_data(
+    facts: SigningFacts,
+    service: str,
+    *,
+    post_id: str,
+    cid: str,
+    content: str,
+    note: str,
+    nonce: str,
+    timestamp: int,
+) -> TypedData:
+    """The typed data with which a wallet corrects a post of its author."""
+    values = {
+        "service": service,
+        "postId": post_id,
+        "cid": cid,
+        "contentHash": keccak256(content.encode()),
+        "note": note,
+        "nonce": nonce,
+        "timestamp": timestamp,
+    }
+    return TypedData(REVISION_TYPE, facts, values)
 
 
 def _write_value(value: object) -> object:

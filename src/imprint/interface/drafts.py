@@ -83,6 +83,10 @@ class UpdateBody(ContentBody, frozen=True, kw_only=True):
     """A signed write and the new content of a draft."""
 
 
+class ReviseBody(ContentBody, frozen=True, kw_only=True):
+    """A signed revision and the corrected text of a post; no writing session may sign it."""
+
+
 class DeleteBody(SignedBody, frozen=True):
     """A signed write."""
 
@@ -174,6 +178,23 @@ class Content(Struct, frozen=True):
 
     content: Annotated[str, doc("The text.")]
     file: File
+
+
+class RevisionProof(Struct, frozen=True):
+    """What the author signed of a revision: it contains a hash of the text."""
+
+    address: LowerAddress
+    salt: Annotated[dict[str, Any], doc("The typed data of the type `RevisePost` (EIP-712).")]
+    signature: Signature
+
+
+class PostContent(Content, frozen=True, omit_defaults=True):
+    """A version of a post's text, and the record of the document on the chain."""
+
+    revision: Annotated[
+        Count, doc("The number of the revision; 0 is the document on the chain.")
+    ] = field()
+    proof: Annotated[RevisionProof | None, doc("Only of a revision that the request names.")] = None
 
 
 Files = Annotated[tuple[File, ...], doc("The records, newest first.")]

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 from msgspec import Struct, field
 
 from imprint.domain.moderation import MAX_CONTACT, MAX_REPORT_TEXT, ReportReason
+from imprint.domain.posts.revisions import MAX_NOTE, MAX_REVISIONS
 from imprint.domain.profiles import AVATAR_SIDE
 from imprint.interface.drafts import Hashtags
 from imprint.interface.values import (
@@ -28,6 +29,12 @@ from imprint.interface.values import (
 # Posts, authors, libraries, sales and statistics
 
 Volume = Annotated[Total, doc("What was paid in all, in wei.")]
+
+RevisionNumber = Annotated[Count, doc(f"Its number, from 1 to {MAX_REVISIONS}.")]
+
+RevisionNote = Annotated[
+    str, doc(f"What the author says about it: one line of at most {MAX_NOTE} characters.")
+]
 
 
 class Block(Struct, frozen=True):
@@ -68,6 +75,41 @@ class Byline(Struct, frozen=True, rename="camel"):
     ]
 
 
+class RevisionSummary(Struct, frozen=True, rename="camel"):
+    """The newest revision of a post."""
+
+    number: RevisionNumber
+    note: RevisionNote
+    created_at: Annotated[Moment, doc("When the author added it.")]
+
+
+class RevisionRecord(Struct, frozen=True, rename="camel"):
+    """A corrected version of a post, as the author has just added it."""
+
+    number: RevisionNumber
+    cid: Cid
+    note: RevisionNote
+    created_at: Annotated[Moment, doc("When the author added it.")]
+
+
+class ListedRevision(RevisionRecord, frozen=True):
+    """A corrected version of a post."""
+
+    words: Annotated[Count | None, doc("How many words it has; null if that is not known.")]
+
+
+class RevisionResponse(Struct, frozen=True):
+    """The revision that was added."""
+
+    revision: RevisionRecord
+
+
+class RevisionsResponse(Struct, frozen=True):
+    """The revisions of a post."""
+
+    revisions: Annotated[tuple[ListedRevision, ...], doc("The revisions, newest first.")]
+
+
 class Post(Struct, frozen=True, rename="camel", omit_defaults=True):
     """A post in the index."""
 
@@ -99,6 +141,7 @@ class Post(Struct, frozen=True, rename="camel", omit_defaults=True):
     opening: Annotated[
         bool, doc("Whether everybody may read its beginning, at `/posts/{id}/opening`.")
     ]
+    revision: Annotated[RevisionSummary | None, doc("The newest revision; null without one.")]
     snippet: Annotated[
         str | None,
         doc("Only in a search: HTML in which everything but `<mark>` around the words is text."),

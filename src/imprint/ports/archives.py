@@ -11,6 +11,7 @@ from imprint.domain.drafts.files import Network
 from imprint.domain.exports import ExportedFile
 from imprint.domain.formats.addresses import Address
 from imprint.domain.formats.cids import Cid
+from imprint.domain.posts.revisions import Revision
 from imprint.domain.profiles import Profile
 
 
@@ -52,13 +53,17 @@ class ArchiveStore(Protocol):
     def walk_profiles(self, owner: Address | None, size: int) -> AsyncIterator[list[Profile]]:
         """A snapshot of every profile, or of that of one author, in ascending order of address."""
 
+    def walk_revisions(self, owner: Address | None, size: int) -> AsyncIterator[list[Revision]]:
+        """A snapshot of the revisions of every live file, or of one owner's, in ascending order of
+        id."""
+
     async def documents_after(
         self, network: Network, after: str, limit: int
     ) -> list[StoredDocument]:
         """Return up to `limit` documents after `after`, in ascending CID order.
 
-        These are all documents that must be readable: those of live files, and of versions
-        that an event may still restore. Versions in every state are included. A document
+        These are all documents that must be readable: those of live files, of revisions, and of
+        versions that an event may still restore. Versions in every state are included. A document
         stored during the walk may or may not be included.
         """
 
@@ -93,6 +98,15 @@ class ArchiveStore(Protocol):
     async def import_profile(self, profile: Profile, avatar_size: int, fence: int) -> None:
         """Add a profile whose picture is stored, unless its author has one; counts and raises
         as `import_file` does."""
+
+    async def compare_revision(self, revision: Revision) -> bool:
+        """Whether `import_revision` would add this revision; raises as that does."""
+
+    async def import_revision(self, revision: Revision, fence: int) -> None:
+        """Add a revision whose document is stored, unless it is here or its file is not.
+
+        Counts and raises as `import_file` does.
+        """
 
 
 @dataclass(frozen=True, slots=True)

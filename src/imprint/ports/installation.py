@@ -9,6 +9,7 @@ from imprint.domain.drafts.files import File
 from imprint.domain.formats.cids import Cid
 from imprint.domain.installation import Identity
 from imprint.domain.posts.posts import EventStatus, KeptLetter, KnownEvent
+from imprint.domain.posts.revisions import Revision
 from imprint.domain.profiles import Profile
 
 
@@ -111,6 +112,9 @@ class RecordStore(Protocol):
 
     async def verify_profiles(self, after: str, limit: int) -> list[tuple[str, Profile | None]]:
         """Verify up to `limit` profiles above an address; None for one that is damaged."""
+
+    async def verify_revisions(self, after: str, limit: int) -> list[tuple[str, Revision | None]]:
+        """Verify up to `limit` revisions above an id; None for one that is damaged."""
 
     async def compare_tags(self) -> list[str]:
         """Return the differences between the tag index and the files; reads the whole index."""

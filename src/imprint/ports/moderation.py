@@ -55,6 +55,8 @@ class PersonalRecords:
     """Replaced and deleted versions that are not destroyed yet."""
     pictures: tuple[Cid, ...] = ()
     """Thumbnails and avatars that nobody else has."""
+    revisions: tuple[Cid, ...] = ()
+    """Corrections of posts."""
     profile: bool = False
     writing_sessions: int = 0
     private_feeds: int = 0
@@ -71,10 +73,14 @@ class ErasureStore(Protocol):
         """What is stored of an address."""
 
     async def records_with(self, cid: Cid) -> PersonalRecords:
-        """What is stored with a document: its file with all earlier versions, or the picture."""
+        """What is stored with a document: its file with all earlier versions and
+        revisions, a revision, or the picture."""
 
     async def erase_file(self, cid: Cid) -> None:
         """Delete a version in any state, with its key and its text in the search index."""
+
+    async def erase_revision(self, cid: Cid) -> None:
+        """Delete the revision with this document, its key, and its text in the search index."""
 
     async def erase_account(self, address: Address) -> None:
         """Delete the profile, the writing sessions and the private feeds of an address."""

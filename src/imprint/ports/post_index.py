@@ -243,11 +243,14 @@ class SearchIndex(Protocol):
     async def pending_texts(self, after: int, limit: int) -> list[PendingText]:
         """Return the posts after a position whose text must be indexed, in order."""
 
-    async def store_text(self, pending: PendingText, facts: TextFacts, *, is_free: bool) -> None:
+    async def store_text(
+        self, pending: PendingText, cid: Cid, facts: TextFacts, *, is_free: bool
+    ) -> bool:
         """Store the facts of a text, and make the text searchable, or its opening unless `is_free`.
 
-        Does nothing of this if the post is no longer hosted. The post is no longer pending,
-        unless it has become free or paid since it was listed as such.
+        `cid` is the document that the text is of. Does nothing of this if the post is no longer
+        hosted. False if the post has a newer text, or has become free or paid since it was listed:
+        it remains pending.
         """
 
     async def skip_text(self, place: int) -> None:

@@ -67,6 +67,8 @@ class Erasure:
         if target.kind is TargetKind.AUTHOR:
             # Nothing is saved automatically from now on.
             await self.store.erase_account(Address(target.value))
+        for cid in found.revisions:
+            await self.store.erase_revision(cid)
         # The named document is the last one: the next run finds the others by it.
         files = sorted(
             (*found.versions, *found.drafts, *found.posts), key=lambda cid: cid == target.value
@@ -76,7 +78,7 @@ class Erasure:
         if target.value in found.pictures:
             await self.store.erase_picture(Cid(target.value))
         destroyed, left = await self._destroy()
-        return Erased(len(files), destroyed, left)
+        return Erased(len(files) + len(found.revisions), destroyed, left)
 
     async def _withhold(self, target: Target, found: PersonalRecords) -> None:
         targets = [Target(TargetKind.CID, cid) for cid in found.pictures]

@@ -36,7 +36,7 @@ from imprint.domain.moderation import (
 from imprint.domain.posts.feeds import ALL_POSTS, author_path, tag_path
 from imprint.domain.posts.indexed_posts import IndexedPost, PostFilter, PostPosition, PostScope
 from imprint.ports import Clock, Monotonic, monotonic
-from imprint.ports.files import FileStore
+from imprint.ports.files import FileStore, RevisionStore
 from imprint.ports.moderation import ModerationStore
 from imprint.ports.post_index import PostIndexReader
 
@@ -177,6 +177,7 @@ class Moderation:
     store: ModerationStore
     index: PostIndexReader
     files: FileStore
+    revisions: RevisionStore
     measures: CurrentMeasures
     clock: Clock
 
@@ -185,8 +186,13 @@ class Moderation:
     ) -> list[str]:
         """Take a measure, or undo those on a target; returns the paths to purge from caches.
 
-        Refuses an unknown post, a measure that is for authors only, and undoing nothing.
+        A measure on the document of a revision is on that of its post, as revisions have the
+        measures of their posts. Refuses an unknown post, a measure that is for authors only, and
+        undoing nothing.
         """
+        if target.kind is TargetKind.CID:
+            revision = await self.revisions.revision_with_cid(Cid(target.value))
+            target = target if revision is None else Target(target.kind, revision.document)
         statement = clean_text(statement, MAX_STATEMENT, "A statement")
         if measure in FOR_AUTHORS and target.kind is not TargetKind.AUTHOR:
             raise Refusal(Code.INVALID_REQUEST, "Only an author can be refused or allowed.")
@@ -318,6 +324,9 @@ def _add_post(paths: dict[str, None], post: IndexedPost) -> None:
         f"/posts/{number}",
         f"/posts/{number}.md",
         f"/posts/{number}/content",
+        f"/posts/{number}/revisions",
+        f"/p/{number}/changes",
+        f"/p/{number}/first",
         f"/freeFileByPostId?postId={number}",
     ):
         paths[path] = None

@@ -19,7 +19,7 @@ NEWEST = 20
 
 @dataclass(frozen=True, slots=True)
 class ShownPost:
-    """A post, with the file of its text if it is free and stored here.
+    """A post, with the file of its newest text if it is free and stored here.
 
     `opening` is the file of which everybody may read the opening, if the post has one. `price` is
     None if the post is no longer free on the chain and the index does not have its new price yet.
@@ -48,14 +48,14 @@ class Pages:
         if not (post.free and post.hosted):
             return ShownPost(post, None, post.price, is_listed, opening)
         try:
-            file = await self.reads.shown_post(post)
+            version = await self.reads.newest(await self.reads.shown_post(post))
         except Withheld:
             raise
         except Refusal as refusal:
             is_paid = refusal.code is Code.NOT_FREE
             price = None if is_paid else post.price
             return ShownPost(post, None, price, is_listed, opening)
-        return ShownPost(post, file, post.price, is_listed, opening)
+        return ShownPost(post, version.text, post.price, is_listed, opening)
 
     async def _opening(self, post: IndexedPost) -> File | None:
         if not post.has_opening:

@@ -297,7 +297,13 @@ def _routes(
     feeds = FeedRoutes(services.login, services.feeds, links, bodies, budget)
     written = _machine_pages(links, site)
     machines = MachineRoutes(services.pages, services.sitemap, written, budget)
-    posts = PostRoutes(services.login, services.posts, PostRecords(links.service), site is not None)
+    posts = PostRoutes(
+        services.login,
+        services.posts,
+        services.reads,
+        PostRecords(links.service),
+        site is not None,
+    )
     unverified = RateLimiter(options.rates.webhooks)
     webhooks = WebhookRoutes(services.webhooks, bodies, unverified, monotonic)
     about = _about(services, facts, options, clock, assets)
@@ -408,6 +414,8 @@ def _site_routes(site: SiteRoutes) -> Iterator[Route]:
     yield Page("/p/{id}", site.post)
     yield Page("/p/{id}/text", site.text)
     yield Page("/p/{id}/document", site.document)
+    yield Page("/p/{id}/changes", site.changes)
+    yield Page("/p/{id}/first", site.first)
     for page in site.frame.pages:
         yield Page(page.path, site.own_page)
     yield Page("/p/{id}/{slug}", site.post)
@@ -450,6 +458,7 @@ def _index_routes(posts: PostRoutes, reads: ReadRoutes, machines: MachineRoutes)
     yield Route("/posts/{id}", posts.post)
     yield Route("/posts/{id}/content", reads.post_content)
     yield Route("/posts/{id}/opening", reads.opening)
+    yield Route("/posts/{id}/revisions", posts.revisions)
     yield Route("/authors/{address}", posts.author)
     yield Route("/me/library", posts.library)
     yield Route("/me/sales", posts.sales)
@@ -473,6 +482,7 @@ def _write_routes(writes: WriteRoutes) -> Iterator[Route]:
     yield Route("/update/file", writes.update, methods=["POST"])
     yield Route("/publish/file", writes.publish, methods=["POST"])
     yield Route("/delete/file", writes.delete, methods=["POST"])
+    yield Route("/revise/post", writes.revise, methods=["POST"])
     yield Route("/update/profile", writes.update_profile, methods=["POST"])
 
 

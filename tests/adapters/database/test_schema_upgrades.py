@@ -224,6 +224,7 @@ async def test_a_catalog_that_predates_ended_sessions_keeps_every_row(
         "profiles": [],
         "measure_log": [],
         "reports": [],
+        "revisions": [],
         "writing_sessions": [],
     }
 

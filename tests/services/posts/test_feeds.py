@@ -30,7 +30,14 @@ def feeds_of(world: World, content: Any) -> Feeds:
     """The feeds of a world on this content store, without any cache."""
     adapters, clock = world.adapters, world.clock
     access = Entitlement(adapters.marketplace, clock.monotonic, timedelta(0))
-    reads = Reads(adapters.stores.files, content, adapters.cipher, access, ContentCache(0))
+    reads = Reads(
+        adapters.stores.files,
+        adapters.stores.revisions,
+        content,
+        adapters.cipher,
+        access,
+        ContentCache(0),
+    )
     return Feeds(
         adapters.stores.index_reader,
         reads,

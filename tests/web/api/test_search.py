@@ -30,7 +30,13 @@ async def world(tmp_path: Path, records: None) -> AsyncIterator[World]:
 def texts_of(world: World) -> SearchTexts:
     adapters = world.adapters
     entitlement = Entitlement(adapters.marketplace, adapters.monotonic, timedelta(0))
-    reads = Reads(adapters.stores.files, adapters.content, adapters.cipher, entitlement)
+    reads = Reads(
+        adapters.stores.files,
+        adapters.stores.revisions,
+        adapters.content,
+        adapters.cipher,
+        entitlement,
+    )
     return SearchTexts(adapters.stores.leases, adapters.stores.search, reads, world.clock)
 
 

@@ -182,7 +182,7 @@ def kept_text(text: str) -> str:
     return clean.encode("utf-8", "replace").decode("utf-8")
 
 
-CHECKED_TABLES = ("file_groups", "files", "profiles", "measure_log")
+CHECKED_TABLES = ("file_groups", "files", "profiles", "revisions", "measure_log")
 """Tables whose rows have a checksum."""
 
 _FILE = (
@@ -228,6 +228,27 @@ def profile_checksum(*columns: Value) -> int:
     return crc32(_encode(columns))
 
 
+_REVISION = (
+    "id",
+    "document",
+    "number",
+    "owner",
+    "name",
+    "cid",
+    "size",
+    "note",
+    "created_at",
+    "salt",
+    "signature",
+)
+"""The columns of a revision that have a checksum, in its order."""
+
+
+def revision_checksum(*columns: Value) -> int:
+    """The checksum of a row of `revisions`, of its columns from id to signature."""
+    return crc32(_encode(columns))
+
+
 _DECISION = ("id", "at", "measure", "kind", "target", "ground", "statement")
 """The columns of a decision in the log, in the order of its checksum."""
 
@@ -243,6 +264,8 @@ def record_checksum(table: str, row: Mapping[str, Any]) -> int:
         return file_checksum(*(row[column] for column in _FILE))
     if table == "profiles":
         return profile_checksum(*(row[column] for column in _PROFILE))
+    if table == "revisions":
+        return revision_checksum(*(row[column] for column in _REVISION))
     if table == "measure_log":
         return decision_checksum(*(row[column] for column in _DECISION))
     return group_checksum_of(row["id"], row["hashtags"], row["thumbnail_cid"])

@@ -21,6 +21,7 @@ from imprint.adapters.stores.drafts.garbage import (
     FORGET_EMPTY_GROUP,
     FORGET_THUMBNAIL,
     FORGET_VERSION,
+    forget_revisions,
 )
 from imprint.adapters.stores.files import (
     DETACH,
@@ -32,8 +33,9 @@ from imprint.adapters.stores.files import (
     thumbnail_size,
 )
 from imprint.adapters.stores.posts.index_writer import INDEX_LOCK
-from imprint.adapters.stores.posts.post_words import DROP_FACTS, drop_texts
+from imprint.adapters.stores.posts.post_words import DROP_FACTS, drop_texts, want_texts
 from imprint.adapters.stores.profiles import FIND_PROFILE, profile_of, store_profile
+from imprint.adapters.stores.revisions import REVISION_WITH_CID, REVISIONS_OF
 from imprint.domain.drafts.files import File, Network, State
 from imprint.domain.formats.addresses import Address
 from imprint.domain.formats.cids import Cid
@@ -71,6 +73,9 @@ FORGET_FEEDS_OF = "DELETE FROM private_feeds WHERE owner = :owner"
 DRAFTS_WITH_THUMBNAIL = """
 SELECT g.owner, g.thumbnail_size AS size FROM file_groups g JOIN files f ON f.group_id = g.id
 WHERE g.thumbnail_cid = :cid AND f.state = 'pending'"""
+REVISIONS_OF_OWNER = "SELECT cid FROM revisions WHERE owner = :owner ORDER BY id"
+FORGET_REVISION = "DELETE FROM revisions WHERE cid = :cid RETURNING document, owner, size"
+PLACES_OF_DOCUMENT = "SELECT place FROM posts WHERE cid = :cid"
 PROFILES_WITH_AVATAR = """
 SELECT address, name, bio, links, avatar_cid, updated_at, avatar_size, checksum FROM profiles
 WHERE avatar_cid = :cid"""
@@ -94,6 +99,10 @@ class SqlErasureStore:
             locks = file_locks(file) | INDEX_LOCK
             await self.database.transact(locks, _erase_file, cid)
 
+    async def erase_revision(self, cid: Cid) -> None:
+        locks = document_lock(cid, Network.PRIVATE) | INDEX_LOCK
+        await self.database.transact(locks, _erase_revision, cid)
+
     async def erase_account(self, address: Address) -> None:
         await self.database.transact(owner_lock(address), _erase_account, address)
 
@@ -108,11 +117,13 @@ async def _records_of(tx: Transaction, address: Address) -> PersonalRecords:
     if profile is not None and profile["avatar_cid"] is not None:
         pictures[Cid(profile["avatar_cid"])] = None
     own = [cid for cid in pictures if await tx.fetchone(OTHER_USER, cid=cid, owner=address) is None]
+    revisions = await tx.fetchall(REVISIONS_OF_OWNER, owner=address)
     (sessions,) = await tx.fetchall(COUNT_SESSIONS, wallet=address)
     (feeds,) = await tx.fetchall(COUNT_FEEDS, owner=address)
     return replace(
         found,
         pictures=tuple(own),
+        revisions=tuple(Cid(row["cid"]) for row in revisions),
         profile=profile is not None,
         writing_sessions=sessions["sessions"],
         private_feeds=feeds["feeds"],
@@ -120,6 +131,8 @@ async def _records_of(tx: Transaction, address: Address) -> PersonalRecords:
 
 
 async def _records_with(tx: Transaction, cid: Cid) -> PersonalRecords:
+    if await tx.fetchone(REVISION_WITH_CID, cid=cid) is not None:
+        return PersonalRecords(revisions=(cid,))
     found = _files_in(await tx.fetchall(FILES_OF_GROUP, cid=cid))
     if cid in found.versions:
         # A newer version has taken its place, and stays.
@@ -131,7 +144,9 @@ async def _records_with(tx: Transaction, cid: Cid) -> PersonalRecords:
     ]
     if await tx.fetchone(NAMES_PICTURE, cid=cid) is not None:
         own.append(cid)
-    return replace(found, pictures=tuple(own))
+    revisions = await tx.fetchall(REVISIONS_OF, document=cid)
+    cids = tuple(Cid(row["cid"]) for row in revisions)
+    return replace(found, pictures=tuple(own), revisions=cids)
 
 
 def _files_in(rows: Iterable[Row]) -> PersonalRecords:
@@ -170,12 +185,25 @@ async def _erase_file(tx: Transaction, cid: Cid) -> None:
     if is_draft:
         await count_usage(tx, file.owner, 0, drafts=-1)
     thumbnail_bytes = await thumbnail_size(tx, file)
+    await forget_revisions(tx, cid, 0)
     await tx.fetchall(FORGET_VERSION, cid=cid)
     await tx.execute(FORGET_EMPTY_GROUP, id=file.group_id)
     await _detach(tx, cid, Network.PRIVATE, owner, file.size)
     if file.thumbnail_cid is not None:
         await tx.lock(document_lock(file.thumbnail_cid, Network.PUBLIC))
         await _detach(tx, file.thumbnail_cid, Network.PUBLIC, owner, thumbnail_bytes)
+
+
+async def _erase_revision(tx: Transaction, cid: Cid) -> None:
+    """Delete a revision with its key; the version before is shown from now on."""
+    row = await tx.fetchone(FORGET_REVISION, cid=cid)
+    if row is None:
+        return
+    places = [row["place"] for row in await tx.fetchall(PLACES_OF_DOCUMENT, cid=row["document"])]
+    await drop_texts(tx, places)
+    await want_texts(tx, places)
+    await tx.execute(DROP_FACTS, cid=cid)
+    await _detach(tx, cid, Network.PRIVATE, row["owner"], row["size"])
 
 
 async def _detach(

@@ -56,6 +56,12 @@ class AccountAction(StrEnum):
     PROFILE = "profile"
 
 
+class PostAction(StrEnum):
+    """The action of a signed write of a post."""
+
+    REVISE = "revise"
+
+
 class Network(StrEnum):
     """The network that holds a document; only this service serves `PRIVATE` ones."""
 
@@ -127,7 +133,7 @@ class Write:
     """
 
     signer: Address
-    action: Action | AccountAction
+    action: Action | AccountAction | PostAction
     nonce: str
     at: datetime
     session: str | None = None
@@ -161,8 +167,8 @@ class Intent:
 class Quota:
     """How much a signer may store; 0 means no limit.
 
-    `bytes` covers drafts, their thumbnails, and replaced or deleted documents until they
-    are destroyed; `drafts` is the number of drafts. Posts do not count.
+    `bytes` covers drafts, their thumbnails, revisions of posts, and replaced or deleted
+    documents until they are destroyed; `drafts` is the number of drafts. Posts do not count.
     """
 
     bytes: int = 0

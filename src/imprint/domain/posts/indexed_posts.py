@@ -7,6 +7,7 @@ from enum import StrEnum
 from imprint.domain.drafts.files import File
 from imprint.domain.formats.addresses import Address
 from imprint.domain.posts.posts import BlockRef
+from imprint.domain.posts.revisions import RevisionSummary
 from imprint.domain.profiles import Byline, Profile
 
 
@@ -26,6 +27,7 @@ class IndexedPost:
     replaced in all texts. `hosted` if the document of the post is stored here. `byline` is of the
     author's profile, if they have one. `words` of the whole text is None if it is not stored here
     or has not been read yet; `has_opening` if everybody may read the beginning of the text.
+    `revision` is the newest of a hosted post.
     """
 
     place: int
@@ -47,6 +49,7 @@ class IndexedPost:
     byline: Byline | None = None
     words: int | None = None
     has_opening: bool = False
+    revision: RevisionSummary | None = None
 
     @property
     def free(self) -> bool:

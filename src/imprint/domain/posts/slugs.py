@@ -9,7 +9,7 @@ MAX_SLUG = 60
 READ_CHARACTERS = 256
 """Characters of a title that its slug is made of; a title may have any length."""
 
-PAGE_PATHS = frozenset({"text", "document"})
+PAGE_PATHS = frozenset({"text", "document", "changes", "first"})
 """Paths below a post's page that are not slugs."""
 
 _FOLDED = str.maketrans(

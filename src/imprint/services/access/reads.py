@@ -18,10 +18,11 @@ from imprint.domain.formats.cids import Cid
 from imprint.domain.moderation import TargetKind
 from imprint.domain.posts.indexed_posts import IndexedPost
 from imprint.domain.posts.openings import Opening, read_opening
+from imprint.domain.posts.revisions import PostVersion, Revision, unknown_revision
 from imprint.domain.sessions import Session
 from imprint.ports import ContentStore
 from imprint.ports.content import DocumentCipher
-from imprint.ports.files import FileStore
+from imprint.ports.files import FileStore, RevisionStore
 from imprint.services.access.entitlement import Entitlement
 from imprint.services.content.text_conversions import Convert, TextConversions
 from imprint.services.moderation import CurrentMeasures
@@ -67,6 +68,7 @@ class Reads:
     """
 
     files: FileStore
+    revisions: RevisionStore
     content: ContentStore
     cipher: DocumentCipher
     entitlement: Entitlement
@@ -147,7 +149,7 @@ class Reads:
         return file
 
     async def opened_post(self, post: IndexedPost) -> File:
-        """Return a post of the index whose opening everybody may read, whatever it costs.
+        """Return the newest text of a post whose opening everybody may read, whatever it costs.
 
         Only its `opening` may be given to those who may not read all of it. Refuses a post
         without an opening.
@@ -158,7 +160,7 @@ class Reads:
         if file is None:
             raise Refusal(Code.NO_OPENING, "This post has no opening that everybody may read.")
         await self.measures.check_file(file)
-        return file
+        return (await self.newest(file)).text
 
     async def opening(self, client: str, file: File) -> Opening:
         """Return the opening of a file that `opened_post` returned."""
@@ -188,6 +190,42 @@ class Reads:
             log.warning("the chain's entry is not this file", extra={"post_id": str(post_id)})
             raise Refusal(Code.NOT_FOUND, "There is no post with this id.")
         return file, access
+
+    async def newest(self, file: File) -> PostVersion:
+        """The version of a post that is shown: its newest revision, or the document on the chain.
+
+        Everything that shows a text uses this. Only for a file that one of the methods above
+        returned.
+        """
+        return await self._check_version(
+            PostVersion(file, await self.revisions.newest_revision(file.cid))
+        )
+
+    async def version(self, file: File, number: int) -> PostVersion:
+        """A version of a post that one of the methods above returned.
+
+        0 is the document on the chain. Refuses `unknown_revision`.
+        """
+        if number == 0:
+            return PostVersion(file)
+        revision = await self.revisions.find_revision(file.cid, number)
+        if revision is None:
+            raise unknown_revision()
+        return await self._check_version(PostVersion(file, revision))
+
+    async def _check_version(self, version: PostVersion) -> PostVersion:
+        """Refuse a revision that is itself withheld: one that is being erased."""
+        if version.revision is not None:
+            await self.measures.check_document(version.revision.cid)
+        return version
+
+    async def revisions_of(self, post: IndexedPost) -> list[Revision]:
+        """The revisions of a post of the index, newest first, which are public but for their
+        texts."""
+        if not post.hosted:
+            return []
+        found = await self.revisions.revisions_of(Cid(post.cid))
+        return [each for each in found if each.owner == post.author]
 
     async def content_of(self, file: File) -> str:
         """Return the text of a file that one of the methods above returned."""

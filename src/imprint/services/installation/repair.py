@@ -26,7 +26,7 @@ from imprint.ports.damage import DatabaseHealth
 from imprint.ports.drafts import GarbageStore
 from imprint.ports.files import FileStore
 from imprint.ports.installation import RecordStore
-from imprint.services.installation.scrub import verify_some, walk_profiles
+from imprint.services.installation.scrub import verify_some, walk_profiles, walk_revisions
 from imprint.services.publication.chain_sync import Follower
 
 BATCH = 256
@@ -179,5 +179,10 @@ async def find_damage(database: DatabaseHealth, records: RecordStore) -> list[st
         f"the profile of {address!a}."
         async for address, profile in walk_profiles(records)
         if profile is None
+    ]
+    found += [
+        f"the revision {revision_id!a}."
+        async for revision_id, revision in walk_revisions(records)
+        if revision is None
     ]
     return found + await records.compare_tags()

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from imprint.domain.drafts.files import File, Network
 from imprint.domain.errors import Damaged
 from imprint.domain.formats.cids import Cid
+from imprint.domain.posts.revisions import Revision
 from imprint.domain.profiles import Profile
 from imprint.ports import ContentStore
 from imprint.ports.damage import Damage, DatabaseHealth
@@ -109,7 +110,7 @@ class Scrub:
             self.damage.note_document(what)
 
     async def _finish(self) -> None:
-        async for what, is_record in verify_profiles(self.records, self.files, self.content):
+        async for what, is_record in _verify_others(self.records, self.files, self.content):
             if is_record:
                 self._note_record(what)
             else:
@@ -153,7 +154,21 @@ async def verify_documents(files: FileStore, content: ContentStore, file: File) 
     return found
 
 
-async def verify_profiles(
+async def _verify_others(
+    records: RecordStore, files: FileStore, content: ContentStore
+) -> AsyncIterator[tuple[str, bool]]:
+    """What is damaged of profiles and revisions, each with whether it is a record."""
+    async for found in _verify_profiles(records, files, content):
+        yield found
+    async for revision_id, revision in walk_revisions(records):
+        if revision is None:
+            yield f"the revision {revision_id!a}", True
+        elif not await _is_sound(content, revision.cid, Network.PRIVATE):
+            what = f"revision {revision.number} of {revision.document}"
+            yield f"the private document {revision.cid} of {what}", False
+
+
+async def _verify_profiles(
     records: RecordStore, files: FileStore, content: ContentStore
 ) -> AsyncIterator[tuple[str, bool]]:
     """The profiles that are damaged, and the pictures that are missing or damaged.
@@ -175,6 +190,15 @@ async def walk_profiles(records: RecordStore) -> AsyncIterator[tuple[str, Profil
     """Every profile by its address; None for one that is damaged."""
     after = ""
     while batch := await records.verify_profiles(after, BATCH):
+        for each in batch:
+            yield each
+        after = batch[-1][0]
+
+
+async def walk_revisions(records: RecordStore) -> AsyncIterator[tuple[str, Revision | None]]:
+    """Every revision by its id; None for one that is damaged."""
+    after = ""
+    while batch := await records.verify_revisions(after, BATCH):
         for each in batch:
             yield each
         after = batch[-1][0]
@@ -207,7 +231,7 @@ async def verify_everything(
         if record.file is not None:
             for what in await verify_documents(files, content, record.file):
                 yield done, what
-    async for what, _ in verify_profiles(records, files, content):
+    async for what, _ in _verify_others(records, files, content):
         yield done, what
     for finding in await records.compare_tags():
         yield done, finding

@@ -347,11 +347,11 @@ async def _bounded_time() -> AsyncIterator[None]:
 
 
 async def _find_free(reads: Reads, post: IndexedPost) -> File:
-    return await reads.shown_post(post)
+    return (await reads.newest(await reads.shown_post(post))).text
 
 
 async def _find_for(reads: Reads, reader: Address, post: IndexedPost) -> File:
-    return await reads.post_for(reader, post.post_id)
+    return (await reads.newest(await reads.post_for(reader, post.post_id))).text
 
 
 def _opening_words(content: str, work: TextWork) -> str:
@@ -359,7 +359,8 @@ def _opening_words(content: str, work: TextWork) -> str:
 
 
 def _updated(post: IndexedPost, changes: Mapping[int, datetime]) -> datetime:
-    return max(post.created_at, changes.get(post.post_id, post.created_at))
+    revised_at = post.created_at if post.revision is None else post.revision.created_at
+    return max(post.created_at, revised_at, changes.get(post.post_id, post.created_at))
 
 
 def _hash(token: str) -> str:

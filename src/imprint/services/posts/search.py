@@ -107,19 +107,21 @@ class SearchTexts:
         if post_id is not None:
             if not pending.hosted and self.clock() - pending.created_at < UNHOSTED_TIME:
                 return False
-            facts = await self._facts(post_id, pending) if pending.hosted else None
-            if facts is not None:
+            shown = await self._shown(post_id, pending) if pending.hosted else None
+            facts = None if shown is None else await self._facts(post_id, shown)
+            if shown is not None and facts is not None:
                 is_free = pending.free and await self._is_free(post_id)
-                await self.words.store_text(pending, facts, is_free=is_free)
-                return True
+                return await self.words.store_text(pending, shown.cid, facts, is_free=is_free)
         await self.words.skip_text(pending.place)
         return True
 
-    async def _facts(self, post_id: int, pending: PendingText) -> TextFacts | None:
-        """Return the facts of a post's text; None if it is damaged or not that of the post."""
+    async def _shown(self, post_id: int, pending: PendingText) -> File | None:
+        """Return the newest text of a post; None if its document is not that of the post."""
         file = await self.reads.bound_file(post_id, pending.author, pending.cid)
-        if file is None:
-            return None
+        return None if file is None else (await self.reads.newest(file)).text
+
+    async def _facts(self, post_id: int, file: File) -> TextFacts | None:
+        """Return the facts of a post's text; None if it is damaged."""
         try:
             return await self.reads.converted(TEXTS_LEASE, file, "facts", text_facts, keep=False)
         except Damaged as damaged:
@@ -424,6 +426,8 @@ class LibrarySearch:
         if file is not None:
             size = file.size
             try:
+                file = (await self.reads.newest(file)).text
+                size = file.size
                 body = await read_words(self.reads, session.address, file)
             except Damaged:
                 body = ""

@@ -18,6 +18,7 @@ from imprint.domain.posts.indexed_posts import (
     Sales,
 )
 from imprint.domain.posts.posts import BlockRef
+from imprint.domain.posts.revisions import Revision, RevisionSummary
 from imprint.domain.posts.slugs import page_path
 from imprint.domain.profiles import Profile
 from imprint.interface import posts as records
@@ -108,7 +109,31 @@ def post_record(post: IndexedPost, public_url: str) -> records.Post:
         None if post.byline is None else records.Byline(post.byline.name, post.byline.avatar_cid),
         post.words,
         post.has_opening,
+        _summary(post.revision),
     )
+
+
+def _summary(revision: RevisionSummary | None) -> records.RevisionSummary | None:
+    if revision is None:
+        return None
+    return records.RevisionSummary(revision.number, revision.note, revision.created_at)
+
+
+def revision_response(revision: Revision) -> records.RevisionResponse:
+    """Return the record of a new revision."""
+    record = records.RevisionRecord(
+        revision.number, revision.cid, revision.note, revision.created_at
+    )
+    return records.RevisionResponse(record)
+
+
+def revisions_response(revisions: Sequence[Revision]) -> records.RevisionsResponse:
+    """Return the revisions of a post."""
+    listed = (
+        records.ListedRevision(each.number, each.cid, each.note, each.created_at, each.words)
+        for each in revisions
+    )
+    return records.RevisionsResponse(tuple(listed))
 
 
 def author_response(account: AccountSummary) -> records.Author:

@@ -28,6 +28,7 @@ from imprint.interface.posts import (
     UserMetricsResponse,
 )
 from imprint.interface.values import Wei
+from imprint.services.access.reads import Reads
 from imprint.services.accounts.login import Login
 from imprint.services.posts.lists import Totals
 from imprint.services.posts.posts import (
@@ -41,6 +42,7 @@ from imprint.services.posts.posts import (
 from imprint.web.api.post_records import (
     PostRecords,
     author_response,
+    revisions_response,
     sales_response,
     sales_table,
     stats_response,
@@ -112,6 +114,7 @@ class PostRoutes:
 
     login: Login
     posts: Posts
+    reads: Reads
     records: PostRecords
     has_pages: bool = False
     """Whether authors have HTML pages; otherwise posts link to their Markdown."""
@@ -128,6 +131,14 @@ class PostRoutes:
             return _see_page(f"/p/{post_id}")
         found = await self.posts.post(post_id)
         return self._respond(request, found, self.records.priced, SHORT_LIVED, "Accept")
+
+    async def revisions(self, request: Request) -> Response:
+        """The revisions of a post, without their texts."""
+        post_id = canonical_post_id(request.path_params["id"])
+        check_parameters(request)
+        found = await self.reads.revisions_of((await self.posts.post(post_id)).post)
+        encoded = _Encoded.of(encode_json(revisions_response(found)))
+        return _encoded_response(request, encoded, SHORT_LIVED, None)
 
     async def author(self, request: Request) -> Response:
         check_parameters(request)

@@ -259,6 +259,7 @@ def _describe_components() -> dict[str, Schema]:
         schemas[name]["properties"]["salt"] = describe_salt(action)
     schemas["WritingSessionBody"]["properties"]["salt"] = ref("WritingSessionTypedData")
     schemas["ProfileForm"]["properties"]["salt"] = ref("UpdateProfileTypedData")
+    schemas["ReviseBody"]["properties"]["salt"] = ref("RevisePostTypedData")
     schemas["KeyValues"]["additionalProperties"] = string("A hashtag, under its own name.")
     # Deliveries come first: generators number a class whose name is already taken by a component.
     return {

@@ -299,8 +299,8 @@ MEANINGS: dict[Code, str] = {
     Code.SIGNATURE_STALE: "The timestamp of a write is more than 60 seconds before or after now; "
     "or a login message is too old, from the future, expired or not yet valid; `now` is the time "
     "of the service.",
-    Code.BODY_MISMATCH: "The signature is for another service, address, cid, content, thumbnail or"
-    " list of hashtags than those of the request.",
+    Code.BODY_MISMATCH: "The signature is for another service, address, cid, post, content,"
+    " thumbnail or list of hashtags than those of the request.",
     Code.FORM_NOT_ACCEPTED: "This service, or a writing session, does not accept this form of"
     " signed writes; see `signing_forms` in `/.well-known/imprint.json`.",
     Code.WRITING_SESSION_INVALID: "The writing session is unknown, revoked or of another wallet, or"
@@ -315,6 +315,7 @@ MEANINGS: dict[Code, str] = {
     "timestamp is too far from now.",
     Code.NOT_OWNER: "The file belongs to somebody else. With `IMPRINT_COMPATIBILITY=inkdao` the "
     "status is 404.",
+    Code.NOT_AUTHOR: "The chain names another author of this post than the signer.",
     Code.SUBJECT_MISMATCH: "The session belongs to another address than the one in the request.",
     Code.NOT_ENTITLED: "The reader holds no token of this post and is not its author. With "
     "`IMPRINT_COMPATIBILITY=inkdao` the status is 404.",
@@ -328,6 +329,7 @@ MEANINGS: dict[Code, str] = {
     Code.WRITING_SESSION_SCOPE: "The writing session does not allow this action; the wallet must"
     " sign it.",
     Code.NOT_FOUND: "There is no such file, post or path, or it is not visible to this caller.",
+    Code.UNKNOWN_REVISION: "The post has no revision with this number.",
     Code.METHOD_NOT_ALLOWED: "The path exists, but does not accept this method; `Allow` lists "
     "those it accepts.",
     Code.REQUEST_TIMEOUT: "The body took too long to arrive.",
@@ -337,6 +339,7 @@ MEANINGS: dict[Code, str] = {
     Code.NOT_PENDING: "The file is published, or another request has changed it in the meantime.",
     Code.ALREADY_ONCHAIN: "The file is published on the chain and cannot be deleted.",
     Code.TOO_MANY_FEEDS: "The reader has as many private feeds as they may: remove one first.",
+    Code.TOO_MANY_REVISIONS: "The post has as many revisions as it may.",
     Code.TOO_MANY_WRITING_SESSIONS: "This wallet has as many writing sessions as it may: revoke"
     " one.",
     Code.NOT_CACHED: "The request accepts only what is cached (`only-if-cached`), and this "

@@ -9,7 +9,7 @@ from imprint.domain.errors import Code
 from imprint.domain.formats.addresses import keccak256
 from imprint.domain.posts.indexed_posts import PostOrder
 from imprint.domain.posts.search import MAX_SEARCH
-from imprint.interface.drafts import Content
+from imprint.interface.drafts import PostContent
 from imprint.interface.posts import (
     Author,
     CreatorMetrics,
@@ -21,6 +21,7 @@ from imprint.interface.posts import (
     HeldPost,
     HolderMetrics,
     LibraryResponse,
+    ListedRevision,
     MarketMetrics,
     MeasureRecord,
     MeasuresResponse,
@@ -31,6 +32,7 @@ from imprint.interface.posts import (
     ReportBody,
     ReportId,
     ReportResponse,
+    RevisionsResponse,
     Sale,
     SalesResponse,
     SalesTotal,
@@ -47,12 +49,15 @@ from imprint.web.docs.examples import (
     FREE_POST,
     INDEXED_POST,
     LINKS,
+    NEWEST_CONTENT,
     OWNER,
     PAGE_TOKEN,
-    POST_CONTENT,
     POST_ID,
     PROFILE,
     PUBLISHED,
+    REVISED,
+    REVISION_CID,
+    REVISION_NOTE,
     SERVICE,
     TX_HASH,
 )
@@ -97,6 +102,12 @@ POST_COMPONENTS: dict[str, Schema] = {
     "PostPageToken": string("The `next_page_token` of a page, unchanged.", POST_PAGE_TOKEN_PATTERN),
     "SalesTable": string("Comma-separated values (RFC 4180), with a line of names."),
     "Markdown": string("Markdown."),
+    "RevisionNumber": {
+        "type": "integer",
+        "format": "int64",
+        "description": "The number of a revision; 0 is the document on the chain.",
+        "minimum": 0,
+    },
 }
 """Components for parameters, and for responses that are not JSON."""
 
@@ -202,18 +213,31 @@ READ_POST_CONTENT = Operation(
     Topic.POSTS,
     "Read the content of a post",
     "With a session, as `GET /fileByPostId` for the address of the session. Without one, as "
-    "`GET /freeFileByPostId`. A session that is not valid is refused, whatever the price.",
-    Response("The content and its record.", Content, POST_CONTENT, tagged=True),
+    "`GET /freeFileByPostId`. A session that is not valid is refused, whatever the price.\n\n"
+    "It is the newest version: that of the newest revision, or of the document on the chain, which "
+    "is revision 0. `file` is always the record of the document on the chain. A revision that the "
+    "request names has a `proof`: what its author signed.",
+    Response("The content and its record.", PostContent, NEWEST_CONTENT, tagged=True),
     (
         Code.INVALID_POST_ID,
         Code.NOT_ENTITLED,
         Code.NOT_FREE,
+        Code.UNKNOWN_REVISION,
         Code.CHAIN_UNAVAILABLE,
         *WITHHELD_CODES,
         *SESSION_CODES,
         *DOCUMENT_CODES,
     ),
-    parameters=(_ID, IF_NONE_MATCH),
+    parameters=(
+        _ID,
+        Parameter(
+            "revision",
+            "RevisionNumber",
+            "The number of a version; the newest by default.",
+            required=False,
+        ),
+        IF_NONE_MATCH,
+    ),
     takes_session=True,
 )
 
@@ -233,6 +257,23 @@ READ_OPENING = Operation(
         *WITHHELD_CODES,
         *DOCUMENT_CODES,
     ),
+    parameters=(_ID, IF_NONE_MATCH),
+)
+
+LIST_REVISIONS = Operation(
+    "listRevisions",
+    "get",
+    "/posts/{id}/revisions",
+    Topic.POSTS,
+    "List the revisions of a post",
+    "Returns the corrected versions of a post without their texts, the newest first.",
+    Response(
+        "The revisions.",
+        RevisionsResponse,
+        RevisionsResponse((ListedRevision(1, REVISION_CID, REVISION_NOTE, REVISED, 421),)),
+        tagged=True,
+    ),
+    (Code.INVALID_POST_ID, Code.NOT_FOUND, *WITHHELD_CODES, *_INDEX_CODES),
     parameters=(_ID, IF_NONE_MATCH),
 )
 
@@ -469,6 +510,7 @@ POST_OPERATIONS = (
     SHOW_POST,
     READ_POST_CONTENT,
     READ_OPENING,
+    LIST_REVISIONS,
     GET_POST_MARKDOWN,
     SHOW_AUTHOR,
     LIST_LIBRARY,

@@ -54,13 +54,14 @@ STATUSES: dict[int, tuple[Code, ...]] = {
     ),
     403: (
         Code.NOT_OWNER,
+        Code.NOT_AUTHOR,
         Code.SUBJECT_MISMATCH,
         Code.NOT_ENTITLED,
         Code.NOT_FREE,
         Code.AUTHOR_REFUSED,
         Code.WRITING_SESSION_SCOPE,
     ),
-    404: (Code.NOT_FOUND, Code.NO_OPENING),
+    404: (Code.NOT_FOUND, Code.NO_OPENING, Code.UNKNOWN_REVISION),
     405: (Code.METHOD_NOT_ALLOWED,),
     408: (Code.REQUEST_TIMEOUT,),
     409: (
@@ -68,6 +69,7 @@ STATUSES: dict[int, tuple[Code, ...]] = {
         Code.NOT_PENDING,
         Code.ALREADY_ONCHAIN,
         Code.TOO_MANY_FEEDS,
+        Code.TOO_MANY_REVISIONS,
         Code.TOO_MANY_WRITING_SESSIONS,
     ),
     410: (Code.REMOVED,),

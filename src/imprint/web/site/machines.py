@@ -38,6 +38,7 @@ CLOSED = (
     "/create/",
     "/update/",
     "/publish/",
+    "/revise/",
     "/delete/",
     "/webhook/",
     "/writing/",

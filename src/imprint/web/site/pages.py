@@ -3,7 +3,7 @@
 import asyncio
 import secrets
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -18,6 +18,7 @@ from imprint.domain.drafts.documents import SMALL_DOCUMENT
 from imprint.domain.drafts.files import File
 from imprint.domain.errors import Code, Refusal, Unavailable
 from imprint.domain.formats.addresses import Address
+from imprint.domain.posts.changes import Changes, compare_texts
 from imprint.domain.posts.indexed_posts import (
     AccountSummary,
     IndexedPost,
@@ -25,8 +26,9 @@ from imprint.domain.posts.indexed_posts import (
     ShownTotals,
 )
 from imprint.domain.posts.openings import read_opening
-from imprint.domain.posts.post_text import readable_text
-from imprint.domain.posts.text_work import TextWork
+from imprint.domain.posts.post_text import is_markdown, markdown_text, readable_text
+from imprint.domain.posts.revisions import PostVersion
+from imprint.domain.posts.text_work import TextWork, TooIntricate
 from imprint.domain.site import FrontPage
 from imprint.ports import Clock
 from imprint.services.access.reads import Reads
@@ -35,6 +37,7 @@ from imprint.services.content.text_conversions import Convert, TextConversions
 from imprint.services.posts.lists import Totals
 from imprint.services.posts.posts import Derived, ListedPosts, ListRequest, Posts
 from imprint.services.site import Pages, ShownPost
+from imprint.web.api.reads import revision_number
 from imprint.web.http.large_responses import LargeResponse, ResponseBudget
 from imprint.web.http.requests import (
     SMALL_BODY,
@@ -320,7 +323,8 @@ class SiteRoutes:
     async def _post_page(self, client: str, shown: ShownPost) -> RenderedPage:
         """Return the page of a post. A cached page needs neither its text nor a turn."""
         post, file = shown.post, shown.file or shown.opening
-        beside = shown.price, shown.file is None, file is None, shown.is_listed, self._year
+        shown_cid = None if file is None else file.cid
+        beside = shown.price, shown.file is None, shown_cid, shown.is_listed, self._year
         known = self._posts.find(post, beside)
         if known is not None:
             return known
@@ -420,7 +424,7 @@ class SiteRoutes:
         post_id = canonical_post_id(request.path_params["id"])
         reads = self.sources.reads
         session = self.sources.login.recognize(request.headers.get("authorization"))
-        file = await reads.own_post(session, post_id)
+        file = (await reads.newest(await reads.own_post(session, post_id))).text
         client = client_of(request)
 
         async def write() -> bytes:
@@ -453,6 +457,87 @@ class SiteRoutes:
         return LargeResponse(
             reservation, reservation.body, 200, headers, "application/octet-stream"
         )
+
+    async def changes(self, request: Request) -> Response:
+        """`/p/{id}/changes`: what a correction changed, for those who may read the post.
+
+        Without a number, all corrections together. With a session it is an HTML fragment.
+        """
+        file, post = await self._readable(request)
+        reads, client = self.sources.reads, client_of(request)
+        revisions = await reads.revisions_of(post)
+        asked = only_value(query_params(request), "revision")
+        after, before = await reads.newest(file), PostVersion(file)
+        if asked is not None:
+            after = await reads.version(file, revision_number(asked))
+            older = [each.number for each in revisions if each.number < after.number]
+            before = await reads.version(file, max(older, default=0))
+        earlier: list[str] = []
+
+        async def load() -> str:
+            earlier[:] = [await reads.content_of(before.text)]
+            return await reads.content_of(after.text)
+
+        def write(content: str, work: TextWork) -> bytes:
+            changes = _compare(earlier[0], content, work)
+            return self._version_page(request, post, revisions=revisions, changes=changes)
+
+        async def convert() -> bytes:
+            key = ("changes", before.text.cid, after.text.cid, id(request))
+            return await reads.texts.of(client, key, load, write, keep=False)
+
+        return await self._send_version(request, convert)
+
+    async def first(self, request: Request) -> Response:
+        """`/p/{id}/first`: a post as it was first published, for those who may read it."""
+        file, post = await self._readable(request)
+        client = client_of(request)
+
+        async def write() -> bytes:
+            text = await self._markup(client, file, post_title(post))
+
+            def put_pictures(content: str, work: TextWork) -> bytes:
+                markup = text.with_pictures(content)
+                return self._version_page(request, post, text=markup, changes=None)
+
+            into = ("first", id(request))
+            return await self._with_pictures(client, file, text, into, put_pictures)
+
+        return await self._send_version(request, write)
+
+    async def _readable(self, request: Request) -> tuple[File, IndexedPost]:
+        """The post of a request, if its session may read it, or if it is free."""
+        post_id = canonical_post_id(request.path_params["id"])
+        reads = self.sources.reads
+        if "authorization" in request.headers:
+            session = self.sources.login.recognize(request.headers["authorization"])
+            file = await reads.own_post(session, post_id)
+        else:
+            file = await reads.free_post(post_id)
+        return file, (await self.sources.posts.post(post_id)).post
+
+    def _version_page(self, request: Request, post: IndexedPost, **values: Any) -> bytes:
+        """A view of the versions of a post: a page, or with a session a fragment of it."""
+        if "authorization" in request.headers:
+            if values["changes"] is None:
+                return Markup(values["text"]).encode()
+            template = "_changes.html"
+        else:
+            template = "changes.html"
+        card = self.cards.page(request.url.path, post_title(post), "", indexed=False)
+        return self.templates.render(
+            template, card=card, post=post, page=post_page(post), year=self._year, **values
+        ).encode()
+
+    async def _send_version(
+        self, request: Request, write: Callable[[], Awaitable[bytes]]
+    ) -> Response:
+        reservation = await self.budget.admit(client_of(request), write)
+        is_own = "authorization" in request.headers
+        headers = {"Cache-Control": OWN if is_own else SHARED, "Vary": "Authorization"}
+        if not is_own:
+            headers["Content-Security-Policy"] = self._policy()
+        return LargeResponse(reservation, reservation.body, 200, headers, HTML_TYPE)
 
     # The library, the Studio
 
@@ -555,6 +640,17 @@ def _with_first(featured: Sequence[IndexedPost], listed: ListedPosts) -> ListedP
 def _beginning(content: str, work: TextWork) -> str:
     """Return the first words of an opening."""
     return readable_text(read_opening(content, work).content, longest=2 * MAX_DESCRIPTION)
+
+
+def _compare(before: str, after: str, work: TextWork) -> Changes:
+    """The changes between two texts; of those that are too intricate, only that there are some."""
+    try:
+        texts = [
+            each if is_markdown(each) else markdown_text(each, work) for each in (before, after)
+        ]
+        return compare_texts(*texts, work)
+    except TooIntricate:
+        return Changes((), is_cut=True)
 
 
 def _moved(location: str) -> dict[str, str]:

@@ -34,6 +34,10 @@ INSERT INTO holdings SELECT 'holder-' || n % 700, n::text, '1', 1, n, n, NULL
 INSERT INTO accounts (address) SELECT 'author-' || n FROM generate_series(1, {ROWS}) n;
 INSERT INTO profiles (address, name, bio, links, updated_at)
     SELECT 'author-' || n, 'name', '', '', n FROM generate_series(1, {ROWS}) n;
+INSERT INTO revisions (id, document, number, owner, name, cid, size, note, created_at, salt,
+                       signature)
+    SELECT 'revision-' || n, 'cid-' || n, 1, 'author-' || n, 'name-' || n, 'revised-' || n, n, '',
+           n, '', '' FROM generate_series(1, {ROWS}) n;
 INSERT INTO market_days (day) SELECT n FROM generate_series(1, {ROWS}) n;
 INSERT INTO counters SELECT 'c' || n, n FROM generate_series(1, {ROWS}) n;
 INSERT INTO measure_log SELECT n, n, CASE WHEN n % 3 = 0 THEN 'undone' ELSE 'unlisted' END,

@@ -18,6 +18,7 @@ from imprint.adapters.stores.posts import search_index
 from imprint.adapters.stores.posts.post_words import BUCKET
 from imprint.adapters.stores.posts.search_index import SqlSearchIndex, find_in_sqlite, walk_posts
 from imprint.domain.formats.addresses import Address
+from imprint.domain.formats.cids import Cid
 from imprint.domain.posts.market_events import (
     MarketEvent,
     Origin,
@@ -33,6 +34,10 @@ from imprint.ports.post_index import AppliedLog, IndexSource, IndexStep, Matches
 SOURCE = IndexSource(31337, Address("0x" + "11" * 20), 0)
 AUTHOR = Address("0x" + "a1" * 20)
 AT = datetime(2026, 3, 1, tzinfo=UTC)
+
+
+DOCUMENT = Cid("document")
+"""The document of every text; what the index of these posts names is not a CID."""
 
 
 class Market:
@@ -112,7 +117,7 @@ class Market:
         """Store the text of a pending post as its reader does."""
         (pending,) = await self.search.pending_texts(place - 1, 1)
         facts = TextFacts(len(body.split()), body, opening)
-        await self.search.store_text(pending, facts, is_free=pending.free)
+        await self.search.store_text(pending, DOCUMENT, facts, is_free=pending.free)
 
     async def find(self, text: str, before: int | None = None, limit: int = 100) -> list[int]:
         query = parse_query(text)
@@ -275,7 +280,7 @@ async def test_a_text_read_before_the_price_changed_is_read_again(
     (pending,) = await market.search.pending_texts(0, 1)
     await market.set_price(place, price)
     facts = TextFacts(5, "A gate and a garden", "A gate")
-    await market.search.store_text(pending, facts, is_free=pending.free)
+    await market.search.store_text(pending, DOCUMENT, facts, is_free=pending.free)
     assert await market.find("gate") == []
     assert [each.free for each in await market.search.pending_texts(0, 9)] == [price == 0]
 

@@ -121,6 +121,8 @@ _LOST_ROWS = {
     "private_feeds": "Private feeds that could not be read: readers must create new ones.",
     "profiles": "Profiles that could not be read and that no backup has: their authors must save "
     "them again. One restored from a backup may be older than the lost one.",
+    "revisions": "Corrections of posts that could not be read and that no backup has: their authors"
+    " must sign them again.",
     "ended_sessions": "Ended sessions that could not be read and that no backup has: they are "
     "valid again until they expire, for two hours at most. Changing "
     "IMPRINT_JWT_SECRET ends all sessions at once.",
@@ -217,7 +219,8 @@ SELECT 'fence', max(coalesce(max(fence), 0), :fence) FROM detached WHERE true
 ON CONFLICT (name) DO UPDATE SET value = max(value, excluded.value)""",
     """
 INSERT INTO owners (owner, last_number)
-SELECT owner, max(CAST(substr(name, length(owner) + 2) AS INTEGER)) FROM files GROUP BY owner
+SELECT owner, max(CAST(substr(name, length(owner) + 2) AS INTEGER))
+FROM (SELECT owner, name FROM files UNION ALL SELECT owner, name FROM revisions) GROUP BY owner
 ON CONFLICT (owner) DO UPDATE SET last_number = max(last_number, excluded.last_number)""",
     """
 INSERT OR IGNORE INTO owners (owner, last_number)

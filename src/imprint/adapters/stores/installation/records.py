@@ -20,8 +20,14 @@ from imprint.adapters.stores.files import (
     hashtags_text,
 )
 from imprint.adapters.stores.profiles import is_damaged_profile, profile_of, walk_profiles
+from imprint.adapters.stores.revisions import (
+    is_damaged_revision,
+    revision_of,
+    walk_revisions,
+)
 from imprint.domain.drafts.files import File
 from imprint.domain.errors import Damaged
+from imprint.domain.posts.revisions import Revision
 from imprint.domain.profiles import Profile
 from imprint.ports.installation import VerifiedRecord
 
@@ -65,6 +71,11 @@ class SqlRecordStore:
         return [
             (row["address"], None if is_damaged_profile(row) else profile_of(row)) for row in rows
         ]
+
+    async def verify_revisions(self, after: str, limit: int) -> list[tuple[str, Revision | None]]:
+        async with self.database.snapshot() as snapshot:
+            rows = await snapshot.read(walk_revisions, None, after, limit)
+        return [(row["id"], None if is_damaged_revision(row) else revision_of(row)) for row in rows]
 
     async def compare_tags(self) -> list[str]:
         async with self.database.snapshot() as snapshot:

@@ -39,6 +39,7 @@ from imprint.domain.posts.indexed_posts import (
 )
 from imprint.domain.posts.market_events import block_of
 from imprint.domain.posts.posts import BlockRef
+from imprint.domain.posts.revisions import RevisionSummary
 from imprint.domain.posts.slugs import READ_CHARACTERS
 from imprint.domain.profiles import Byline
 from imprint.ports.post_index import PostAddress
@@ -86,6 +87,9 @@ def build_post(  # noqa: PLR0917  one parameter for each column
     avatar: Cid | None,
     words: int | None,
     has_opening: int | None,
+    revision: int | None,
+    note: str | None,
+    revised_at: int | None,
 ) -> IndexedPost:
     """Build the post of a row with `index_sql.POST_COLUMNS`. Raises `Damaged` for unreadable
     values.
@@ -113,9 +117,18 @@ def build_post(  # noqa: PLR0917  one parameter for each column
             None if byline is None else Byline(byline, avatar),
             words,
             bool(has_opening),
+            _summary(revision, note, revised_at) if hosted is not None else None,
         )
     except UNREADABLE as error:
         raise Damaged.record(f"the post at position {place!a}") from error
+
+
+def _summary(
+    number: int | None, note: str | None, revised_at: int | None
+) -> RevisionSummary | None:
+    if number is None or note is None or revised_at is None:
+        return None
+    return RevisionSummary(number, note, moment(revised_at))
 
 
 def _text(stored: bytes) -> str:

@@ -22,10 +22,17 @@ BATCHES = (1, 4, 16, 64, 256)
 HOSTED = "(SELECT 1 FROM files f WHERE f.post_id = p.post_id AND f.state = 'onchain' LIMIT 1)"
 """1 if post `p`'s document is stored here, NULL otherwise."""
 
-_SHOWN_TEXT = """
-(SELECT t.{column} FROM files f JOIN text_facts t ON t.cid = f.cid
+NEWEST_REVISION = (
+    "(SELECT r.{column} FROM revisions r WHERE r.document = p.cid AND r.owner = p.author"
+    " ORDER BY r.number DESC LIMIT 1)"
+)
+"""A column of the newest revision of post `p`'s document, NULL without one."""
+
+_SHOWN_TEXT = f"""
+(SELECT t.{{column}} FROM files f
+ JOIN text_facts t ON t.cid = COALESCE({NEWEST_REVISION.format(column="cid")}, f.cid)
  WHERE f.post_id = p.post_id AND f.state = 'onchain' AND f.cid = p.cid LIMIT 1)"""
-"""A fact of the text that is shown of post `p`: that of its document, if it is stored here."""
+"""A fact of the newest text of post `p`, if its document is stored here."""
 
 POST_COLUMNS = f"""
 SELECT p.place, p.post_id, p.author, p.cid, p.spelled_cid, p.thumbnail_cid, p.title, p.description,
@@ -34,7 +41,10 @@ SELECT p.place, p.post_id, p.author, p.cid, p.spelled_cid, p.thumbnail_cid, p.ti
        (SELECT a.name FROM profiles a WHERE a.address = p.author) AS byline,
        (SELECT a.avatar_cid FROM profiles a WHERE a.address = p.author) AS avatar,
        {_SHOWN_TEXT.format(column="words")} AS words,
-       {_SHOWN_TEXT.format(column="has_opening")} AS has_opening
+       {_SHOWN_TEXT.format(column="has_opening")} AS has_opening,
+       {NEWEST_REVISION.format(column="number")} AS revision,
+       {NEWEST_REVISION.format(column="note")} AS note,
+       {NEWEST_REVISION.format(column="created_at")} AS revised_at
 FROM posts p"""
 """A post's columns, in the order of `index_reader.build_post`'s parameters."""
 

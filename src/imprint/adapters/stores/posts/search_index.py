@@ -11,12 +11,13 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 from imprint.adapters.database.database import Database
 from imprint.adapters.database.transaction import Row, Rule, Sql, Transaction, Value, moment_of
 from imprint.adapters.stores.files import END
 from imprint.adapters.stores.posts.index_reader import refuse_damaged_index
-from imprint.adapters.stores.posts.index_sql import HOSTED
+from imprint.adapters.stores.posts.index_sql import HOSTED, NEWEST_REVISION
 from imprint.adapters.stores.posts.index_tables import price_bytes
 from imprint.adapters.stores.posts.index_writer import INDEX_LOCK
 from imprint.adapters.stores.posts.post_words import CLEAR_BODY, DROP_TEXT, SET_BODY, UNWANT_TEXT
@@ -42,8 +43,9 @@ PENDING_TEXTS = f"""
 SELECT w.place, p.post_id, p.author, p.cid, p.price, p.created_at, {HOSTED} AS hosted
 FROM pending_texts w LEFT JOIN posts p ON p.place = w.place
 WHERE w.place > :after ORDER BY w.place LIMIT :limit"""
-PRICE_OF_HOSTED = f"""
-SELECT p.price FROM posts p WHERE p.place = :place AND {HOSTED} IS NOT NULL"""
+NEWEST_TEXT = f"""
+SELECT p.price, p.cid, {NEWEST_REVISION.format(column="cid")} AS newest FROM posts p
+WHERE p.place = :place AND {HOSTED} IS NOT NULL"""
 ADD_TEXT = """
 INSERT INTO post_texts (place, body, is_opening) VALUES (:place, :body, :is_opening)"""
 ADD_FACTS = """
@@ -110,10 +112,14 @@ class SqlSearchIndex:
     async def pending_texts(self, after: int, limit: int) -> list[PendingText]:
         return await self.database.read(_pending_texts, after, limit, reach=limit)
 
-    async def store_text(self, pending: PendingText, facts: TextFacts, *, is_free: bool) -> None:
+    async def store_text(
+        self, pending: PendingText, cid: Cid, facts: TextFacts, *, is_free: bool
+    ) -> bool:
         text = facts.searched if is_free else facts.opening
-        body = None if text is None else await asyncio.to_thread(fold, text)
-        await self.database.transact(INDEX_LOCK, _store_text, pending, facts, is_free, body)
+        public = None
+        if text is not None:
+            public = _PublicText(text, await asyncio.to_thread(fold, text), not is_free)
+        return await self.database.transact(INDEX_LOCK, _store_text, pending, cid, facts, public)
 
     async def skip_text(self, place: int) -> None:
         await self.database.transact(INDEX_LOCK, _skip_text, place)
@@ -226,30 +232,40 @@ async def _pending_texts(tx: Transaction, after: int, limit: int) -> list[Pendin
     ]
 
 
+class _PublicText(NamedTuple):
+    """A text that everybody may search: that of a free post, or an opening."""
+
+    text: str
+    folded: str
+    is_opening: bool
+
+
 async def _store_text(
-    tx: Transaction,
-    pending: PendingText,
-    facts: TextFacts,
-    is_free: bool,
-    body: str | None,
-) -> None:
-    """Store the facts of a text and, unless None, the folded `body` that everybody may search."""
+    tx: Transaction, pending: PendingText, cid: Cid, facts: TextFacts, public: _PublicText | None
+) -> bool:
+    """Store the facts of a text, and what everybody may search.
+
+    False if the post has a newer text, or has become free or paid: it remains pending.
+    """
     place = pending.place
-    row = await tx.fetchone(PRICE_OF_HOSTED, place=place)
-    if row is not None and (row["price"] == _FREE) is not pending.free:
-        return
+    row = await tx.fetchone(NEWEST_TEXT, place=place)
+    if row is not None:
+        if (row["price"] == _FREE) is not pending.free:
+            return False
+        if (row["newest"] or row["cid"]) not in (None, cid):
+            return False
     await tx.execute(CLEAR_BODY, place=place)
     await tx.execute(DROP_TEXT, place=place)
     await tx.execute(UNWANT_TEXT, place=place)
     if row is None:
-        return
+        return True
     if pending.cid is not None:
         has_opening = int(facts.opening is not None)
-        await tx.execute(ADD_FACTS, cid=pending.cid, words=facts.words, has_opening=has_opening)
-    if body is not None:
-        text = facts.searched if is_free else facts.opening
-        await tx.execute(SET_BODY, place=place, body=body)
-        await tx.execute(ADD_TEXT, place=place, body=text, is_opening=int(not is_free))
+        await tx.execute(ADD_FACTS, cid=cid, words=facts.words, has_opening=has_opening)
+    if public is not None:
+        await tx.execute(SET_BODY, place=place, body=public.folded)
+        await tx.execute(ADD_TEXT, place=place, body=public.text, is_opening=int(public.is_opening))
+    return True
 
 
 async def _skip_text(tx: Transaction, place: int) -> None:
