@@ -26,10 +26,9 @@ async def forget_completeness(tx: Transaction) -> None:
 
 async def read_texts(world: World) -> None:
     """Read the texts that the index waits for, as a running service does in the background."""
-    adapters = world.adapters
+    adapters, stores = world.adapters, world.adapters.stores
     entitlement = Entitlement(adapters.marketplace, adapters.monotonic, timedelta(0))
-    reads = Reads(adapters.stores.files, adapters.content, adapters.cipher, entitlement)
-    stores = adapters.stores
+    reads = Reads(stores.files, stores.revisions, adapters.content, adapters.cipher, entitlement)
     # The same holder each time: the lease of the previous round has not ended.
     texts = SearchTexts(stores.leases, stores.search, reads, world.clock, "a test")
     await texts.read_pending()

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 from tests.indexed import read_texts
+from tests.revisions import revise
 from tests.web.site.publication import publish
 from tests.world import DEFAULT_PRICE, World, problem
 
@@ -187,3 +188,37 @@ async def test_a_reorg_takes_the_opening_along_with_its_post(world: World) -> No
     assert problem(await world.client.get("/posts/1/opening")) == (404, "no_opening")
     found = await told(world, "1")
     assert "keeper" not in "".join(found.values())
+
+
+async def test_the_opening_follows_the_newest_revision(world: World) -> None:
+    post_id = await publish_read(world)
+    post = (post_id, (await show(world, post_id))["cid"])
+    corrected = CONTENT.replace("keeper", "warden").replace("sings", "sings again")
+    await revise(world, world.wallet(1), post, corrected)
+    # Until the new text has been read, nobody is told whether it has an opening.
+    record = await show(world, post_id)
+    assert (record["words"], record["opening"], record["revision"]["number"]) == (None, False, 1)
+    await read_texts(world)
+    record = await show(world, post_id)
+    assert (record["words"], record["opening"]) == (16, True)
+    (listed,) = (await world.client.get(f"/posts/{post_id}/revisions")).json()["revisions"]
+    assert listed["words"] == 16
+    response = await world.client.get(f"/posts/{post_id}/opening")
+    assert response.json()["content"] == OPENING.replace("keeper", "warden")
+    for address, text in (await told(world, post_id)).items():
+        assert "sings" not in text, address
+        assert "lighthouse keeper" not in text, address
+
+
+async def test_a_revision_without_the_line_closes_the_opening(world: World) -> None:
+    post_id = await publish_read(world)
+    post = (post_id, (await show(world, post_id))["cid"])
+    await revise(world, world.wallet(1), post, CONTENT.replace("<!--more-->", ""))
+    for _ in range(2):
+        response = await world.client.get(f"/posts/{post_id}/opening")
+        assert problem(response) == (404, "no_opening")
+        for address, text in (await told(world, post_id)).items():
+            assert "The lighthouse" not in text or "q=" in address, address
+        await read_texts(world)
+    assert (await show(world, post_id))["opening"] is False
+    assert (await world.client.get("/posts?q=lighthouse")).json()["posts"] == []

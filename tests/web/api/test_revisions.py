@@ -23,7 +23,9 @@ from tests.world import DEFAULT_PRICE, World, open_world, problem, respell
 from imprint.auth.signed_revisions import read_stated
 from imprint.bootstrap.background import build_collector
 from imprint.domain.formats.addresses import Address, keccak256
+from imprint.domain.formats.cids import Cid
 from imprint.domain.moderation import Ground, Measure, Target, TargetKind
+from imprint.domain.posts.openings import TextFacts
 from imprint.domain.posts.revisions import MAX_NOTE, MAX_REVISIONS
 from imprint.services.moderation import CurrentMeasures, Moderation
 
@@ -297,11 +299,12 @@ async def test_a_text_that_was_revised_while_it_was_read_stays_pending(town: Wor
     post = post_id, cid = await published_post(town, author, "A xylophone.")
     search = town.adapters.stores.search
     pending = await search.pending_texts(0, 100)
-    (place,) = [each.place for each in pending if each.post_id == post_id]
+    (text,) = [each for each in pending if each.post_id == post_id]
     await revise(town, author, post, "A vibraphone.")
-    assert not await search.store_text(place, cid, "A xylophone.")
+    facts = TextFacts(2, "A xylophone.", None)
+    assert not await search.store_text(text, Cid(cid), facts, is_free=True)
     await texts_of(town).read_pending()
-    assert list((await search.free_texts([place])).values()) == ["A vibraphone."]
+    assert list((await search.public_texts([text.place])).values()) == ["A vibraphone."]
 
 
 @pytest.mark.parametrize("kind", [TargetKind.POST, TargetKind.AUTHOR, TargetKind.CID, None])
