@@ -16,6 +16,7 @@ from tests.hostile.watchdog import watching
 from tests.web.api.test_search import index
 from tests.world import DEFAULT_PRICE, World, open_world
 
+from imprint.domain.posts.openings import MARK
 from imprint.domain.posts.search import words_of
 from imprint.domain.posts.slugs import post_slug
 from imprint.web.site.assets import built_assets
@@ -62,12 +63,16 @@ UNREACHED = {"/filesByNextPageToken", "/.well-known/security.txt"}
 
 @dataclass(frozen=True)
 class Town:
-    """Posts with the same text, and their author, who also holds a token for one of them."""
+    """Posts with the same text, and their author, who also holds a token for one of them.
+
+    The paid one has it as its opening, if it is Markdown; `opened` has it below a short opening.
+    """
 
     world: World
     text: str
     free: list[str]
     paid: str
+    opened: str
     cids: list[str]
     draft: str
     thumbnail: str
@@ -77,8 +82,9 @@ class Town:
 
     def paths(self, route: Route) -> list[str]:
         """The paths to request for a route. Every path parameter needs a value here."""
+        posts = [self.free[0], self.paid, *([self.opened] if "opening" in route.path else [])]
         values = {
-            "id": [self.feed] if route.path.startswith("/me/") else [self.free[0], self.paid],
+            "id": [self.feed] if route.path.startswith("/me/") else posts,
             "cid": [self.thumbnail, self.cids[0]],
             "tag": [TAG],
             "address": [self.world.wallet(1).address],
@@ -129,12 +135,15 @@ class Town:
 
 
 async def _publish(world: World, text: str, copies: int) -> Town:
-    """Publish free posts and a paid one with this text, each with a different ending."""
+    """Publish free posts and paid ones with this text, each with a different ending."""
     author = world.wallet(1)
     cids, posts = [], []
-    for number in range(copies + 1):
-        price = DEFAULT_PRICE if number == copies else 0
-        file = await world.create(author, f"{text} {number}")
+    opening = "" if text.startswith("{") else f"\n\n{MARK}\n\n"
+    contents = [f"{text} {number}" for number in range(copies)]
+    contents += [f"Words.\n\n{MARK}\n\n{text}", f"{text}{opening} paid"]
+    for number, content in enumerate(contents):
+        price = 0 if number < copies else DEFAULT_PRICE
+        file = await world.create(author, content)
         entry = (file["cid"], text[:TITLE], "bafkreithumbnail", text[:TITLE], price, [TAG])
         block = world.create_post_with(author, entry)
         (event,) = (await world.deliver_a(block)).json()["events"]
@@ -151,7 +160,8 @@ async def _publish(world: World, text: str, copies: int) -> Town:
     feed = (await world.client.post("/me/feeds", headers=session)).json()
     token = feed["atom"].rpartition("/")[2].removesuffix(".atom")
     own = session["Authorization"]
-    return Town(world, text, posts[:-1], posts[-1], cids, draft, thumbnail, own, feed["id"], token)
+    *free, opened, paid = posts
+    return Town(world, text, free, paid, opened, cids, draft, thumbnail, own, feed["id"], token)
 
 
 def _requests(town: Town) -> Iterator[tuple[Route, str, str]]:
