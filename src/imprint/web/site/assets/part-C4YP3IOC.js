@@ -1,0 +1,1 @@
+import{A as c,B as d,C as e,D as f,E as g,F as h,y as a,z as b}from"./part-FMNYLK7O.js";import"./part-64THR7UO.js";import"./part-YF674TMY.js";import"./part-4KVVCO6I.js";import"./part-K4SABGCS.js";export{d as AccountChanged,a as Cancelled,c as NoAccount,f as NodeUnreachable,e as TooLittle,b as WrongChain,g as explain,h as hasSentNothing};
