@@ -83,6 +83,11 @@ const gate = find("gate");
 // The text of a free post is already on the page, and nothing more has to be loaded for it.
 if (post && gate && post.dataset.free === "false") showGate(post, gate);
 
+const correction = find("correction");
+const versions = find("versions");
+if (post && correction && versions && post.dataset.free === "false")
+  load(import("./versions.ts"), ({ showVersions }) => showVersions(correction, versions));
+
 const sharing = find("share");
 if (sharing) offerSharing(sharing);
 

@@ -107,6 +107,16 @@ export const WORDS = {
   serviceSentBytesDont:
     "This service sent bytes that don’t match the CID above. Don’t trust this text.",
 
+  correctionSigned: (number: number) =>
+    `Correction ${number} is verified too: its author signed exactly this text for the document above.`,
+  correctionByContract: (number: number) =>
+    `Correction ${number} is of exactly this text. A contract wallet signed it, which only the chain can check.`,
+  correctionForged: (number: number) =>
+    `The author didn’t sign correction ${number}. Don’t trust this text.`,
+
+  // reader/versions.ts
+  fetchingVersion: "Fetching this version…",
+
   // reader/samples.ts
   fillSamplePosts: "Fill with sample posts",
   dozenPostsSeveralPeople: "A dozen posts by several people, free and paid.",

@@ -29,6 +29,11 @@ const ImportView = lazy(
   WORDS.theImport,
 );
 
+const CorrectView = lazy(
+  async () => (await import("./correction/index.tsx")).CorrectView,
+  WORDS.theCorrection,
+);
+
 const TABS: readonly { readonly name: string; readonly to: Route }[] = [
   { name: WORDS.drafts, to: { view: "drafts" } },
   { name: WORDS.import, to: { view: "import" } },
@@ -65,6 +70,12 @@ function View({ shown }: { shown: Route }) {
       return <EditorView draftKey={shown.key} />;
     case "publish":
       return <PublishView key={shown.key} draftKey={shown.key} />;
+    case "correct":
+      return session.value ? (
+        <CorrectView key={shown.key} postId={shown.key} />
+      ) : (
+        <SignInAgain reason={WORDS.correctPost} />
+      );
     case "import":
       return <ImportView />;
     case "income":

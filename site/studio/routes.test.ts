@@ -7,6 +7,7 @@ test("a route is parsed from its hash", () => {
     { view: "drafts" },
     { view: "draft", key: "6f0c/ä" },
     { view: "publish", key: "6f0c" },
+    { view: "correct", key: "7" },
     { view: "income" },
     { view: "profile" },
     { view: "import" },

@@ -10,7 +10,11 @@ export type Route =
   | { readonly view: "drafts" }
   | { readonly view: "draft"; readonly key: string }
   | { readonly view: "publish"; readonly key: string }
+  | { readonly view: "correct"; readonly key: string }
   | { readonly view: Single };
+
+/** Views of one draft, or of one post. */
+const KEYED = ["draft", "publish", "correct"] as const;
 
 const isSingle = (view: string | undefined): view is Single => SINGLE.some((each) => each === view);
 
@@ -18,9 +22,10 @@ const isSingle = (view: string | undefined): view is Single => SINGLE.some((each
 export function parseRoute(hash: string): Route {
   const [view, key, ...rest] = hash.replace(/^#?\/?/, "").split("/");
   if (isSingle(view) && key === undefined) return { view };
-  if ((view === "draft" || view === "publish") && key && rest.length === 0) {
+  const keyed = KEYED.find((each) => each === view);
+  if (keyed && key && rest.length === 0) {
     try {
-      return { view, key: decodeURIComponent(key) };
+      return { view: keyed, key: decodeURIComponent(key) };
     } catch {
       return { view: "drafts" };
     }

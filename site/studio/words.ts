@@ -198,6 +198,8 @@ export const WORDS = {
   yourProfile: "your profile",
   profile: "Profile",
   theImport: "the import",
+  theCorrection: "the correction",
+  correctPost: "to correct your post",
   import: "Import",
   opening: (name: string | number) => `Opening ${name}…`,
   couldntLoadedOnline: (replace: string | number) =>

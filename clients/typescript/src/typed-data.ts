@@ -1,6 +1,6 @@
 /** The typed data (EIP-712) of every write, in the three forms that a service accepts. */
 
-import { keccak256, stringToBytes } from "viem/utils";
+import { hashTypedData, keccak256, stringToBytes } from "viem/utils";
 import type { Action, Address, Form, Hex, ServiceFacts } from "./records.js";
 
 export interface TypedDataMember {
@@ -122,6 +122,15 @@ export function parseMembers(declaration: string): TypedDataMember[] {
     return { name, type };
   });
 }
+
+/** The 32 bytes that a key signs for this typed data, in hex. */
+export const digestOf = ({ domain, types, primaryType, message }: TypedData): Hex =>
+  hashTypedData({
+    domain: { ...domain, chainId: Number(domain.chainId) },
+    types: { [primaryType]: types[primaryType] ?? [] },
+    primaryType,
+    message,
+  });
 
 /** The hash of a text to which a signature is bound. */
 export const hashText = (text: string): Hex => keccak256(stringToBytes(text));

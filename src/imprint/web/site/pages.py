@@ -520,7 +520,8 @@ class SiteRoutes:
         """A view of the versions of a post: a page, or with a session a fragment of it."""
         if "authorization" in request.headers:
             if values["changes"] is None:
-                return Markup(values["text"]).encode()
+                text: Markup = values["text"]
+                return text.encode()
             template = "_changes.html"
         else:
             template = "changes.html"
@@ -645,10 +646,10 @@ def _beginning(content: str, work: TextWork) -> str:
 def _compare(before: str, after: str, work: TextWork) -> Changes:
     """The changes between two texts; of those that are too intricate, only that there are some."""
     try:
-        texts = [
+        old, new = (
             each if is_markdown(each) else markdown_text(each, work) for each in (before, after)
-        ]
-        return compare_texts(*texts, work)
+        )
+        return compare_texts(old, new, work)
     except TooIntricate:
         return Changes((), is_cut=True)
 
