@@ -121,7 +121,8 @@ class CurrentMeasures:
     async def on_files(self, files: Sequence[File]) -> list[Decision | None]:
         """The strictest measure that hides each of these files, if any."""
         measures = await self.current()
-        post_ids = [file.publication and file.publication.post_id for file in files]
+        published = [file.publication for file in files]
+        post_ids = [None if each is None else each.post_id for each in published]
         tags = await self._tags_of(measures, [each for each in post_ids if each is not None])
         return [
             measures.on_file(file, () if post_id is None else tags.get(post_id, ()))

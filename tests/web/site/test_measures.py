@@ -2,11 +2,12 @@
 
 import asyncio
 import re
+from pathlib import Path
 
 import pytest
 from tests.web.site.publication import publish
 from tests.web.site.test_crawl import Crawl, seeds
-from tests.world import World, problem
+from tests.world import World, open_world, problem
 
 from imprint.domain.drafts.files import Network
 from imprint.domain.formats.cids import Cid
@@ -217,6 +218,61 @@ async def test_only_allowed_authors_are_shown(world: World) -> None:
     # The strictest measure wins.
     await decide(world, Measure.UNLISTED, TargetKind.AUTHOR, world.wallet(1).address)
     assert (await world.client.get("/posts")).json()["posts"] == []
+
+
+LISTS = (
+    *("/", "/t/ink", "/search?q=words", "/llms.txt", "/sitemaps/0.xml"),
+    *("/feeds/posts.json", "/feeds/posts.atom", "/feeds/tags/ink.json", "/feeds/tags/ink.atom"),
+    *("/posts", "/posts?q=words", "/posts?tag=ink", "/posts?free=true", "/posts?maxPrice=1"),
+    *(f"/posts?sort={order}" for order in ("newest", "oldest", "sales", "price")),
+    *("/posts?q=words&tag=ink", "/posts?sort=oldest&tag=ink&free=true"),
+)
+"""Lists that IMPRINT_SHOW governs; each would have all three posts."""
+
+ANY = (
+    *("/posts?hosted=any", "/posts?hosted=any&q=words", "/posts?hosted=any&tag=ink"),
+    *("/posts?hosted=any&sort=sales", "/posts?hosted=any&free=true"),
+)
+
+
+@pytest.mark.parametrize(
+    ("show", "shown", "beyond"),
+    [(Show.ALL, "abc", "abc"), (Show.HOSTED, "ab", "abc"), (Show.ALLOWED, "a", None)],
+)
+async def test_every_list_shows_what_the_setting_says(
+    tmp_path: Path, records: None, show: Show, shown: str, beyond: str | None
+) -> None:
+    async with open_world(tmp_path, SHOW=show.value) as world:
+        await world.adapters.stores.moderation.choose_shown(show)
+        authors = {letter: world.wallet(number) for number, letter in enumerate("abc", 1)}
+        await decide(world, Measure.ALLOWED, TargetKind.AUTHOR, authors["a"].address)
+        posts = {letter: f"words-of-{letter}" for letter in authors}
+        for number, letter in ((1, "a"), (2, "b")):
+            await publish(world, number, "ink", title=posts[letter])
+        entry = ("not a cid", posts["c"], "x", "About it", 0, ["ink"])
+        world.create_post_with(authors["c"], entry)
+        await world.index()
+        lists = dict.fromkeys(LISTS, shown)
+        lists |= {f"/posts?author={each.address}": letter for letter, each in authors.items()}
+        lists |= {f"/feeds/authors/{each.address}.json": key for key, each in authors.items()}
+        lists |= {f"/a/{each.address}": letter for letter, each in authors.items()}
+        for address, letters in lists.items():
+            response = await world.client.get(address)
+            assert response.status_code == 200, address
+            found = {letter for letter, title in posts.items() if title in response.text}
+            assert found == set(letters) & set(shown), address
+        for address in ANY:
+            response = await world.client.get(address)
+            if beyond is None:
+                assert problem(response) == (400, "invalid_request"), address
+            else:
+                found = {letter for letter, title in posts.items() if title in response.text}
+                assert found == set(beyond), address
+        # Each stays at its own address, and the contract's lists have what is stored here.
+        for number, letter in enumerate(posts, 1):
+            assert posts[letter] in (await world.client.get(f"/posts/{number}")).text
+        files = (await world.client.get("/filesByTags?tags=ink")).json()["files"]
+        assert len(files) == 2
 
 
 async def test_totals_of_the_about_page_follow_measures(world: World) -> None:
