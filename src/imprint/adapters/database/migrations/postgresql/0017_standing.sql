@@ -8,14 +8,18 @@ SELECT p.place, CASE
                  AND m.measure IN ('unlisted', 'withheld')) THEN 0
     WHEN EXISTS (SELECT 1 FROM measures m WHERE m.kind = 'cid' AND m.target = p.cid
                  AND m.measure IN ('unlisted', 'withheld')) THEN 0
-    WHEN EXISTS (SELECT 1 FROM measures m WHERE m.kind = 'tag'
-                 AND m.target IN (
-                     SELECT jsonb_array_elements_text(CAST(p.hashtags AS jsonb))
-                     UNION ALL
-                     SELECT jsonb_array_elements_text(CAST(g.hashtags AS jsonb)) FROM files f
-                     JOIN file_groups g ON g.id = f.group_id
-                     WHERE f.post_id = p.post_id AND f.state = 'onchain')
-                 AND m.measure IN ('unlisted', 'withheld')) THEN 0
+    -- A count is looked up for each hashtag by the index, however many measures there are.
+    WHEN EXISTS (
+        SELECT 1 FROM (
+            SELECT jsonb_array_elements_text(CAST(p.hashtags AS jsonb)) AS tag
+            UNION ALL
+            SELECT jsonb_array_elements_text(CAST(g.hashtags AS jsonb)) FROM files f
+            JOIN file_groups g ON g.id = f.group_id
+            WHERE f.post_id = p.post_id AND f.state = 'onchain'
+        ) t WHERE (
+            SELECT count(*) FROM measures m WHERE m.kind = 'tag' AND m.target = t.tag
+            AND m.measure IN ('unlisted', 'withheld')) > 0
+    ) THEN 0
     WHEN coalesce((SELECT value FROM counters WHERE name = 'show'), 0) = 0 THEN 2
     WHEN (SELECT value FROM counters WHERE name = 'show') = 1
         THEN CASE WHEN EXISTS (SELECT 1 FROM files f WHERE f.post_id = p.post_id
