@@ -320,7 +320,8 @@ class Moderation:
     async def report(self, post_id: int, reason: ReportReason, text: str, contact: str) -> Report:
         """Keep a report of a post. Refuses an unknown post, and texts that are too long."""
         text = clean_text(text, MAX_REPORT_TEXT, "The text of a report")
-        contact = clean_text(contact, MAX_CONTACT, "A contact")
+        # One line, wherever it is copied to.
+        contact = " ".join(clean_text(contact, MAX_CONTACT, "A contact").split())
         await self._expect_post(post_id)
         report = Report(new_id(), post_id, reason, text, contact, self.clock())
         await self.store.add_report(report, MAX_REPORTS)

@@ -66,6 +66,14 @@ async def test_a_report_is_plain_text_without_control_characters(world: World) -
     assert report.text == "<script>alert(1)</script>[2Jgnp\nsecond line"
 
 
+async def test_a_contact_is_one_line(world: World) -> None:
+    await world.post(world.wallet(1))
+    hostile = "a@example.com\r\nBcc: all@example.com\n\n\tBody\u2028\u202e"
+    assert (await send(world, contact=hostile)).status_code == 202
+    (report,) = await kept(world)
+    assert report.contact == "a@example.com Bcc: all@example.com Body"
+
+
 async def test_a_form_without_scripts_is_sent_back_to_the_post(world: World) -> None:
     await world.post(world.wallet(1))
     fields = {"postId": "1", "reason": "abuse", "text": "Two\r\nlines", "contact": ""}

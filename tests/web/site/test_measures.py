@@ -12,7 +12,7 @@ from tests.world import World, open_world, problem
 from imprint.domain.drafts.files import Network
 from imprint.domain.formats.cids import Cid
 from imprint.domain.moderation import Decision, Ground, Measure, Show, TargetKind
-from imprint.services.moderation import parse_target
+from imprint.services.moderation import CurrentMeasures, Moderation, parse_target
 
 pytestmark = pytest.mark.parametrize("records", ["sqlite", "postgresql"], indirect=True)
 
@@ -325,3 +325,94 @@ async def test_an_author_sees_the_measures_on_their_posts(world: World) -> None:
     assert (withheld["postId"], withheld["statement"]) == (post_id, said)
     stranger = await world.login(world.stranger())
     assert (await world.client.get("/me/measures", headers=stranger)).json() == {"measures": []}
+
+
+PRESENT = ("/posts", "/feeds/posts.json", "/search?q=canary", "/filesMetaData")
+
+
+async def lists_with(world: World, *said: str) -> list[str]:
+    """The lists that contain any of these words."""
+    found = []
+    for address in PRESENT:
+        text = (await world.client.get(address)).text
+        found += [address] if any(each in text for each in said) else []
+    return found
+
+
+@pytest.mark.parametrize("kind", [TargetKind.CID, TargetKind.AUTHOR, TargetKind.TAG])
+async def test_a_post_that_was_withheld_before_its_publication_is_never_shown(
+    world: World, kind: TargetKind
+) -> None:
+    author = world.wallet(1)
+    file = await world.create(author, WORDS)
+    thumbnail = await world.publish(author, file["cid"], "ink")
+    values = {TargetKind.CID: file["cid"], TargetKind.AUTHOR: author.address, TargetKind.TAG: "ink"}
+    await decide(world, Measure.WITHHELD, kind, values[kind])
+    assert (await world.client.get(f"/ipfs/{thumbnail}")).status_code == 410
+    entry = (file["cid"], TITLE, thumbnail, ABOUT, 0, ["ink"])
+    await world.deliver_a(world.create_post_with(author, entry))
+    await world.index()
+    assert await lists_with(world, TITLE, file["cid"]) == []
+    for address in ("/posts/1", "/posts/1/content", "/p/1", "/freeFileByPostId?postId=1"):
+        assert problem(await world.client.get(address)) == (410, "removed"), address
+
+
+async def test_the_last_of_overlapping_measures_shows_a_post_again(world: World) -> None:
+    post_id = await publish_canary(world)
+    author = world.wallet(1).address
+    await decide(world, Measure.WITHHELD, TargetKind.POST, post_id, ground=Ground.LEGAL)
+    await decide(world, Measure.WITHHELD, TargetKind.TAG, "ink")
+    await decide(world, Measure.UNLISTED, TargetKind.AUTHOR, author)
+    expected = [
+        (TargetKind.POST, post_id, 410),
+        (TargetKind.TAG, "ink", 200),
+        (TargetKind.AUTHOR, author, 200),
+    ]
+    assert (await world.client.get(f"/posts/{post_id}")).status_code == 451
+    for kind, value, status in expected:
+        assert await lists_with(world, TITLE) == []
+        await decide(world, Measure.UNDONE, kind, value)
+        assert (await world.client.get(f"/posts/{post_id}")).status_code == status, kind
+    assert await lists_with(world, TITLE) == ["/posts", "/feeds/posts.json", "/search?q=canary"]
+
+
+async def test_after_a_reorg_a_measure_stays_with_its_post_id_or_with_its_document(
+    world: World,
+) -> None:
+    author, other = world.wallet(1), world.wallet(2)
+    file = await world.create(author, WORDS)
+    before = world.chain.snapshot()
+    await world.deliver_a(world.create_post_with(author, (file["cid"], TITLE, "x", "", 0, [])))
+    await world.index()
+    await decide(world, Measure.WITHHELD, TargetKind.POST, "1")
+    await decide(world, Measure.WITHHELD, TargetKind.CID, file["cid"])
+    assert world.chain.restore(before)
+    world.clock.advance(5)
+    another = await world.create(other, "Something else.")
+    first = world.create_post_with(other, (another["cid"], "Another", "x", "", 0, []))
+    second = world.create_post_with(author, (file["cid"], TITLE, "x", "", 0, []))
+    for block in (first, second):
+        await world.deliver_a(block)
+    await world.index()
+    # The id is another document's now, and the document has another id.
+    for post_id in (1, 2):
+        assert problem(await world.client.get(f"/posts/{post_id}")) == (410, "removed")
+    await decide(world, Measure.UNDONE, TargetKind.POST, "1")
+    assert (await world.client.get("/posts/1")).json()["title"] == "Another"
+    assert await lists_with(world, TITLE, file["cid"]) == []
+
+
+async def test_a_statement_has_no_markup_and_no_invisible_characters(world: World) -> None:
+    post_id = await publish_canary(world)
+    stores = world.adapters.stores
+    current = CurrentMeasures(stores.moderation, world.clock.monotonic)
+    desk = Moderation(stores.moderation, stores.index_reader, stores.files, current, world.clock)
+    said = "\u202e<script>x</script>\u200b\x1b[2J\x00 {{ 7*7 }}\n\u2066line"
+    target = parse_target(TargetKind.POST, post_id)
+    await desk.decide(target, Measure.WITHHELD, Ground.POLICY, said)
+    world.clock.advance(1)
+    body = (await world.client.get(f"/posts/{post_id}")).json()
+    assert body["statement"] == "<script>x</script>[2J {{ 7*7 }}\nline"
+    page = await world.client.get(f"/p/{post_id}", headers={"Accept": "text/html"})
+    assert "&lt;script&gt;x&lt;/script&gt;[2J {{ 7*7 }}" in page.text
+    assert "<script>x" not in page.text
