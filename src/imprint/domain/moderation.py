@@ -233,7 +233,8 @@ MAX_CONTACT = 200
 """The most characters of a report's contact."""
 
 MAX_REPORTS = 10_000
-"""The most reports that are kept; the oldest closed ones are dropped first, then the oldest."""
+"""The most reports that are kept; the oldest closed ones are dropped first, then those of the post
+that has the most."""
 
 
 @dataclass(frozen=True, slots=True)

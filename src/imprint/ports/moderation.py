@@ -39,7 +39,8 @@ class ModerationStore(Protocol):
         """The targets whose measures apply to what the chain published as this post or cid."""
 
     async def add_report(self, report: Report, most: int) -> None:
-        """Keep a report; of more than `most`, the oldest closed ones are dropped, then others."""
+        """Keep a report; of more than `most`, the oldest closed ones are dropped, then the oldest
+        of the post that has the most."""
 
     async def open_reports(self, limit: int) -> list[Report]:
         """The oldest reports that are not closed."""

@@ -108,3 +108,13 @@ async def test_of_too_many_reports_the_oldest_closed_ones_are_dropped(world: Wor
     assert [each.id for each in await kept(world)] == ["report-0", "report-2", "report-3"]
     await store.add_report(Report("report-4", 1, ReportReason.SPAM, "", "", clock()), 3)
     assert [each.id for each in await kept(world)] == ["report-2", "report-3", "report-4"]
+
+
+@pytest.mark.parametrize("records", ["sqlite", "postgresql"], indirect=True)
+async def test_a_flood_about_one_post_displaces_no_report_of_another(world: World) -> None:
+    store, clock = world.adapters.stores.moderation, world.clock
+    await store.add_report(Report("genuine", 1, ReportReason.ABUSE, "", "", clock()), 3)
+    for number in range(5):
+        clock.advance(1)
+        await store.add_report(Report(f"flood-{number}", 2, ReportReason.SPAM, "", "", clock()), 3)
+    assert [each.id for each in await kept(world)] == ["genuine", "flood-3", "flood-4"]

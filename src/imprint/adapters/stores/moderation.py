@@ -115,7 +115,11 @@ DELETE FROM reports WHERE id IN (
     SELECT id FROM reports WHERE closed_at IS NOT NULL AND at >= 0 ORDER BY at, id LIMIT :limit)"""
 DROP_OPEN_REPORTS = """
 DELETE FROM reports WHERE id IN (
-    SELECT id FROM reports WHERE closed_at IS NULL AND at >= 0 ORDER BY at, id LIMIT :limit)"""
+    SELECT id FROM reports WHERE closed_at IS NULL AND at >= 0 AND post_id = (
+        SELECT post_id FROM reports WHERE closed_at IS NULL
+        GROUP BY post_id ORDER BY count(*) DESC, min(at) LIMIT 1)
+    ORDER BY at, id LIMIT :limit)"""
+"""Drops reports of the post that has the most, so that a flood displaces itself first."""
 CLOSE_REPORT = "UPDATE reports SET closed_at = :at WHERE id = :id AND closed_at IS NULL"
 
 
