@@ -120,6 +120,8 @@ class Measures:
     of_targets: Mapping[Target, Mapping[Measure, Decision]] = field(default_factory=dict)
     withholds: bool = False
     """Whether any measure withholds anything."""
+    on_tags: bool = False
+    """Whether any measure is on a hashtag."""
 
     def after(self, logged: Iterable[LoggedDecision]) -> "Measures":
         """The measures after further decisions, in the order of the log."""
@@ -132,20 +134,23 @@ class Measures:
                 known = of_targets.get(decision.target, {})
                 of_targets[decision.target] = {**known, decision.measure: decision}
         withholds = any(Measure.WITHHELD in each for each in of_targets.values())
-        return Measures(number, of_targets, withholds)
+        on_tags = any(target.kind is TargetKind.TAG for target in of_targets)
+        return Measures(number, of_targets, withholds, on_tags)
 
     def on(self, target: Target) -> Mapping[Measure, Decision]:
         """The measures on exactly this target."""
         return self.of_targets.get(target, {})
 
-    def on_post(self, post: IndexedPost) -> Decision | None:
-        """The strictest measure on a post that hides it, if any."""
-        return self._strictest(post_targets(post.post_id, post.author, post.cid, post.hashtags))
+    def on_post(self, post: IndexedPost, tags: Iterable[str] = ()) -> Decision | None:
+        """The strictest measure on a post that hides it, if any; its file may have more tags."""
+        hashtags = {*post.hashtags, *tags}
+        return self._strictest(post_targets(post.post_id, post.author, post.cid, hashtags))
 
-    def on_file(self, file: File) -> Decision | None:
-        """The strictest measure that hides a file, if any."""
+    def on_file(self, file: File, tags: Iterable[str] = ()) -> Decision | None:
+        """The strictest measure that hides a file, if any; the chain may have more tags."""
         post_id = None if file.publication is None else file.publication.post_id
-        return self._strictest(post_targets(post_id, file.owner, file.cid, file.hashtags))
+        hashtags = {*file.hashtags, *tags}
+        return self._strictest(post_targets(post_id, file.owner, file.cid, hashtags))
 
     def on_author(self, author: Address) -> Decision | None:
         """The strictest measure that hides an author, if any."""
@@ -198,12 +203,6 @@ def post_targets(
     return targets
 
 
-def withholds(measures: Measures, post: IndexedPost) -> bool:
-    """Whether a post is withheld from everybody."""
-    decision = measures.on_post(post)
-    return decision is not None and decision.measure is Measure.WITHHELD
-
-
 def refuse_withheld(decision: Decision | None) -> None:
     """Refuse `withheld` or `removed` if a decision withholds what was asked for."""
     if decision is None or decision.measure is not Measure.WITHHELD:
@@ -234,7 +233,8 @@ MAX_CONTACT = 200
 """The most characters of a report's contact."""
 
 MAX_REPORTS = 10_000
-"""The most reports that are kept; the oldest closed ones are dropped first, then the oldest."""
+"""The most reports that are kept; the oldest closed ones are dropped first, then those of the post
+that has the most."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -116,6 +116,9 @@ class RecordStore(Protocol):
     async def verify_revisions(self, after: str, limit: int) -> list[tuple[str, Revision | None]]:
         """Verify up to `limit` revisions above an id; None for one that is damaged."""
 
+    async def verify_decisions(self, after: int, limit: int) -> list[tuple[int, str | None]]:
+        """Verify up to `limit` decisions of the operator above a number; each with its damage."""
+
     async def compare_tags(self) -> list[str]:
         """Return the differences between the tag index and the files; reads the whole index."""
 

@@ -1,6 +1,6 @@
 """Ports for the operator's measures, for reports of readers, and for erasing what is stored."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
@@ -32,11 +32,15 @@ class ModerationStore(Protocol):
     async def authors_with_avatar(self, cid: Cid, limit: int) -> list[Address]:
         """Authors whose profile has this picture."""
 
+    async def tags_of_posts(self, post_ids: Sequence[int]) -> Mapping[int, Collection[str]]:
+        """The hashtags of posts, both on the chain and of their files. Raises `Unavailable`."""
+
     async def targets_of_event(self, target: Target) -> list[Target]:
         """The targets whose measures apply to what the chain published as this post or cid."""
 
     async def add_report(self, report: Report, most: int) -> None:
-        """Keep a report; of more than `most`, the oldest closed ones are dropped, then others."""
+        """Keep a report; of more than `most`, the oldest closed ones are dropped, then the oldest
+        of the post that has the most."""
 
     async def open_reports(self, limit: int) -> list[Report]:
         """The oldest reports that are not closed."""

@@ -146,8 +146,8 @@ class PostIndexReader(Protocol):
     async def indexed_post(self, post_id: int) -> IndexedPost | None:
         """Return the post with this ID."""
 
-    async def names_thumbnail(self, cid: Cid) -> bool:
-        """Whether a post whose text is stored here names this CID as its thumbnail."""
+    async def posts_with_thumbnail(self, cid: Cid, limit: int) -> list[IndexedPost]:
+        """Return posts whose text is stored here and that name this CID as their thumbnail."""
 
     async def priced_post(self, post_id: int) -> PricedPost | None:
         """Return the post with this ID, and its latest prices."""

@@ -5,7 +5,7 @@ process holds in memory; it reads new decisions at most half a second after they
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from urllib.parse import quote
 
@@ -97,13 +97,45 @@ class CurrentMeasures:
 
     async def check_post(self, post: IndexedPost) -> Decision | None:
         """The measure that hides a post from lists, if any. Refuses a withheld one."""
-        decision = (await self.current()).on_post(post)
+        decision = (await self.on_posts([post])).get(post.post_id)
         refuse_withheld(decision)
         return decision
 
     async def check_file(self, file: File) -> None:
         """Refuse a file that is withheld."""
-        refuse_withheld((await self.current()).on_file(file))
+        (decision,) = await self.on_files([file])
+        refuse_withheld(decision)
+
+    async def on_posts(self, posts: Sequence[IndexedPost]) -> dict[int, Decision]:
+        """The strictest measure on each of these posts that has one, by post id."""
+        measures = await self.current()
+        tags = await self._tags_of(measures, [post.post_id for post in posts if post.hosted])
+        found = {post.post_id: measures.on_post(post, tags.get(post.post_id, ())) for post in posts}
+        return {post_id: decision for post_id, decision in found.items() if decision}
+
+    async def withheld(self, posts: Sequence[IndexedPost]) -> frozenset[int]:
+        """The ids of those of these posts that are withheld."""
+        found = await self.on_posts(posts)
+        return frozenset(post_id for post_id, decision in found.items() if _withholds(decision))
+
+    async def on_files(self, files: Sequence[File]) -> list[Decision | None]:
+        """The strictest measure that hides each of these files, if any."""
+        measures = await self.current()
+        published = [file.publication for file in files]
+        post_ids = [None if each is None else each.post_id for each in published]
+        tags = await self._tags_of(measures, [each for each in post_ids if each is not None])
+        return [
+            measures.on_file(file, () if post_id is None else tags.get(post_id, ()))
+            for file, post_id in zip(files, post_ids, strict=True)
+        ]
+
+    async def _tags_of(
+        self, measures: Measures, post_ids: Sequence[int]
+    ) -> Mapping[int, Collection[str]]:
+        """The hashtags of posts, on the chain and of their files, if any of them is measured."""
+        if self.store is None or not measures.on_tags or not post_ids:
+            return {}
+        return await self.store.tags_of_posts(post_ids)
 
     async def check_author(self, author: Address) -> Decision | None:
         """The measure that hides an author from lists, if any. Refuses a withheld one."""
@@ -132,16 +164,25 @@ class CurrentMeasures:
             return
         files = await self.store.files_with_thumbnail(cid, _SAME_PICTURE)
         authors = await self.store.authors_with_avatar(cid, _SAME_PICTURE)
-        decisions = [measures.on_file(file) for file in files if file.publication is not None]
-        decisions += [measures.on_author(author) for author in authors]
-        withheld = [each for each in decisions if each and each.measure is Measure.WITHHELD]
-        if withheld and len(withheld) == len(decisions):
-            refuse_withheld(withheld[0])
+        decisions = await self.on_files(files)
+        # Drafts keep no picture that is withheld elsewhere.
+        shown = [
+            decision
+            for file, decision in zip(files, decisions, strict=True)
+            if file.publication is not None
+        ]
+        of_authors = [measures.on_author(author) for author in authors]
+        if all(map(_withholds, [*shown, *of_authors])):
+            refuse_withheld(next(filter(_withholds, [*decisions, *of_authors]), None))
 
     async def check_writer(self, author: Address) -> None:
         """Refuse `author_refused` for an author whose writes the operator refuses."""
         if (await self.current()).refuses(author):
             raise author_refused()
+
+
+def _withholds(decision: Decision | None) -> bool:
+    return decision is not None and decision.measure is Measure.WITHHELD
 
 
 def parse_target(kind: TargetKind, text: str) -> Target:
@@ -228,10 +269,10 @@ class Moderation:
         ]
         if not measures.of_targets:
             return found
-        for post in await self._posts_of(Target(TargetKind.AUTHOR, author)):
-            decision = measures.on_post(post)
-            if decision is not None and decision.target.kind is not TargetKind.AUTHOR:
-                found.append((post.post_id, decision))
+        posts = await self._posts_of(Target(TargetKind.AUTHOR, author))
+        for post_id, decision in (await self.measures.on_posts(posts)).items():
+            if decision.target.kind is not TargetKind.AUTHOR:
+                found.append((post_id, decision))
         return found
 
     async def purge_paths(self, target: Target) -> list[str]:
@@ -285,7 +326,8 @@ class Moderation:
     async def report(self, post_id: int, reason: ReportReason, text: str, contact: str) -> Report:
         """Keep a report of a post. Refuses an unknown post, and texts that are too long."""
         text = clean_text(text, MAX_REPORT_TEXT, "The text of a report")
-        contact = clean_text(contact, MAX_CONTACT, "A contact")
+        # One line, wherever it is copied to.
+        contact = " ".join(clean_text(contact, MAX_CONTACT, "A contact").split())
         await self._expect_post(post_id)
         report = Report(new_id(), post_id, reason, text, contact, self.clock())
         await self.store.add_report(report, MAX_REPORTS)
@@ -352,7 +394,8 @@ def _add_tag(paths: dict[str, None], tag: str) -> None:
 async def keep_newer_log(store: ModerationStore, log: Sequence[LoggedDecision]) -> bool:
     """Add the decisions of a newer log; returns False, and adds none, for a log of its own."""
     known: list[LoggedDecision] = []
-    while found := await store.decisions_after(len(known), _AT_ONCE):
+    # A repair may have left gaps.
+    while found := await store.decisions_after(known[-1].number if known else 0, _AT_ONCE):
         known += found
     common = min(len(known), len(log))
     if [each.record for each in known[:common]] != [each.record for each in log[:common]]:

@@ -35,10 +35,10 @@ from imprint.web.api.about import STARTING, AboutRoutes, LazyText, StartingRoute
 from imprint.web.api.feed_links import FeedLinks
 from imprint.web.api.feeds import Ending, FeedRoutes
 from imprint.web.api.gateway import GatewayRoutes
-from imprint.web.api.moderation import ModerationRoutes
 from imprint.web.api.post_records import PostRecords
 from imprint.web.api.posts import PostRoutes, TotalsRoutes
 from imprint.web.api.reads import ReadRoutes
+from imprint.web.api.reports import ReportRoutes
 from imprint.web.api.webhooks import MAX_DELIVERY, WebhookRoutes
 from imprint.web.api.writes import WriteRoutes, WritingSessionRoutes
 from imprint.web.docs.openapi import describe_interface
@@ -308,7 +308,7 @@ def _routes(
     webhooks = WebhookRoutes(services.webhooks, bodies, unverified, monotonic)
     about = _about(services, facts, options, clock, assets)
     reports = RateLimiter(options.rates.reports)
-    desk = ModerationRoutes(services.login, services.moderation, bodies, reports, monotonic)
+    desk = ReportRoutes(services.login, services.moderation, bodies, reports, monotonic)
     return [
         Route("/ipfs/{cid}", gateway.document),
         *(() if site is None else _site_routes(site)),

@@ -34,6 +34,7 @@ WHOLE = {
     "HAS_WRAPPED_KEY",
     "MEASURE",
     "COUNT_REPORTS",
+    "DROP_OPEN_REPORTS",
     "FILES_OF_OWNER",
     "HASTEN_OWNED",
 }

@@ -66,6 +66,14 @@ async def test_a_report_is_plain_text_without_control_characters(world: World) -
     assert report.text == "<script>alert(1)</script>[2Jgnp\nsecond line"
 
 
+async def test_a_contact_is_one_line(world: World) -> None:
+    await world.post(world.wallet(1))
+    hostile = "a@example.com\r\nBcc: all@example.com\n\n\tBody\u2028\u202e"
+    assert (await send(world, contact=hostile)).status_code == 202
+    (report,) = await kept(world)
+    assert report.contact == "a@example.com Bcc: all@example.com Body"
+
+
 async def test_a_form_without_scripts_is_sent_back_to_the_post(world: World) -> None:
     await world.post(world.wallet(1))
     fields = {"postId": "1", "reason": "abuse", "text": "Two\r\nlines", "contact": ""}
@@ -100,3 +108,13 @@ async def test_of_too_many_reports_the_oldest_closed_ones_are_dropped(world: Wor
     assert [each.id for each in await kept(world)] == ["report-0", "report-2", "report-3"]
     await store.add_report(Report("report-4", 1, ReportReason.SPAM, "", "", clock()), 3)
     assert [each.id for each in await kept(world)] == ["report-2", "report-3", "report-4"]
+
+
+@pytest.mark.parametrize("records", ["sqlite", "postgresql"], indirect=True)
+async def test_a_flood_about_one_post_displaces_no_report_of_another(world: World) -> None:
+    store, clock = world.adapters.stores.moderation, world.clock
+    await store.add_report(Report("genuine", 1, ReportReason.ABUSE, "", "", clock()), 3)
+    for number in range(5):
+        clock.advance(1)
+        await store.add_report(Report(f"flood-{number}", 2, ReportReason.SPAM, "", "", clock()), 3)
+    assert [each.id for each in await kept(world)] == ["genuine", "flood-3", "flood-4"]

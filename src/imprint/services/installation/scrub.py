@@ -116,6 +116,8 @@ class Scrub:
             else:
                 self._documents.add(what)
                 self.damage.note_document(what)
+        async for what in damaged_decisions(self.records):
+            self._note_record(what)
         for finding in await self.records.compare_tags():
             self._note_record(finding)
         self.damage.keep_only(self._records, self._documents)
@@ -204,6 +206,16 @@ async def walk_revisions(records: RecordStore) -> AsyncIterator[tuple[str, Revis
         after = batch[-1][0]
 
 
+async def damaged_decisions(records: RecordStore) -> AsyncIterator[str]:
+    """The decisions of the operator that are damaged."""
+    after = 0
+    while batch := await records.verify_decisions(after, BATCH):
+        for _, damage in batch:
+            if damage is not None:
+                yield damage
+        after = batch[-1][0]
+
+
 async def _is_sound(content: ContentStore, cid: Cid, network: Network) -> bool:
     try:
         return await content.read(cid, network) is not None
@@ -224,7 +236,7 @@ async def verify_some(
 async def verify_everything(
     records: RecordStore, files: FileStore, content: ContentStore
 ) -> AsyncIterator[tuple[int, str | None]]:
-    """Verify all records, live documents and tags like `verify_some`, without changing anything."""
+    """Verify all records, live documents, decisions and tags; changes nothing."""
     done = 0
     async for done, record in _walk(records):
         yield done, record.damage
@@ -232,6 +244,8 @@ async def verify_everything(
             for what in await verify_documents(files, content, record.file):
                 yield done, what
     async for what, _ in _verify_others(records, files, content):
+        yield done, what
+    async for what in damaged_decisions(records):
         yield done, what
     for finding in await records.compare_tags():
         yield done, finding

@@ -12,7 +12,6 @@ from secrets import token_urlsafe
 from imprint.domain.drafts.files import File, new_id
 from imprint.domain.errors import Code, Damaged, Refusal, Unavailable
 from imprint.domain.formats.addresses import Address
-from imprint.domain.moderation import withholds
 from imprint.domain.posts.feeds import (
     ALL_POSTS,
     FEED_SIZE,
@@ -208,7 +207,6 @@ class Feeds:
         own = PostFilter(author=owner, scope=PostScope.CHAIN)
         wrote = (await self.index.list_posts(own, after, FEED_SIZE)).posts
         held = await self.index.library(owner, before, FEED_SIZE)
-        measures = await self.reads.measures.current()
         found = [_Owned(post.place, post, post.created_at) for post in wrote]
         found += [
             _Owned(each.arrived, each.post, each.arrived_at)
@@ -220,10 +218,11 @@ class Feeds:
         ends = [wrote[-1].place] if len(wrote) == FEED_SIZE else []
         ends += [held[-1].arrived] if len(held) == FEED_SIZE else []
         end = max(ends, default=None)
+        hidden = await self.reads.measures.withheld([owned.post for owned in found])
         found = [
             owned
             for owned in found
-            if (end is None or owned.place >= end) and not withholds(measures, owned.post)
+            if (end is None or owned.place >= end) and owned.post.post_id not in hidden
         ]
         found.sort(key=lambda owned: owned.place, reverse=True)
         return _OwnedPage(tuple(found), end).cut(FEED_SIZE)

@@ -131,12 +131,12 @@ class Lists:
 
     async def _public_page(self, which: PublicList, before: int | None, size: int) -> Page:
         """A page without the files that measures hide; a shorter one if many of them follow."""
-        measures = await self.measures.current()
         listed: list[File] = []
         wanted = size + 1
         for _ in range(MOST_BATCHES):
             files = await self.files.list_files(which, before, wanted)
-            listed += [file for file in files if measures.on_file(file) is None]
+            measured = await self.measures.on_files(files)
+            listed += [file for file, each in zip(files, measured, strict=True) if each is None]
             if len(listed) > size or len(files) < wanted:
                 return cut_page(listed, size)
             before, wanted = files[-1].position, BATCH

@@ -18,7 +18,7 @@ from imprint.auth.post_page_tokens import (
 from imprint.domain.bounded_cache import BoundedCache
 from imprint.domain.errors import Code, Refusal, Unavailable
 from imprint.domain.formats.addresses import Address
-from imprint.domain.moderation import Measures, withholds
+from imprint.domain.formats.cids import Cid
 from imprint.domain.posts.indexed_posts import (
     AccountSummary,
     HeldPost,
@@ -62,6 +62,9 @@ FOUND_ROWS = 2_000
 
 Few searches are repeated, and a crawler that tries words must not evict lists.
 """
+
+SAME_THUMBNAIL = 100
+"""Posts with the same thumbnail that are looked at."""
 
 T = TypeVar("T")
 
@@ -269,6 +272,16 @@ class Posts:
         await self.measures.check_author(address)
         return await find_author(self.index, address)
 
+    async def names_thumbnail(self, cid: Cid) -> bool:
+        """Whether a post whose text is stored here has this thumbnail.
+
+        Refuses the thumbnail of posts that are all withheld.
+        """
+        posts = await self.index.posts_with_thumbnail(cid, SAME_THUMBNAIL)
+        if posts and len(await self.measures.withheld(posts)) == len(posts):
+            await self.measures.check_post(posts[0])
+        return bool(posts)
+
     async def is_indexed(self, address: Address) -> bool:
         """Whether search engines may list the page of an author."""
         return (await self.measures.current()).on_author(address) is None
@@ -282,16 +295,17 @@ class Posts:
         rows = await self.index.library(holder, before, limit + 1)
         if not rows and before is None:
             await expect_complete(self.index)
-        expires, measures = token_expiry(self.clock()), await self.measures.current()
+        expires = token_expiry(self.clock())
+        hidden = await self.measures.withheld([each.post for each in rows])
 
         def make() -> Library:
-            shown = tuple(each for each in rows[:limit] if not withholds(measures, each.post))
+            shown = tuple(each for each in rows[:limit] if each.post.post_id not in hidden)
             if len(rows) <= limit:
                 return Library(shown, None)
             following = OwnPage(OwnList.LIBRARY, holder, rows[limit - 1].arrived, limit)
             return Library(shown, self.tokens.encode(following, expires))
 
-        return self._libraries.of(rows, (expires, measures.number), make)
+        return self._libraries.of(rows, (expires, hidden), make)
 
     async def _search_library(
         self, session: LiveSession, text: str, before: int | None, limit: int
@@ -315,8 +329,8 @@ class Posts:
         rows = await self.index.sales_of(author, before, limit + 1)
         if not rows and before is None:
             await expect_complete(self.index)
-        expires, measures = token_expiry(self.clock()), await self.measures.current()
-        hidden = await self._withheld_of({row.post_id for row in rows}, measures)
+        expires = token_expiry(self.clock())
+        hidden = await self._withheld_of({row.post_id for row in rows})
 
         def make() -> SalesPage:
             shown = tuple(
@@ -328,14 +342,14 @@ class Posts:
             following = OwnPage(OwnList.SALES, author, shown[-1].place, limit)
             return SalesPage(shown, self.tokens.encode(following, expires))
 
-        return self._sales.of(rows, (expires, measures.number), make)
+        return self._sales.of(rows, (expires, hidden), make)
 
-    async def _withheld_of(self, post_ids: set[int], measures: Measures) -> frozenset[int]:
+    async def _withheld_of(self, post_ids: set[int]) -> frozenset[int]:
         """Those of these posts that are withheld."""
-        if not measures.withholds:
+        if not (await self.measures.current()).withholds:
             return frozenset()
         posts = [await self.index.indexed_post(post_id) for post_id in post_ids]
-        return frozenset(post.post_id for post in posts if post and withholds(measures, post))
+        return await self.measures.withheld([post for post in posts if post is not None])
 
     async def stats(self) -> Stats:
         """Return the totals and the last 90 days; unavailable while the index is being filled."""

@@ -15,7 +15,6 @@ from functools import lru_cache, partial
 from imprint.domain.bounded_cache import BoundedCache
 from imprint.domain.drafts.files import File
 from imprint.domain.errors import Code, Damaged, Refusal
-from imprint.domain.moderation import withholds
 from imprint.domain.posts.indexed_posts import (
     HeldPost,
     IndexedPost,
@@ -401,9 +400,9 @@ class LibrarySearch:
         snippets: dict[int, str] = {}
         size = 0
         held = await self.index.library(session.address, before, MOST_DOCUMENTS)
-        measures = await self.reads.measures.current()
+        hidden = await self.reads.measures.withheld([each.post for each in held])
         for each in held:
-            if withholds(measures, each.post):
+            if each.post.post_id in hidden:
                 before = each.arrived
                 continue
             shown, read = await self._match(session, query, each.post)

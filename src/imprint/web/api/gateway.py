@@ -272,7 +272,7 @@ class GatewayRoutes:
         """Whether the other gateway may have a document that is not stored here."""
         if self.fallback is None or representation.format is not Format.PLAIN:
             return False
-        return not _only_if_cached(request) and await self.posts.index.names_thumbnail(cid)
+        return not _only_if_cached(request) and await self.posts.names_thumbnail(cid)
 
     async def _load(
         self, cid: Cid, representation: Representation, client: str

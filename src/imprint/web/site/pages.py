@@ -324,11 +324,12 @@ class SiteRoutes:
         """Return the page of a post. A cached page needs neither its text nor a turn."""
         post, file = shown.post, shown.file or shown.opening
         shown_cid = None if file is None else file.cid
-        beside = shown.price, shown.file is None, shown_cid, shown.is_listed, self._year
+        # A measure on one of the further posts changes this page too.
+        further = await self._further(post)
+        beside = shown.price, shown.file is None, shown_cid, shown.is_listed, self._year, further
         known = self._posts.find(post, beside)
         if known is not None:
             return known
-        further = await self._further(post)
         if file is None:
             page = self._write_post(shown, further)
             self._posts.keep(post, beside, page)
@@ -352,7 +353,7 @@ class SiteRoutes:
             self._posts.keep(post, beside, page)
         return page
 
-    async def _further(self, post: IndexedPost) -> list[IndexedPost]:
+    async def _further(self, post: IndexedPost) -> tuple[IndexedPost, ...]:
         """Other posts to read next: the author's newest, then everybody's."""
         posts = self.sources.posts
         try:
@@ -362,10 +363,10 @@ class SiteRoutes:
             # While the index is being filled, posts can be read, but not listed.
             if problem.code is not Code.INDEX_UNAVAILABLE:
                 raise
-            return []
+            return ()
         found = {each.post_id: each for each in (*own.posts, *newest.posts) if each.hosted}
         found.pop(post.post_id, None)
-        return list(found.values())[:FURTHER]
+        return tuple(found.values())[:FURTHER]
 
     def _write_post(
         self,
@@ -385,7 +386,7 @@ class SiteRoutes:
             price=shown.price,
             text=None if shown.file is None else text,
             opening=text if shown.file is None else None,
-            further=further,
+            further=list(further),
         )
 
     async def _markup(

@@ -44,7 +44,7 @@ MOST_FINDINGS = 20
 """Findings reported at most; one is enough for an alarm."""
 
 
-_SHARED = ("reference to page", "reelist")
+_SHARED = ("reference to page", "reelist", "never used")
 """Phrases in findings about pages with two owners, or none."""
 
 

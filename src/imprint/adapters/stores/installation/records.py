@@ -19,6 +19,7 @@ from imprint.adapters.stores.files import (
     file_of,
     hashtags_text,
 )
+from imprint.adapters.stores.moderation import DECISIONS_AFTER, decision_of
 from imprint.adapters.stores.profiles import is_damaged_profile, profile_of, walk_profiles
 from imprint.adapters.stores.revisions import (
     is_damaged_revision,
@@ -77,6 +78,10 @@ class SqlRecordStore:
             rows = await snapshot.read(walk_revisions, None, after, limit)
         return [(row["id"], None if is_damaged_revision(row) else revision_of(row)) for row in rows]
 
+    async def verify_decisions(self, after: int, limit: int) -> list[tuple[int, str | None]]:
+        async with self.database.snapshot() as snapshot:
+            return await snapshot.read(_verify_decisions, after, limit)
+
     async def compare_tags(self) -> list[str]:
         async with self.database.snapshot() as snapshot:
             return await snapshot.read(_compare_tags)
@@ -107,6 +112,20 @@ async def _verify_indexes(tx: Transaction, file: File) -> None:
         row = await tx.fetchone(HAS_TAG, tag=tag, position=file.position)
         if row is None or row["state"] != file.state.value:
             raise Damaged.record(f"the tags of file {file.id!a}")
+
+
+async def _verify_decisions(
+    tx: Transaction, after: int, limit: int
+) -> list[tuple[int, str | None]]:
+    found: list[tuple[int, str | None]] = []
+    for row in await tx.fetchall(DECISIONS_AFTER, after=after, limit=limit):
+        damage = None
+        try:
+            decision_of(row)
+        except Damaged as damaged:
+            damage = damaged.what
+        found.append((row["id"], damage))
+    return found
 
 
 async def _fill_checksums(tx: Transaction, file_id: str) -> None:

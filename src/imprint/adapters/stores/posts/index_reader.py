@@ -165,8 +165,8 @@ class SqlIndexReader:
     async def indexed_post(self, post_id: int) -> IndexedPost | None:
         return await self._cached("post", 0, _find_post, post_id)
 
-    async def names_thumbnail(self, cid: Cid) -> bool:
-        return await self._cached("thumbnail", 0, _names_thumbnail, cid)
+    async def posts_with_thumbnail(self, cid: Cid, limit: int) -> list[IndexedPost]:
+        return await self._cached("thumbnail", limit, _posts_with_thumbnail, cid, limit)
 
     async def priced_post(self, post_id: int) -> PricedPost | None:
         return await self._cached("priced post", 0, _find_priced_post, post_id)
@@ -240,8 +240,20 @@ async def _find_post(tx: Transaction, post_id: int) -> IndexedPost | None:
     return None if row is None else build_post(*row)
 
 
-async def _names_thumbnail(tx: Transaction, cid: Cid) -> bool:
-    return await tx.fetchone(sql.NAMES_THUMBNAIL, thumbnail_cid=cid.encode()) is not None
+async def _posts_with_thumbnail(tx: Transaction, cid: Cid, limit: int) -> list[IndexedPost]:
+    thumbnail = cid.encode()
+    rows = await tx.fetchall(sql.POSTS_WITH_THUMBNAIL, thumbnail_cid=thumbnail, limit=limit)
+    return [build_post(*row) for row in rows]
+
+
+async def find_tags(tx: Transaction, post_ids: tuple[int, ...]) -> dict[int, frozenset[str]]:
+    """The hashtags of posts, both on the chain and of their files."""
+    found: dict[int, frozenset[str]] = {}
+    ids = json.dumps([str(post_id) for post_id in post_ids])
+    for row in await tx.fetchall(sql.TAGS_OF_POSTS, ids=ids):
+        post_id = int(row["post_id"])
+        found[post_id] = found.get(post_id, frozenset()) | frozenset(json.loads(row["hashtags"]))
+    return found
 
 
 async def _find_priced_post(tx: Transaction, post_id: int) -> PricedPost | None:

@@ -10,6 +10,8 @@ candidates, in a subquery with a limit, which neither database reorders or flatt
 from dataclasses import dataclass
 from functools import lru_cache
 
+from imprint.adapters.database.transaction import Sql
+
 WALK = 5_000
 """Candidates visited per request; the page token continues after them."""
 
@@ -48,10 +50,29 @@ SELECT p.place, p.post_id, p.author, p.cid, p.spelled_cid, p.thumbnail_cid, p.ti
 FROM posts p"""
 """A post's columns, in the order of `index_reader.build_post`'s parameters."""
 
-NAMES_THUMBNAIL = """
-SELECT 1 AS found FROM posts p JOIN files f ON f.cid = p.cid AND f.owner = p.author
-WHERE p.thumbnail_cid = :thumbnail_cid AND f.state = 'onchain' LIMIT 1"""
+POSTS_WITH_THUMBNAIL = (
+    POST_COLUMNS
+    + """ JOIN files f ON f.cid = p.cid AND f.owner = p.author
+WHERE p.thumbnail_cid = :thumbnail_cid AND f.state = 'onchain' LIMIT :limit"""
+)
 POST_BY_ID = POST_COLUMNS + " WHERE p.post_id = :post_id"
+
+
+def _tags_of_posts(among: str) -> str:
+    return f"""
+SELECT post_id, hashtags FROM posts WHERE post_id {among}
+UNION ALL
+SELECT f.post_id, g.hashtags FROM files f JOIN file_groups g ON g.id = f.group_id
+WHERE f.post_id {among} AND f.state = 'onchain'"""
+
+
+TAGS_OF_POSTS = Sql(
+    _tags_of_posts("IN (SELECT t.value FROM json_each(:ids) t)"),
+    postgresql=_tags_of_posts(
+        "= ANY (ARRAY(SELECT jsonb_array_elements_text(CAST(:ids AS jsonb))))"
+    ),
+)
+"""The hashtags of posts on the chain, and of their files."""
 IS_COMPLETE = "SELECT complete FROM index_state WHERE only_row = 1"
 ACCOUNT = """
 SELECT address, posts, first_post_at, last_post_at, sales, volume, worth, readers, purchases, spent,

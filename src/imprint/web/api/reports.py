@@ -1,4 +1,4 @@
-"""The endpoints of moderation: reports of readers, and the measures on an author's posts."""
+"""The endpoints of reports by readers, and of the measures on an author's posts."""
 
 from dataclasses import dataclass
 from urllib.parse import parse_qsl
@@ -36,7 +36,7 @@ _FIELDS = 8
 
 
 @dataclass(frozen=True, slots=True)
-class ModerationRoutes:
+class ReportRoutes:
     """Each endpoint parses its request, and calls the operator's desk."""
 
     login: Login
