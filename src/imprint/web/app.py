@@ -297,7 +297,9 @@ def _routes(
     feeds = FeedRoutes(services.login, services.feeds, links, bodies, budget)
     written = _machine_pages(links, site)
     machines = MachineRoutes(services.pages, services.sitemap, written, budget)
-    posts = PostRoutes(services.login, services.posts, PostRecords(links.service), site is not None)
+    records = PostRecords(links.service)
+    coin = facts.service.chain.coin.symbol
+    posts = PostRoutes(services.login, services.posts, records, coin, site is not None)
     unverified = RateLimiter(options.rates.webhooks)
     webhooks = WebhookRoutes(services.webhooks, bodies, unverified, monotonic)
     about = _about(services, facts, options, clock, assets)
@@ -451,6 +453,7 @@ def _index_routes(posts: PostRoutes, reads: ReadRoutes, machines: MachineRoutes)
     yield Route("/posts/{id}/content", reads.post_content)
     yield Route("/authors/{address}", posts.author)
     yield Route("/me/library", posts.library)
+    yield Route("/me/posts", posts.own_posts)
     yield Route("/me/sales", posts.sales)
     yield Route("/stats", posts.stats)
 
