@@ -1,1 +1,0 @@
-import{a,b}from"./part-5STWZFN6.js";import"./part-VRZTCOUT.js";import"./part-XDD2FY47.js";import"./part-SAKBMSFF.js";import"./part-64THR7UO.js";import"./part-4KVVCO6I.js";import"./part-K4SABGCS.js";export{a as offerSamples,b as sampleItem};

@@ -1,0 +1,1 @@
+import{a,b}from"./part-UVC7SAXF.js";import"./part-VRZTCOUT.js";import"./part-NTGMC6WP.js";import"./part-SAKBMSFF.js";import"./part-ZYCGNSXN.js";import"./part-EGJSAYIN.js";import"./part-K4SABGCS.js";export{a as offerSamples,b as sampleItem};

@@ -1,0 +1,1 @@
+import{A as e,B as f,C as g,D as h,E as i,w as a,x as b,y as c,z as d}from"./part-QB7MMBVD.js";import"./part-ZYCGNSXN.js";import"./part-GYAFFX4N.js";import"./part-EGJSAYIN.js";import"./part-K4SABGCS.js";export{d as AccountChanged,a as Cancelled,c as NoAccount,f as NodeUnreachable,e as TooLittle,b as WrongChain,g as describeUnknownNetwork,h as explain,i as hasSentNothing};
