@@ -43,6 +43,7 @@ RECORDS: dict[str, type[msgspec.Struct]] = {
     "HeatMap": posts.HeatMap,
     "FeedAccess": posts.FeedAccess,
     "MeasureRecord": posts.MeasureRecord,
+    "OwnPost": posts.OwnPost,
     "PrivateFeed": posts.PrivateFeed,
     "JsonFeed": posts.JsonFeed,
 }

@@ -37,6 +37,8 @@ function start(): void {
     if (place) showAccountMenu(place);
     return reconnect();
   });
+  const own = find("post");
+  if (own) load(import("./own-post.ts"), ({ showOwnPost }) => showOwnPost(own));
   // At a gate, the end of the session is reported by the gate: nothing else uses it first.
   if (document.querySelector(".card") && !find("gate"))
     load(import("./marks.ts"), ({ markCards }) => markCards());

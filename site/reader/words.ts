@@ -4,6 +4,12 @@ export const WORDS = {
   account: (name: string) => `Account ${name} `,
   written: "Your post",
   owned: "In your library",
+
+  // reader/own-post.ts
+  free: "Free",
+  correct: "Correct",
+  changePrice: "Change price",
+  continueInNewDraft: "Continue in a new draft",
   share: "Share",
   copyLink: "Copy link",
   linkCopied: "Link copied.",

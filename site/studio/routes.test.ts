@@ -8,6 +8,8 @@ test("a route is parsed from its hash", () => {
     { view: "draft", key: "6f0c/ä" },
     { view: "publish", key: "6f0c" },
     { view: "correct", key: "7" },
+    { view: "post", key: "7" },
+    { view: "continue", key: "7" },
     { view: "income" },
     { view: "profile" },
     { view: "import" },

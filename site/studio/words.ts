@@ -39,7 +39,6 @@ export const WORDS = {
   keepIt: "Keep it",
   free: "Free",
   priceFree: "free",
-  showMorePosts: "Show more posts",
 
   // studio/editor/conflict.tsx
   draftAlsoSavedElsewhere: "This draft was also saved elsewhere",
@@ -195,6 +194,10 @@ export const WORDS = {
   income: "Income",
   studio: "Studio",
   seeIncome: "to see your income",
+  yourPost: "your post",
+  seeYourPost: "to see your post",
+  continueYourPost: "to continue your post in a new draft",
+  yourPosts: "your posts",
   yourProfile: "your profile",
   profile: "Profile",
   theImport: "the import",
@@ -236,30 +239,11 @@ export const WORDS = {
   collectingAllSales: "Collecting all sales…",
   downloadAllSalesCsv: "Download all sales (CSV)",
 
-  // studio/income/posts.tsx
-  posts: "Posts",
-  pricedSince: (sales: string, earned: string, price: string, since: string) =>
-    `${sales} · ${earned} · now ${price} · since ${since}`,
-  repricedSince: (sales: string, earned: string, price: string, first: string, since: string) =>
-    `${sales} · ${earned} · now ${price}, first ${first} · since ${since}`,
-  price: "Price",
-  showPriceHistory: "Show price history",
-  priceHasntChanged: "The price hasn’t changed.",
-  since: (since: string | number) => `since ${since}`,
-  olderPricesArentShown: "Older prices aren’t shown.",
-  allYourWriting: "Your writing",
-  postNumber: (id: string) => `Post ${id}`,
-  measures: {
-    refused: (since: string) => `The operator has accepted no new writing from you since ${since}.`,
-    unlisted: (since: string, what: string) => `${what} has been in no list since ${since}.`,
-    withheld: (since: string, what: string) => `${what} has been shown to nobody since ${since}.`,
-  },
-
-  // studio/income/price-change.ts
+  // studio/published/price-change.ts
   newPriceChainBut:
     "The new price is on the chain, but hasn’t appeared here yet. You don’t have to send it again.",
 
-  // studio/income/price-form.tsx
+  // studio/published/price-form.tsx
   sendTransaction: "Send the transaction",
   confirmed: "Confirmed",
   shownReaders: "Shown to readers",

@@ -31,7 +31,7 @@ def write(opened: Opened, title: str) -> Page:
     page = opened.visit("/studio")
     page.get_by_role("button", name="Connect your wallet").click()
     page.locator("dialog .choice-name", has_text="Test Wallet").click()
-    page.get_by_role("button", name="New draft").click()
+    page.get_by_role("button", name="New draft", exact=True).click()
     page.locator(".cm-content:focus").wait_for()
     page.keyboard.insert_text(f"# {title}\n\nThe text of it.")
     # At once: the text is stored on the way, and saved by publishing.

@@ -140,14 +140,14 @@ def _drafts(page: Page, place: Place) -> None:
     page.get_by_role("button", name="Connect your wallet").click()
     page.get_by_role("dialog").get_by_role("button", name=AUTHOR).click()
     page.get_by_role("heading", name="Drafts").wait_for()
-    page.get_by_role("button", name="New draft").wait_for()
+    page.get_by_role("button", name="New draft", exact=True).wait_for()
     page.locator("#account summary").wait_for()
     expect(page.get_by_text("Sign in to see the drafts")).to_have_count(0)
 
 
 def _editor(page: Page, place: Place) -> None:
     _drafts(page, place)
-    page.get_by_role("button", name="New draft").click()
+    page.get_by_role("button", name="New draft", exact=True).click()
     page.get_by_role("textbox", name="Text of the draft").wait_for()
     page.keyboard.insert_text(f"# On glue\n{TEXT}")
     expect(page.locator(".counts")).to_contain_text("words")

@@ -192,7 +192,7 @@ def test_a_draft_can_be_written_and_saved_with_the_keyboard_alone(
     page = opened.visit("/studio")
     press(page, page.get_by_role("button", name="Connect your wallet"))
     press(page, page.get_by_role("dialog").get_by_role("button", name=re.compile("Test Wallet")))
-    press(page, page.get_by_role("button", name="New draft"))
+    press(page, page.get_by_role("button", name="New draft", exact=True))
     expect(editor(page)).to_be_focused()
     page.keyboard.type("# By keys")
     page.keyboard.press("Enter")

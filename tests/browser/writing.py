@@ -48,7 +48,7 @@ def sign_in(opened: Opened, page: Page) -> None:
 
 def begin(page: Page, text: str) -> None:
     """Write a text in a new draft."""
-    page.get_by_role("button", name="New draft").click()
+    page.get_by_role("button", name="New draft", exact=True).click()
     expect(editor(page)).to_be_focused()
     page.keyboard.insert_text(text)
 

@@ -28,7 +28,7 @@ LABELS = [
     if path is not None
 ]
 
-IGNORES_EMPTY = ["/posts", "/me/library", "/me/sales", "/ipfs/{cid}"]
+IGNORES_EMPTY = ["/posts", "/me/library", "/me/posts", "/me/sales", "/ipfs/{cid}"]
 """An empty parameter violates its schema but is treated as absent. A table's limit is refused
 without `text/csv`."""
 

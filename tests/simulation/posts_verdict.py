@@ -103,6 +103,11 @@ async def _check_libraries(universe: Universe, ledger: Ledger) -> None:
             )
             for post_id, each in expected
         ]
+        own = await _read(universe, "/me/posts", "posts", {}, session)
+        written = [key for key, post in ledger.posts.items() if post.author == wallet.address]
+        assert [int(post["id"]) for post in own] == sorted(
+            written, key=lambda post_id: -ledger.posts[post_id].place
+        )
         sold = await _read(universe, "/me/sales", "sales", {}, session)
         assert [
             (int(sale["postId"]), sale["buyer"], sale["price"], sale["title"]) for sale in sold

@@ -287,6 +287,11 @@ export class ImprintReader {
     return this.list<"posts", records.HeldPost>("/me/library", "posts", query);
   }
 
+  /** All posts of the session's address, newest first, with what hides them. */
+  listOwnPosts(query: { limit?: number } = {}): List<records.OwnPost> {
+    return this.list<"posts", records.OwnPost>("/me/posts", "posts", query);
+  }
+
   /** The sales of the session's address, newest first. */
   listSales(query: { limit?: number } = {}): List<records.Sale> {
     return this.list<"sales", records.Sale>("/me/sales", "sales", query);

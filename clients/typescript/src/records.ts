@@ -671,6 +671,47 @@ export interface MeasureRecord {
   since: string;
 }
 
+/** A post of the session's author. Title, description and thumbnail of a withheld post are empty: they are given to nobody. */
+export interface OwnPost {
+  /** The post's id, a decimal number below 2^256. */
+  id: string;
+  /** An Ethereum address in lower case. */
+  author: Address;
+  /** The cid of the document, in its canonical spelling if it is one. */
+  cid: string;
+  /** The cid of the thumbnail, as the chain has it. */
+  thumbnailCid: string;
+  /** The title, as the author wrote it: any characters. */
+  title: string;
+  /** The description, as the author wrote it: any characters. */
+  description: string;
+  /** The price in wei. */
+  price: string;
+  /** The price in wei when it was published. */
+  firstPrice: string;
+  /** Whether the price is zero. */
+  free: boolean;
+  /** Normalized hashtags. */
+  hashtags: string[];
+  /** Whether its document is here. */
+  hosted: boolean;
+  /** The time of its block. */
+  createdAt: string;
+  block: Block;
+  /** The hash of the transaction. */
+  transaction: Hex;
+  sales: SalesTotal;
+  /** How many addresses hold its token now. */
+  holders: number;
+  links: PostLinks;
+  byline: Byline | null;
+  /** Only in a search: HTML in which everything but `<mark>` around the words is text. */
+  snippet?: string;
+  /** Only of a single post: its latest 20 prices, the newest first. */
+  priceHistory?: PricePoint[];
+  measure: MeasureRecord | null;
+}
+
 /** A private feed, without its URLs. */
 export interface PrivateFeed {
   /** The id of the feed. */

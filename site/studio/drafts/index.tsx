@@ -1,16 +1,15 @@
 /** The list of drafts, including those that exist only in this browser, and published posts. */
 
-import type { Post } from "imprint-press";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { coin, count, moment, pagePath } from "../../page/format.ts";
+import { count, moment } from "../../page/format.ts";
 import { announce, notify } from "../../page/notices.ts";
 import { imprint } from "../../page/service.ts";
-import { explain } from "../../wallet/index.ts";
+import { account, explain } from "../../wallet/index.ts";
+import { lazy } from "../lazy.tsx";
 import { formatRoute, go } from "../routes.ts";
 import { SignInAgain } from "../sign-in.tsx";
 import type { DraftEntry, DraftState } from "../store/draft-entries.ts";
 import {
-  author,
   drafts,
   isSignedIn,
   listing,
@@ -22,6 +21,14 @@ import { newLocalKey } from "../store/local-copies.ts";
 import { requestSummary } from "../store/summaries.ts";
 import { WORDS } from "../words.ts";
 import { deleteDraft } from "./deletion.ts";
+
+/** Without the index there are no posts to list. */
+const HAS_POSTS = imprint.facts.features.includes("posts");
+
+const Published = lazy(
+  async () => (await import("../published/index.tsx")).Published,
+  WORDS.yourPosts,
+);
 
 const STATES: Record<DraftState, string> = {
   local: WORDS.onlyBrowser,
@@ -37,6 +44,7 @@ export function DraftsView() {
   const words = query.trim().toLowerCase();
   const found = words ? all.filter(({ title }) => title?.toLowerCase().includes(words)) : all;
   const { state } = listing.value;
+  const by = account.value;
   useEffect(() => void refreshCopies(), []);
   useEffect(() => {
     // The match may be in a title that has not been read yet.
@@ -80,7 +88,9 @@ export function DraftsView() {
         </p>
       )}
       <More />
-      {author.value && <Published key={author.value} address={author.value} />}
+      {by && isSignedIn.value && HAS_POSTS && (
+        <Published key={by.address} by={by} heading={WORDS.published} />
+      )}
     </section>
   );
 }
@@ -206,46 +216,5 @@ function Confirmation({ draft, isBusy, onYes, onNo }: ConfirmationProps) {
         {WORDS.keepIt}
       </button>
     </div>
-  );
-}
-
-/** The account's posts on the chain, page by page. */
-function Published({ address }: { address: string }) {
-  const [posts, setPosts] = useState<readonly Post[]>([]);
-  const [token, setToken] = useState<string | null>(null);
-  const load = async (from?: string) => {
-    const page = await imprint.listIndexedPosts({ author: address, limit: 10 }).page(from);
-    setPosts((known) => (from ? [...known, ...page.items] : page.items));
-    setToken(page.nextPageToken);
-  };
-  // This view is about drafts: without the index they are still shown.
-  useEffect(() => void load().catch(() => undefined), []);
-  if (posts.length === 0) return null;
-  return (
-    <section class="published" aria-labelledby="published-heading">
-      <h2 id="published-heading">{WORDS.published}</h2>
-      <ul class="draft-list">
-        {posts.map((post) => (
-          <li class="draft-line" key={post.id}>
-            <a class="draft-title" href={pagePath(post)}>
-              {post.title || WORDS.untitled}
-            </a>
-            <p class="draft-facts">
-              <span class="draft-state" data-state="published">
-                {STATES.published}
-              </span>
-              <span>{post.free ? WORDS.free : coin(post.price)}</span>
-              <span>{count(post.sales.count, "sale")}</span>
-              <time dateTime={post.createdAt}>{moment(post.createdAt)}</time>
-            </p>
-          </li>
-        ))}
-      </ul>
-      {token !== null && (
-        <button type="button" class="more" onClick={() => void load(token).catch(() => undefined)}>
-          {WORDS.showMorePosts}
-        </button>
-      )}
-    </section>
   );
 }

@@ -45,6 +45,7 @@ class OwnList(StrEnum):
     """Lists that belong to an address."""
 
     LIBRARY = "library"
+    POSTS = "posts"
     SALES = "sales"
 
 

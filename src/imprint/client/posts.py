@@ -24,6 +24,8 @@ from imprint.interface.posts import (
     MeasureRecord,
     MeasuresResponse,
     Opening,
+    OwnPost,
+    OwnPostsResponse,
     Post,
     PostsResponse,
     PrivateFeed,
@@ -140,6 +142,16 @@ class PostMethods(Connection):
         async def load(token: str | None) -> Page[HeldPost]:
             query = {"q": q, "limit": limit, "next_page_token": token}
             page = await self._read("/me/library", LibraryResponse, query, signed_in=True)
+            return page_of(page.posts, page.next_page_token)
+
+        return Listing(load)
+
+    def list_own_posts(self, *, limit: int | None = None) -> Listing[OwnPost]:
+        """List all posts of the logged-in author, newest first, with what hides them."""
+
+        async def load(token: str | None) -> Page[OwnPost]:
+            query = {"limit": limit, "next_page_token": token}
+            page = await self._read("/me/posts", OwnPostsResponse, query, signed_in=True)
             return page_of(page.posts, page.next_page_token)
 
         return Listing(load)

@@ -465,6 +465,25 @@ class MeasuresResponse(Struct, frozen=True):
     measures: Annotated[tuple[MeasureRecord, ...], doc("Those on the author come first.")]
 
 
+class OwnPost(Post, frozen=True, kw_only=True):
+    """A post of the session's author.
+
+    Title, description and thumbnail of a withheld post are empty: they are given to nobody.
+    """
+
+    measure: Annotated[
+        MeasureRecord | None,
+        doc("Why it is in no list, or withheld; its `postId` is null if it is on the author."),
+    ]
+
+
+class OwnPostsResponse(Struct, frozen=True):
+    """One page of the author's own posts."""
+
+    posts: Annotated[tuple[OwnPost, ...], doc("The posts, the newest first.")]
+    next_page_token: PostPageToken | None
+
+
 class ReportBody(Struct, frozen=True, rename="camel", omit_defaults=True):
     """A report of a post to the operator."""
 

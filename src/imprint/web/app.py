@@ -297,12 +297,10 @@ def _routes(
     feeds = FeedRoutes(services.login, services.feeds, links, bodies, budget)
     written = _machine_pages(links, site)
     machines = MachineRoutes(services.pages, services.sitemap, written, budget)
+    records = PostRecords(links.service)
+    coin = facts.service.chain.coin.symbol
     posts = PostRoutes(
-        services.login,
-        services.posts,
-        services.reads,
-        PostRecords(links.service),
-        site is not None,
+        services.login, services.posts, services.reads, records, coin, site is not None
     )
     unverified = RateLimiter(options.rates.webhooks)
     webhooks = WebhookRoutes(services.webhooks, bodies, unverified, monotonic)
@@ -461,6 +459,7 @@ def _index_routes(posts: PostRoutes, reads: ReadRoutes, machines: MachineRoutes)
     yield Route("/posts/{id}/revisions", posts.revisions)
     yield Route("/authors/{address}", posts.author)
     yield Route("/me/library", posts.library)
+    yield Route("/me/posts", posts.own_posts)
     yield Route("/me/sales", posts.sales)
     yield Route("/stats", posts.stats)
 

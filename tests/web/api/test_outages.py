@@ -397,7 +397,7 @@ async def test_a_logout_without_a_database_gets_503_and_ends_nothing(
     assert response.status_code == 204
 
 
-@pytest.mark.parametrize("path", ["/me/feeds", "/me/library", "/me/sales"])
+@pytest.mark.parametrize("path", ["/me/feeds", "/me/library", "/me/posts", "/me/sales"])
 async def test_a_session_that_cannot_be_checked_gets_503(fragile: Broken, path: str) -> None:
     world = fragile.world
     session = await world.login(world.wallet(1))

@@ -210,7 +210,7 @@ async def test_a_page_token_is_valid_only_for_its_list(town: World) -> None:
     response = await town.client.get("/posts", params={"next_page_token": forged})
     assert problem(response) == (400, "invalid_page_token")
     session = await town.login(town.wallet(7))
-    for path in ("/me/library", "/me/sales"):
+    for path in ("/me/library", "/me/posts", "/me/sales"):
         response = await town.client.get(path, params={"next_page_token": token}, headers=session)
         assert problem(response) == (400, "invalid_page_token")
 
@@ -333,7 +333,7 @@ async def test_an_index_that_is_being_built_gets_503_and_never_404(
             response = await world.client.get(path)
             assert problem(response) == (503, "index_unavailable"), path
             assert int(response.headers["retry-after"]) >= 1
-        for path in ("/me/library", "/me/sales"):
+        for path in ("/me/library", "/me/posts", "/me/sales"):
             response = await world.client.get(path, headers=session)
             assert problem(response) == (503, "index_unavailable"), path
         await world.index()
@@ -387,6 +387,7 @@ async def test_without_a_database_the_index_gets_503(tmp_path: Path, records: No
 
     steps = [
         ("list_posts", "/posts"),
+        ("list_posts", "/me/posts"),
         ("priced_post", "/posts/1"),
         ("account", "/authors/0x" + "1" * 40),
         ("library", "/me/library"),

@@ -56,7 +56,7 @@ def addresses_in(response: httpx2.Response) -> Iterator[str]:
         named += [f"/ipfs/{cid}", f"/ipfs/{cid}?format=car", f"/fileByCid?cid={cid}"]
         named += [f"/filesMetaData?cid={cid}"]
     for token in PAGE_TOKEN.findall(text):
-        lists = ("/posts", "/me/library", "/me/sales", "/filesByNextPageToken")
+        lists = ("/posts", "/me/library", "/me/posts", "/me/sales", "/filesByNextPageToken")
         named += [f"{each}?next_page_token={token}" for each in lists]
     for each in filter(None, named):
         parts = urlsplit(urljoin(f"{ORIGIN}{path}", each))

@@ -418,3 +418,28 @@ async def test_a_statement_has_no_markup_and_no_invisible_characters(world: Worl
     page = await world.client.get(f"/p/{post_id}", headers={"Accept": "text/html"})
     assert "&lt;script&gt;x&lt;/script&gt;[2J {{ 7*7 }}" in page.text
     assert "<script>x" not in page.text
+
+
+@pytest.mark.parametrize("kind", TARGETS)
+async def test_an_author_lists_withheld_posts_with_the_statement_and_without_their_words(
+    world: World, kind: TargetKind
+) -> None:
+    post_id = await publish_canary(world, price=7)
+    said = "Not here, please."
+    await decide(world, Measure.WITHHELD, kind, await target_of(world, kind, post_id), said)
+    response = await world.client.get("/me/posts", headers=await world.login(world.wallet(1)))
+    [post] = response.json()["posts"]
+    assert (post["id"], post["price"], post["title"], post["description"]) == (post_id, "7", "", "")
+    assert (post["thumbnailCid"], post["byline"]) == ("", None)
+    assert post["links"]["page"] == f"{ORIGIN}/p/{post_id}"
+    measure = post["measure"]
+    assert (measure["measure"], measure["statement"]) == ("withheld", said)
+    assert measure["postId"] == (None if kind is TargetKind.AUTHOR else post_id)
+
+
+async def test_an_author_lists_unlisted_posts_with_their_words(world: World) -> None:
+    post_id = await publish_canary(world)
+    await decide(world, Measure.UNLISTED, TargetKind.POST, post_id)
+    response = await world.client.get("/me/posts", headers=await world.login(world.wallet(1)))
+    [post] = response.json()["posts"]
+    assert (post["title"], post["measure"]["measure"]) == (TITLE, "unlisted")

@@ -19,6 +19,7 @@ from imprint.domain.bounded_cache import BoundedCache
 from imprint.domain.errors import Code, Refusal, Unavailable
 from imprint.domain.formats.addresses import Address
 from imprint.domain.formats.cids import Cid
+from imprint.domain.moderation import Decision, Measure, Measures, withholds
 from imprint.domain.posts.indexed_posts import (
     AccountSummary,
     HeldPost,
@@ -99,6 +100,25 @@ class Library:
     held: tuple[HeldPost, ...]
     next_page_token: str | None
     snippets: Mapping[int, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OwnPost:
+    """A post as its author sees it, and the measure that hides it from others.
+
+    A withheld one has no title, description and picture.
+    """
+
+    post: IndexedPost
+    decision: Decision | None
+
+
+@dataclass(frozen=True, slots=True, weakref_slot=True)
+class OwnPosts:
+    """A page of an author's own posts, and the token of the next page."""
+
+    posts: tuple[OwnPost, ...]
+    next_page_token: str | None
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
@@ -203,6 +223,7 @@ class Posts:
     _libraries: Derived[Library] = field(
         default_factory=_pages(lambda page: page.held, KEPT_OWN_ROWS)
     )
+    _own: Derived[OwnPosts] = field(default_factory=_pages(lambda page: page.posts, KEPT_OWN_ROWS))
     _sales: Derived[SalesPage] = field(
         default_factory=_pages(lambda page: page.sales, KEPT_OWN_ROWS)
     )
@@ -320,6 +341,26 @@ class Posts:
         token = self.tokens.encode(following, token_expiry(self.clock()))
         return Library(found.held, token, found.snippets)
 
+    async def own(self, session: LiveSession, request: ListRequest) -> OwnPosts:
+        """Return all posts of the session's address, newest first, whatever hides them."""
+        author = session.address
+        before, limit, _ = self._own_start(OwnList.POSTS, author, request, PAGE_SIZE)
+        after = None if before is None else PostPosition(before)
+        which = PostFilter(author=author, scope=PostScope.CHAIN)
+        page = await self.index.list_posts(which, after, limit)
+        if not page.posts and page.next is None and after is None:
+            await expect_complete(self.index)
+        expires, measures = token_expiry(self.clock()), await self.measures.current()
+
+        def make() -> OwnPosts:
+            shown = tuple(_own_post(post, measures) for post in page.posts)
+            if page.next is None:
+                return OwnPosts(shown, None)
+            following = OwnPage(OwnList.POSTS, author, page.next.place, limit)
+            return OwnPosts(shown, self.tokens.encode(following, expires))
+
+        return self._own.of(page, (expires, measures.number), make)
+
     async def sales(
         self, session: LiveSession, request: ListRequest, size: int = PAGE_SIZE
     ) -> SalesPage:
@@ -396,6 +437,14 @@ class Posts:
             raise invalid_page_token()
         limit = request.limit or min(start.limit, max(size, MAX_PAGE_SIZE))
         return start.before, limit, start.query
+
+
+def _own_post(post: IndexedPost, measures: Measures) -> OwnPost:
+    decision = measures.on_post(post)
+    if decision is not None and decision.measure is Measure.WITHHELD:
+        # Given to nobody, and the author's name with them if the measure is on the author.
+        post = replace(post, title="", description="", thumbnail_cid="", byline=None, revision=None)
+    return OwnPost(post, decision)
 
 
 async def expect_complete(index: PostIndexReader) -> None:

@@ -8,7 +8,9 @@ from io import StringIO
 
 import msgspec
 
+from imprint.domain.formats.coins import format_coin
 from imprint.domain.formats.instants import format_instant
+from imprint.domain.moderation import Decision, TargetKind
 from imprint.domain.posts.indexed_posts import (
     AccountSummary,
     HeldPost,
@@ -24,14 +26,21 @@ from imprint.domain.profiles import Profile
 from imprint.interface import posts as records
 from imprint.interface.codec import encode_once
 from imprint.interface.values import Wei
-from imprint.services.posts.posts import Derived, Library, ListedPosts, SalesPage, Stats
+from imprint.services.posts.posts import (
+    Derived,
+    Library,
+    ListedPosts,
+    OwnPosts,
+    SalesPage,
+    Stats,
+)
 
 _EPOCH_DAY = date(1970, 1, 1).toordinal()
 
 _KEPT = 2_048
 """Number of cached post records, of about a kilobyte each."""
 
-FORMULA = ("=", "+", "-", "@", "\t", "\r")
+FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 """Characters that a spreadsheet interprets as the start of a formula."""
 
 
@@ -56,6 +65,17 @@ class PostRecords:
         """Return a page of posts."""
         posts = tuple([self._listed(post, listed.snippets) for post in listed.posts])
         return records.PostsResponse(posts, listed.next_page_token)
+
+    def own(self, own: OwnPosts) -> records.OwnPostsResponse:
+        """Return a page of an author's own posts."""
+        posts = tuple(
+            records.OwnPost(
+                **msgspec.structs.asdict(self.of(each.post)),
+                measure=_measure_on(each.post.post_id, each.decision),
+            )
+            for each in own.posts
+        )
+        return records.OwnPostsResponse(posts, own.next_page_token)
 
     def library(self, library: Library) -> records.LibraryResponse:
         """Return a page of a library."""
@@ -162,6 +182,24 @@ def profile_record(profile: Profile) -> records.Profile:
     )
 
 
+def measure_record(post_id: int | None, decision: Decision) -> records.MeasureRecord:
+    """The record of a measure on a post; without an id, on its author."""
+    return records.MeasureRecord(
+        None if post_id is None else str(post_id),
+        decision.measure.value,
+        decision.ground.value,
+        decision.statement,
+        decision.at,
+    )
+
+
+def _measure_on(post_id: int, decision: Decision | None) -> records.MeasureRecord | None:
+    if decision is None:
+        return None
+    is_on_author = decision.target.kind is TargetKind.AUTHOR
+    return measure_record(None if is_on_author else post_id, decision)
+
+
 def sales_response(page: SalesPage) -> records.SalesResponse:
     """Return a page of sales."""
     sales = tuple(
@@ -179,11 +217,14 @@ def sales_response(page: SalesPage) -> records.SalesResponse:
     return records.SalesResponse(sales, page.next_page_token)
 
 
-CSV_COLUMNS = ("postId", "buyer", "price", "at", "blockNumber", "blockHash", "transaction")
-"""The header line of a CSV table of sales."""
+CSV_COLUMNS = (
+    *("postId", "buyer", "price", "at", "blockNumber", "blockHash", "transaction"),
+    *("title", "amount", "coin"),
+)
+"""The header line of a CSV table of sales; `price` is in wei, `amount` in whole coins."""
 
 
-def sales_table(sales: Sequence[Sale]) -> bytes:
+def sales_table(sales: Sequence[Sale], coin: str) -> bytes:
     """Format sales as comma-separated values (RFC 4180), with a header line.
 
     A cell that looks like a formula gets an apostrophe, so that a spreadsheet does not
@@ -201,6 +242,9 @@ def sales_table(sales: Sequence[Sale]) -> bytes:
             str(sale.block.number),
             sale.block.block_hash,
             sale.tx_hash,
+            sale.title or "",
+            format_coin(sale.price),
+            coin,
         )
         table.writerow([f"'{cell}" if cell.startswith(FORMULA) else cell for cell in cells])
     return text.getvalue().encode()

@@ -116,6 +116,8 @@ class PostRoutes:
     posts: Posts
     reads: Reads
     records: PostRecords
+    coin: str
+    """The symbol of the chain's coin."""
     has_pages: bool = False
     """Whether authors have HTML pages; otherwise posts link to their Markdown."""
     _encoded: Derived[_Encoded] = field(default_factory=_kept_bodies)
@@ -158,6 +160,11 @@ class PostRoutes:
             return _encoded_response(request, encoded, OWN, "Authorization")
         return self._respond(request, library, self.records.library, OWN, "Authorization")
 
+    async def own_posts(self, request: Request) -> Response:
+        session = await self._session(request)
+        page = await self.posts.own(session, own_request(request, MAX_PAGE_SIZE))
+        return self._respond(request, page, self.records.own, OWN, "Authorization")
+
     async def sales(self, request: Request) -> Response:
         session = await self._session(request)
         if prefers(request, CSV_TYPE):
@@ -180,7 +187,7 @@ class PostRoutes:
         }
         if page.next_page_token is not None:
             headers["Link"] = f'</me/sales?next_page_token={page.next_page_token}>; rel="next"'
-        table = _Encoded.of(sales_table(page.sales))
+        table = _Encoded.of(sales_table(page.sales, self.coin))
         headers["ETag"] = table.tag
         if is_current(request, table.tag):
             return Response(status_code=304, headers=headers)

@@ -11,7 +11,6 @@ from imprint.domain.errors import Code, Refusal
 from imprint.domain.moderation import ReportReason
 from imprint.domain.rate_limits import RateLimiter
 from imprint.interface.posts import (
-    MeasureRecord,
     MeasuresResponse,
     ReportBody,
     ReportId,
@@ -20,6 +19,7 @@ from imprint.interface.posts import (
 from imprint.ports import Monotonic
 from imprint.services.accounts.login import Login
 from imprint.services.moderation import Moderation
+from imprint.web.api.post_records import measure_record
 from imprint.web.http.requests import (
     SMALL_BODY,
     BodyReader,
@@ -50,13 +50,7 @@ class ReportRoutes:
         check_parameters(request)
         session = await self.login.authenticate(request.headers.get("authorization"))
         measures = tuple(
-            MeasureRecord(
-                None if post_id is None else str(post_id),
-                decision.measure.value,
-                decision.ground.value,
-                decision.statement,
-                decision.at,
-            )
+            measure_record(post_id, decision)
             for post_id, decision in await self.moderation.measures_on(session.address)
         )
         return own_response(MeasuresResponse(measures))

@@ -26,6 +26,8 @@ from imprint.interface.posts import (
     MeasureRecord,
     MeasuresResponse,
     Opening,
+    OwnPost,
+    OwnPostsResponse,
     Post,
     PostsResponse,
     PricePoint,
@@ -120,6 +122,8 @@ _HELD_POST = HeldPost(**msgspec.structs.asdict(_POST), held=Held(Wei(1), _LATER,
 _PRICED_POST = msgspec.structs.replace(
     _POST, price_history=(PricePoint(_POST.price, _POST.created_at),)
 )
+_MEASURE = MeasureRecord(POST_ID, "unlisted", "policy", "Not for everybody's list.", PUBLISHED)
+_OWN_POST = OwnPost(**msgspec.structs.asdict(_POST), measure=_MEASURE)
 _SALE = Sale(POST_ID, _READER, _PRICE, _LATER, _POST.block, TX_HASH, _POST.title)
 _DAY = Day(f"{PUBLISHED:%Y-%m-%d}", 1, 1, _PRICE)
 
@@ -358,6 +362,23 @@ LIST_LIBRARY = Operation(
     needs_session=True,
 )
 
+LIST_OWN_POSTS = Operation(
+    "listOwnPosts",
+    "get",
+    "/me/posts",
+    Topic.POSTS,
+    "List your posts",
+    "Returns all posts of the address of the session, the newest first, also those that are in no "
+    "list or withheld, with the measure and the operator's statement. Title, description and "
+    "thumbnail of a withheld post are empty.",
+    Response(
+        "A page of posts.", OwnPostsResponse, OwnPostsResponse((_OWN_POST,), None), tagged=True
+    ),
+    (Code.INVALID_PAGE_TOKEN, *SESSION_CODES, *_INDEX_CODES),
+    parameters=(_LIMIT, _NEXT, IF_NONE_MATCH),
+    needs_session=True,
+)
+
 LIST_SALES = Operation(
     "listSales",
     "get",
@@ -365,8 +386,9 @@ LIST_SALES = Operation(
     Topic.POSTS,
     "List your sales",
     "Returns the purchases of posts of the address of the session, the newest first. With "
-    "`Accept: text/csv` it is a table with a line of names and up to 1000 sales, and the header "
-    "`Link` has the address of the next one.",
+    "`Accept: text/csv` it is a table with a line of names and up to 1000 sales, with the amount "
+    "in wei (`price`) and in coins (`amount`, `coin`), and the header `Link` has the address of "
+    "the next one.",
     Response(
         "A page of sales.",
         SalesResponse,
@@ -514,6 +536,7 @@ POST_OPERATIONS = (
     GET_POST_MARKDOWN,
     SHOW_AUTHOR,
     LIST_LIBRARY,
+    LIST_OWN_POSTS,
     LIST_SALES,
     SHOW_STATS,
     GLOBAL_METRICS,

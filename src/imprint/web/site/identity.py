@@ -137,6 +137,7 @@ class Frame:
     pages: tuple[RenderedOwnPage, ...]
     links: tuple[SiteLink, ...]
     footer: str | None
+    contact: str | None
     credits_imprint: bool
 
     @classmethod
@@ -161,6 +162,7 @@ class Frame:
             pages,
             tuple(reversed(once.values())),
             identity.footer,
+            identity.contact,
             identity.credits_imprint,
         )
 

@@ -16,7 +16,7 @@ SINGLE = frozenset({"listWritingSessions", "listPrivateFeeds", "listMeasures", "
 IMPLIED = {"readPost": "user", "listDrafts": "owner"}
 """Parameters that clients fill in from the session."""
 
-OBJECTS = frozenset({"listPosts", "listIndexedPosts", "listLibrary", "listSales"})
+OBJECTS = frozenset({"listPosts", "listIndexedPosts", "listLibrary", "listOwnPosts", "listSales"})
 """Operations whose parameters are all filters, which clients pass by name."""
 
 FILTERS: dict[str, dict[str, Any]] = {
