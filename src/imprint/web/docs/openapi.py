@@ -226,7 +226,7 @@ def describe_interface(version: str) -> dict[str, Any]:
         "info": {
             "title": "Imprint",
             "version": version,
-            "summary": "A publishing service for work that readers own.",
+            "summary": "Drafts, posts, purchases and feeds over HTTP.",
             "description": GUIDE,
             "contact": {"name": "The operator of this service"},
             "license": {"name": "MIT", "identifier": "MIT"},

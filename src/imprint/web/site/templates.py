@@ -15,7 +15,7 @@ from imprint.domain.formats.coins import format_amount
 from imprint.domain.formats.instants import format_instant
 from imprint.domain.posts.indexed_posts import IndexedPost
 from imprint.domain.profiles import name_key
-from imprint.web.site.assets import MARK, Assets
+from imprint.web.site.assets import Assets
 from imprint.web.site.cards import (
     author_name,
     post_page,
@@ -59,7 +59,7 @@ def _environment(assets: Assets, coin: str) -> jinja2.Environment:
         lstrip_blocks=True,
     )
     fonts = [assets.url(name) for name in FONTS if assets.has(name)]
-    environment.globals.update(asset=assets.url, fonts=fonts, mark=MARK, say=page_words().html)
+    environment.globals.update(asset=assets.url, fonts=fonts, say=page_words().html)
     environment.filters.update(
         author_name=author_name,
         amount=partial(format_amount, symbol=coin),
