@@ -5,7 +5,6 @@ import { verifyDocument } from "imprint-press";
 import { button, fill, h } from "../page/dom.ts";
 import { encryptionSentence, isEncrypted } from "../page/encryption.ts";
 import { facts } from "../page/facts.ts";
-import { count } from "../page/format.ts";
 import { reader, session } from "../page/session.ts";
 import { explain } from "../wallet/failures.ts";
 import { WORDS } from "./words.ts";
@@ -49,7 +48,7 @@ async function verify(id: string, cid: string, result: HTMLElement): Promise<voi
     fill(
       result,
       isSame
-        ? WORDS.verifiedBrowserDownloadedComputed(count(bytes.length, "byte"))
+        ? WORDS.verifiedBrowserDownloadedComputed(WORDS.bytes(bytes.length))
         : WORDS.serviceSentBytesDont,
     );
   } catch (error) {

@@ -12,7 +12,7 @@ import {
   type Wallet,
   waitForReceipt,
 } from "imprint-press";
-import { pause } from "../page/pause.ts";
+import { pause } from "../chain/retries.ts";
 import { type Sample, type SampleAuthor, titleOf } from "./posts.ts";
 
 /** Milliseconds between two polls for a receipt: the development chain mines at once. */
@@ -188,7 +188,7 @@ async function waitForIndex(
   while (titles.length > 0 && Date.now() < until) {
     const found = await findPublished(place, samples);
     if (titles.every((title) => found.has(title))) return;
-    await pause(EVERY_MS);
+    await pause(EVERY_MS / 1000);
   }
 }
 

@@ -2,7 +2,7 @@
 
 import type { Post } from "imprint-press";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { coin, count, moment, pagePath } from "../../page/format.ts";
+import { coin, moment, pagePath } from "../../page/format.ts";
 import { announce, notify } from "../../page/notices.ts";
 import { imprint } from "../../page/service.ts";
 import { explain } from "../../wallet/index.ts";
@@ -155,7 +155,7 @@ function DraftLine({ draft }: { draft: DraftEntry }) {
         <span class="draft-state" data-state={draft.state}>
           {STATES[draft.state]}
         </span>
-        {draft.words !== null && <span>{count(draft.words, "word")}</span>}
+        {draft.words !== null && <span>{WORDS.wordCount(draft.words)}</span>}
         <time dateTime={new Date(draft.changedAt).toISOString()}>{moment(draft.changedAt)}</time>
         {draft.note && <span class="draft-note">{draft.note}</span>}
       </p>
@@ -235,7 +235,7 @@ function Published({ address }: { address: string }) {
                 {STATES.published}
               </span>
               <span>{post.free ? WORDS.free : coin(post.price)}</span>
-              <span>{count(post.sales.count, "sale")}</span>
+              <span>{WORDS.saleCount(post.sales.count)}</span>
               <time dateTime={post.createdAt}>{moment(post.createdAt)}</time>
             </p>
           </li>

@@ -2,7 +2,7 @@
 
 import type { MeasureRecord, Post } from "imprint-press";
 import { useEffect, useState } from "preact/hooks";
-import { coin, count, day, pagePath } from "../../page/format.ts";
+import { coin, day, pagePath } from "../../page/format.ts";
 import { imprint } from "../../page/service.ts";
 import { type Account, explain } from "../../wallet/index.ts";
 import { WORDS } from "../words.ts";
@@ -11,7 +11,7 @@ import { isPriceChanging, PriceForm } from "./price-form.tsx";
 const priceText = (wei: string): string => (wei === "0" ? WORDS.priceFree : coin(wei));
 
 function summaryOf({ sales, price, firstPrice, createdAt }: Post): string {
-  const [sold, earned] = [count(sales.count, "sale"), coin(sales.volume)];
+  const [sold, earned] = [WORDS.saleCount(sales.count), coin(sales.volume)];
   const [now, since] = [priceText(price), day(createdAt)];
   return firstPrice === price
     ? WORDS.pricedSince(sold, earned, now, since)

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterable
-from datetime import UTC, datetime
 from functools import cache, partial
 from typing import Any
 
@@ -24,7 +23,7 @@ from imprint.web.site.cards import (
     short_address,
     thumbnail_path,
 )
-from imprint.web.site.words import page_words
+from imprint.web.site.words import page_words, write_day
 
 FONTS = ("source-serif-4-latin-400-normal.woff2", "source-serif-4-latin-600-normal.woff2")
 """Fonts used above the fold, which pages preload before their style sheet requests them."""
@@ -65,7 +64,7 @@ def _environment(assets: Assets, coin: str) -> jinja2.Environment:
         amount=partial(format_amount, symbol=coin),
         coin=partial(price_text, symbol=coin),
         data=script_data,
-        day=_day,
+        day=write_day,
         instant=format_instant,
         link_text=_link_text,
         name_key=name_key,
@@ -84,16 +83,6 @@ def script_data(value: object) -> Markup:
     """Encode JSON for a data `script` element, so that it cannot close the element."""
     text = msgspec.json.encode(value).decode()
     return Markup(text.replace("<", "\\u003c").replace("&", "\\u0026"))  # noqa: S704 - no markup left
-
-
-def _day(moment: datetime, current_year: int | None = None) -> str:
-    """The date of a moment in words: 3 November 2026, without the current year."""
-    moment = moment.astimezone(UTC)
-    return (
-        f"{moment.day} {moment:%B}"
-        if moment.year == current_year
-        else f"{moment.day} {moment:%B %Y}"
-    )
 
 
 def _srcset(address: str) -> str:

@@ -311,9 +311,7 @@ def _data(name: str, value: object) -> Markup:
     return element("script", Markup(script_data(value)), type="application/json", id=name)
 
 
-def _bar(
-    site: str | None, software: str, topics: Mapping[str, list[PlacedOperation]]
-) -> Markup:
+def _bar(site: str | None, software: str, topics: Mapping[str, list[PlacedOperation]]) -> Markup:
     """The top bar: name, slots for search and account, and a menu on phones."""
     groups = [("Guide", "guide"), *((topic, anchor_of(topic)) for topic in topics)]
     items = [

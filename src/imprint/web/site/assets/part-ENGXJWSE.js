@@ -1,0 +1,1 @@
+import{A as e,B as f,C as g,D as h,w as a,x as b,y as c,z as d}from"./part-FY3UA3BH.js";import"./part-4BBBTMS5.js";import"./part-ZUU3L6QP.js";import"./part-M4U6HRE6.js";import"./part-K4SABGCS.js";export{d as AccountChanged,a as Cancelled,c as NoAccount,f as NodeUnreachable,e as TooLittle,b as WrongChain,g as explain,h as hasSentNothing};

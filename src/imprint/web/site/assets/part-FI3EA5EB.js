@@ -1,0 +1,1 @@
+import{a,b}from"./part-OUZBJDAB.js";import"./part-VKLDW2AG.js";import"./part-4KK4OA5B.js";import"./part-SAKBMSFF.js";import"./part-M4U6HRE6.js";import"./part-K4SABGCS.js";export{a as offerSamples,b as sampleItem};
