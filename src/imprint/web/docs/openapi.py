@@ -181,7 +181,7 @@ _HEADERS: dict[str, Schema] = {
         "schema": {"type": "string", "pattern": '^"[a-z2-7]+(\\.[a-z0-9]+)*"$'},
     },
     "Location": {
-        "description": "Where to go on.",
+        "description": "The address to continue at.",
         "required": True,
         "schema": {"type": "string"},
     },
