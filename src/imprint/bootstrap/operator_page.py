@@ -115,4 +115,6 @@ def _describe_front(given: Publication, say: Say) -> str:
 
 
 def _describe_picture(picture: Picture | None, say: Say) -> str | None:
-    return picture and f"{picture.media_type}, {write_bytes(say, len(picture.content))}"
+    if picture is None:
+        return None
+    return f"{picture.media_type}, {write_bytes(say, len(picture.content))}"
