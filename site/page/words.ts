@@ -1,6 +1,16 @@
 /** The sentences that all parts of the pages' scripts share: of the page, the wallet and the chain. Another language is another such object. */
 
+const NUMBER = new Intl.NumberFormat("en");
+
+/** A number with its noun: `1 post`, `1,200 posts`. */
+export function count(number: number, one: string, many = `${one}s`): string {
+  return `${NUMBER.format(number)} ${number === 1 ? one : many}`;
+}
+
 export const WORDS = {
+  // page/format.ts
+  under: (amount: string) => `under ${amount}`,
+
   // chain/marketplace.ts
   marketplaceDoesNotKnow: "The marketplace does not know this post.",
 
@@ -115,7 +125,7 @@ export const WORDS = {
     "The development chain isn’t responding. Is imprint dev still running?",
   networkIsntRespondingTry: "The network isn’t responding. Try again in a moment.",
   walletNetworkChainId: (chainId: string | number, id: string | number) =>
-    `Your wallet is on the network with chain id ${chainId}. Choose the one with chain id ${id} in it, then try again.`,
+    `Your wallet is on the network with chain ID ${chainId}. Choose the one with chain ID ${id} in it, then try again.`,
   inAMoment: "in a moment",
   lotOnceTryAgain: (wait: string | number) => `That was a lot at once. Try again ${wait}.`,
   signatureDoesntMatchAccount:

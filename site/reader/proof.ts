@@ -5,7 +5,6 @@ import { verifyDocument } from "imprint-press";
 import { button, fill, h } from "../page/dom.ts";
 import { encryptionSentence, isEncrypted } from "../page/encryption.ts";
 import { facts } from "../page/facts.ts";
-import { count } from "../page/format.ts";
 import { reader, session } from "../page/session.ts";
 import { explain } from "../wallet/failures.ts";
 import { verifyRevision } from "./signed-revision.ts";
@@ -58,7 +57,7 @@ async function verify({ id, cid, author, revision }: Claim, result: HTMLElement)
     const isSame = await verifyDocument(bytes, cid);
     const sentences = [
       isSame
-        ? WORDS.verifiedBrowserDownloadedComputed(count(bytes.length, "byte"))
+        ? WORDS.verifiedBrowserDownloadedComputed(WORDS.bytes(bytes.length))
         : WORDS.serviceSentBytesDont,
     ];
     let isSigned: boolean | null = true;

@@ -1,5 +1,7 @@
 /** The sentences of the scripts for readers. Another language is another such object. */
 
+import { count } from "../page/words.ts";
+
 export const WORDS = {
   account: (name: string) => `Account ${name} `,
   written: "Your post",
@@ -100,6 +102,7 @@ export const WORDS = {
   partPageCouldntLoad: "Part of this page couldn’t load because the service isn’t responding.",
 
   // reader/proof.ts
+  bytes: (bytes: number) => count(bytes, "byte"),
   verifyBrowser: "Verify in this browser",
   marketplace: "Marketplace",
   chain: "Chain",
@@ -128,7 +131,9 @@ export const WORDS = {
   dozenPostsSeveralPeople: "A dozen posts by several people, free and paid.",
   gettingTexts: "Getting the texts…",
   allSamplePostsAlready: "All sample posts are already here.",
-  samplePost: "sample post",
+  samplePosts: (posts: number) => count(posts, "sample post"),
+  purchases: (purchases: number) => count(purchases, "purchase"),
+  posts: (posts: number) => count(posts, "post"),
   seeThem: "See them",
 
   // reader/theme-switch.ts

@@ -1,10 +1,14 @@
 /** The sentences of the Studio. Another language is another such object. */
 
+import { count } from "../page/words.ts";
+
 export const WORDS = {
   // studio/drafts/deletion.ts
   connectWalletFirst: "Connect your wallet first.",
 
   // studio/drafts/index.tsx
+  wordCount: (words: number) => count(words, "word"),
+  saleCount: (sales: number) => count(sales, "sale"),
   onlyBrowser: "Only in this browser",
   saved: "Saved",
   unsavedChanges: "Unsaved changes",
@@ -16,7 +20,7 @@ export const WORDS = {
   findDraftTitle: "Find a draft by its title",
   findTitle: "Find by title",
   noDraftsYetStart:
-    "No drafts yet. Start with a title, or anywhere in the middle: every word is kept as you type.",
+    "No drafts yet. Start with a title, or wherever you like. Every word is kept as you type.",
   noDraftFound: (query: string) => `No draft has “${query}” in its title.`,
   noLoadedDraftFound: (query: string) => `No draft loaded so far has “${query}” in its title.`,
   loadingDrafts: "Loading drafts…",
@@ -69,7 +73,7 @@ export const WORDS = {
   serviceCantReachedLast: "The service can’t be reached. This is the last preview.",
   serviceBusyLastPreview: "The service is busy. This is the last preview.",
   serviceCantPreviewText: "The service can’t preview this text. It may be too large.",
-  previewRefused: (status: string | number) => `The preview was refused with ${status}.`,
+  previewRefused: (status: string | number) => `The preview failed with status ${status}.`,
   preview: "Preview",
   sessionEndedLastPreview: "Your session has ended. This is the last preview; your text is safe.",
   signSeePreview: "Sign in to see the preview.",
@@ -300,7 +304,7 @@ export const WORDS = {
   // studio/publication/limits.ts
   givePostTitle: "Give the post a title.",
   containsHalfCharacterType: (name: string | number) =>
-    `The ${name} contains half a character. Type it again.`,
+    `The ${name} contains a broken character. Type it again.`,
   shortenTheBy: (name: string | number, over: string | number, value: string | number) =>
     `Shorten the ${name} by ${over} ${value}.`,
   useDecimalPointNo: "Use a decimal point and no commas, such as 0.05.",
@@ -341,14 +345,15 @@ export const WORDS = {
     "Someone else has already published this version of your text. Save it as a new version of your own, and publish that.",
 
   // studio/publication/tags.ts
-  hashtagMostCharacters: (length: string | number) => `A hashtag has at most ${length} characters.`,
+  hashtagMostCharacters: (length: string | number) =>
+    `A hashtag can have at most ${length} characters.`,
   typeWordAfter: "Type a word after the #.",
   noHashtagUseLetters: (spelled: string | number) =>
-    `“${spelled}” is no hashtag: use letters, digits, _ and -.`,
-  postMostHashtags: (count: string | number) => `A post has at most ${count} hashtags.`,
+    `“${spelled}” isn’t a hashtag. Use letters, digits, _ and -.`,
+  postMostHashtags: (count: string | number) => `A post can have at most ${count} hashtags.`,
 
   // studio/publication/thumbnail/thumbnail-field.tsx
-  pictureCannotUsed: "This picture cannot be used.",
+  pictureCannotUsed: "This picture can’t be used.",
   madeFromTitle: "Made from the title",
   myOwnPicture: "My own picture",
   chooseAnother: "Choose another…",

@@ -27,7 +27,7 @@ test("a pending request sends people to their wallet", () => {
 
 test("the message for a wallet on another chain names the right one", () => {
   const { sentence, action } = explain(new WrongChain(1));
-  assert.match(sentence, /chain id 1\..*chain id 31337/);
+  assert.match(sentence, /chain ID 1\..*chain ID 31337/);
   assert.equal(action, "switch-chain");
 });
 

@@ -45,6 +45,8 @@ class Place:
     url: str
     free: str
     paid: str
+    draft: str = f"# On glue\n{TEXT}"
+    """The text that an author writes in the Studio."""
 
     def visit(self, page: Page, path: str) -> None:
         """Open a path and wait until scripts have shown the account."""
@@ -149,7 +151,8 @@ def _editor(page: Page, place: Place) -> None:
     _drafts(page, place)
     page.get_by_role("button", name="New draft", exact=True).click()
     page.get_by_role("textbox", name="Text of the draft").wait_for()
-    page.keyboard.insert_text(f"# On glue\n{TEXT}")
+    page.keyboard.insert_text(place.draft)
+    page.keyboard.press("Control+Home")
     expect(page.locator(".counts")).to_contain_text("words")
     if page.locator(".preview").is_visible():
         page.locator(".preview .text h2").first.wait_for()
@@ -160,8 +163,22 @@ def _publish(page: Page, place: Place) -> None:
     page.get_by_text("Only in this browser").first.wait_for()
     key = page.url.rpartition("/")[2]
     page.evaluate("(key) => { location.hash = `#/publish/${key}` }", key)
-    expect(page.get_by_label("Title", exact=True)).to_have_value("On glue")
+    expect(page.get_by_label("Title", exact=True)).to_have_value(
+        place.draft.splitlines()[0].removeprefix("# ")
+    )
     page.locator(".publish-card").wait_for()
+
+
+def _profile(page: Page, place: Place) -> None:
+    _drafts(page, place)
+    page.get_by_role("link", name="Profile").first.click()
+    page.get_by_label("Name", exact=True).wait_for()
+
+
+def _import(page: Page, place: Place) -> None:
+    _drafts(page, place)
+    page.get_by_role("link", name="Import").first.click()
+    page.get_by_role("heading", name="Import").wait_for()
 
 
 def _income(page: Page, place: Place) -> None:
@@ -177,6 +194,27 @@ def _operator(page: Page, place: Place) -> None:
     page.get_by_role("heading", name="Chain follower").wait_for()
 
 
+def _desk(page: Page, place: Place) -> None:
+    _operator(page, place)
+    page.goto(f"{place.url}/operator/desk")
+    page.locator("#log-title").wait_for()
+
+
+def _own_page(page: Page, place: Place) -> None:
+    place.visit(page, "/about")
+    page.locator(".totals").wait_for()
+
+
+def _signed_in(path: str) -> Callable[[Page, Place], None]:
+    def go(page: Page, place: Place) -> None:
+        place.visit(page, "/")
+        sign_in(page, READER)
+        place.visit(page, path)
+        page.locator("#account .account-dot[data-on]").wait_for()
+
+    return go
+
+
 def _bare(path: str) -> Callable[[Page, Place], None]:
     def go(page: Page, place: Place) -> None:
         page.goto(place.url + path)
@@ -187,9 +225,12 @@ def _bare(path: str) -> Callable[[Page, Place], None]:
 
 STATES: dict[str, Callable[[Page, Place], None]] = {
     "front": _at("/"),
+    "front-signed-in": _signed_in("/"),
     "tag": _at("/t/essays"),
     "author": _author,
+    "about": _own_page,
     "search": _at("/search?q=paper"),
+    "search-signed-in": _signed_in("/search?q=paper"),
     "search-nothing": _at("/search?q=nothing+of+this"),
     "post": _free_post,
     "proof": _proof,
@@ -207,7 +248,10 @@ STATES: dict[str, Callable[[Page, Place], None]] = {
     "studio": _editor,
     "publish": _publish,
     "income": _income,
+    "profile": _profile,
+    "import": _import,
     "docs": _bare("/docs"),
     "operator-sign-in": _bare("/operator"),
     "operator": _operator,
+    "desk": _desk,
 }

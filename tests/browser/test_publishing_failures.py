@@ -143,7 +143,7 @@ def test_a_network_change_during_mining_is_reported(
     publish(page)
     expect(present_step(page)).to_contain_text("Confirmed")
     wallet.choose_chain(1)
-    alert(page, "Your wallet is on the network with chain id 1.")
+    alert(page, "Your wallet is on the network with chain ID 1.")
     wallet.withholds.clear()
     page.get_by_role("button", name="Switch network").click()
     expect_published(page)

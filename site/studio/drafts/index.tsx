@@ -1,7 +1,7 @@
 /** The list of drafts, including those that exist only in this browser, and published posts. */
 
 import { useEffect, useRef, useState } from "preact/hooks";
-import { count, moment } from "../../page/format.ts";
+import { moment } from "../../page/format.ts";
 import { announce, notify } from "../../page/notices.ts";
 import { imprint } from "../../page/service.ts";
 import { account, explain } from "../../wallet/index.ts";
@@ -165,7 +165,7 @@ function DraftLine({ draft }: { draft: DraftEntry }) {
         <span class="draft-state" data-state={draft.state}>
           {STATES[draft.state]}
         </span>
-        {draft.words !== null && <span>{count(draft.words, "word")}</span>}
+        {draft.words !== null && <span>{WORDS.wordCount(draft.words)}</span>}
         <time dateTime={new Date(draft.changedAt).toISOString()}>{moment(draft.changedAt)}</time>
         {draft.note && <span class="draft-note">{draft.note}</span>}
       </p>

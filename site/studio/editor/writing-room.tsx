@@ -1,7 +1,7 @@
 /** An open draft: bar, notes, text and preview. */
 
 import { useEffect, useRef, useState } from "preact/hooks";
-import { count, fileSize, short } from "../../page/format.ts";
+import { fileSize, short } from "../../page/format.ts";
 import { announce, notify } from "../../page/notices.ts";
 import { go } from "../routes.ts";
 import { saveOnceOpen } from "../saves/draft-loader.ts";
@@ -160,7 +160,7 @@ function Counts({ draft, limit }: { draft: OpenDraft; limit: number }) {
   const isTight = bytes > limit * 0.75;
   return (
     <p class="counts">
-      {count(words, "word")}
+      {WORDS.wordCount(words)}
       {words > 0 && <span class="reading-time">{WORDS.minRead(readingMinutes(words))}</span>}
       {isTight && (
         <span class={bytes > limit ? "over" : "tight"} role="status">

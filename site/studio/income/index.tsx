@@ -2,7 +2,7 @@
 
 import type { Author, Sale } from "imprint-press";
 import { useEffect, useState } from "preact/hooks";
-import { coin, count, day, short } from "../../page/format.ts";
+import { coin, day, short } from "../../page/format.ts";
 import { imprint } from "../../page/service.ts";
 import { type Account, account, explain } from "../../wallet/index.ts";
 import { FailureNote } from "../failure-note.tsx";
@@ -128,14 +128,14 @@ function Sales({ total }: { total: number }) {
         <>
           {sold.sales.length > 0 && (
             <>
-              <p>{WORDS.fromPeriod(coin(earned), count(within.length, "sale"))}</p>
+              <p>{WORDS.fromPeriod(coin(earned), WORDS.saleCount(within.length))}</p>
               <Chart days={salesByDay(sold.sales, period, now)} />
             </>
           )}
           {cut && <p class="income-partial">{WORDS.chartStartsEarlierSales(day(cut))}</p>}
           {!isCovered && oldest && (
             <p class="income-partial">
-              {WORDS.chartCovers(count(sold.sales.length, "sale"), total, day(oldest.at))}{" "}
+              {WORDS.chartCovers(WORDS.saleCount(sold.sales.length), total, day(oldest.at))}{" "}
               <button type="button" class="quiet" onClick={() => load(sold)}>
                 {WORDS.loadMore}
               </button>

@@ -1,6 +1,6 @@
 /** The form of a post, with a preview of its card and the cost of publishing. */
 
-import { createPostCall } from "imprint-press";
+import { createPostCall, type Profile } from "imprint-press";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { estimateFee } from "../../chain/node.ts";
 import { balance, coin, short } from "../../page/format.ts";
@@ -226,6 +226,14 @@ function CardPreview({
   picture: ImageBitmap | null;
 }) {
   const canvas = useRef<HTMLCanvasElement>(null);
+  const [profile, setProfile] = useState<Profile | null>(null);
+  useEffect(() => {
+    // Without a profile, or the service, the card shows the address.
+    imprint.showAuthor(by.address).then(
+      (author) => setProfile(author.profile),
+      () => undefined,
+    );
+  }, [by.address]);
   const title = cleanTitle(form.title);
   const crop: Crop | null =
     form.picture === "own" && picture ? (form.crop ?? fullCrop(picture)) : null;
@@ -241,8 +249,12 @@ function CardPreview({
         <canvas ref={canvas} class="publish-canvas" width={600} height={400} />
       </div>
       <p class="byline">
-        <span class="author">{short(by.address)}</span>
-        {form.tags.map((tag) => ` #${tag}`)}
+        <span class="author">
+          {profile?.avatarCid && (
+            <img class="avatar" src={`/ipfs/${profile.avatarCid}?img-width=48`} alt="" />
+          )}
+          <bdi>{profile?.name ?? short(by.address)}</bdi>
+        </span>
       </p>
       <p class="card-title">{title || WORDS.untitled}</p>
       <p class="card-text">{cleanDescription(form.description)}</p>

@@ -32,7 +32,7 @@ test("a title is one line", () => {
 });
 
 test("half a character is reported, because the chain could not store it", () => {
-  assert.match(measureTitle("\ud83d").problem ?? "", /half a character/);
+  assert.match(measureTitle("\ud83d").problem ?? "", /broken character/);
 });
 
 test("a description may be empty and has at most 500 bytes", () => {

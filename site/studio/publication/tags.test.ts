@@ -55,5 +55,5 @@ test("one more than the limit stays in the field", () => {
   const added = addTags(["a", "b"], "c d", { count: 3, length: 32 });
   assert.deepEqual(added.tags, ["a", "b", "c"]);
   assert.equal(added.rest, "d");
-  assert.equal(added.problem, "A post has at most 3 hashtags.");
+  assert.equal(added.problem, "A post can have at most 3 hashtags.");
 });

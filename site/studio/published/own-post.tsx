@@ -3,7 +3,7 @@
 import type { MeasureRecord, OwnPost, Post } from "imprint-press";
 import { useState } from "preact/hooks";
 import { copyText } from "../../page/clipboard.ts";
-import { coin, count, day, moment, pagePath } from "../../page/format.ts";
+import { coin, day, moment, pagePath } from "../../page/format.ts";
 import { notify } from "../../page/notices.ts";
 import { actionsOf, type PostState, stateOf, studioAddress } from "../../page/own-post.ts";
 import { imprint } from "../../page/service.ts";
@@ -59,9 +59,9 @@ export function OwnPostLine({ by, post, isOpen = false, onChanged }: OwnPostProp
             ? priceText(price)
             : WORDS.nowFirst(priceText(price), priceText(firstPrice))}
         </span>
-        <span>{count(sales.count, "sale")}</span>
+        <span>{WORDS.saleCount(sales.count)}</span>
         {sales.count > 0 && <span>{WORDS.earned(coin(sales.volume))}</span>}
-        <span>{count(holders, "reader")}</span>
+        <span>{WORDS.readerCount(holders)}</span>
         <time dateTime={createdAt}>{moment(createdAt)}</time>
       </p>
       <WhyHidden state={state} measure={post.measure} />

@@ -1,6 +1,10 @@
 /** The sentences about an author's own posts. Another language is another such object. */
 
+import { count } from "../../page/words.ts";
+
 export const WORDS = {
+  saleCount: (sales: number) => count(sales, "sale"),
+  readerCount: (readers: number) => count(readers, "reader"),
   posts: "Posts",
   showMorePosts: "Show more posts",
   unlisted: "Unlisted",

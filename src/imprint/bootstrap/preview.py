@@ -27,6 +27,7 @@ from imprint.domain.posts.market_events import (
     position_of,
 )
 from imprint.domain.posts.posts import BlockRef, LogPosition, PostCreated, PostEntry, PostFacts
+from imprint.domain.profiles import Profile, ProfileTexts
 from imprint.ports.post_index import IndexSource, IndexStep
 from imprint.settings import Settings
 
@@ -53,6 +54,10 @@ FIRST_POST = datetime(2026, 1, 5, 7, 30, tzinfo=UTC)
 """When the oldest sample was published, two weeks before the next one."""
 
 _AUTHORS = (Address("0x" + "a1" * 20), Address("0x" + "d4" * 20))
+_PROFILES = (
+    ProfileTexts("Ada Lindqvist", "Essays and letters from a house by the harbour.", ()),
+    ProfileTexts("Dan Okafor", "Engineer by day, baker by night.", ()),
+)
 _READERS = tuple(Address("0x" + f"{number:02x}" * 20) for number in range(0xB0, 0xB7))
 _FINNEY = 10**15
 
@@ -224,6 +229,7 @@ async def _fill(settings: Settings, adapters: Adapters, market: SampleMarketplac
         )
         events += _purchases(sample, post_id, number)
         market.add(post_id, PostEntry(author, file.cid, sample.price))
+    await _introduce(settings, adapters)
     writer, chain = adapters.stores.index_writer, settings.chain
     await writer.restart_index(IndexSource(chain.id, chain.marketplace, 0))
     state = await writer.index_state()
@@ -231,6 +237,15 @@ async def _fill(settings: Settings, adapters: Adapters, market: SampleMarketplac
     if state is not None:
         step = IndexStep(last, last.number, events, complete=True, final_hash=last.block_hash)
         await writer.advance_index(state, step)
+
+
+async def _introduce(settings: Settings, adapters: Adapters) -> None:
+    """Give the authors of the samples a profile."""
+    alone = settings.publication.identity.front.author
+    for author, texts in zip(_AUTHORS if alone is None else (alone,), _PROFILES, strict=False):
+        profile = Profile(author, texts, None, FIRST_POST)
+        fence = await adapters.stores.garbage.fence()
+        await adapters.stores.archives.import_profile(profile, 0, fence)
 
 
 def _post_ids(settings: Settings) -> list[int]:

@@ -341,7 +341,8 @@ def _about(
     services: Services, facts: Facts, options: WebOptions, clock: Clock, assets: Assets
 ) -> AboutRoutes:
     scripts = (assets.url("docs.js"), assets.url("theme.js"))
-    docs = PageAssets(assets.url("docs.css"), *scripts, has_site=facts.site is not None)
+    name = None if facts.site is None else facts.site.identity.name
+    docs = PageAssets(assets.url("docs.css"), *scripts, name)
     openapi = cache(partial(describe_interface, facts.service.version))
     return AboutRoutes(
         facts.service,

@@ -181,7 +181,7 @@ _HEADERS: dict[str, Schema] = {
         "schema": {"type": "string", "pattern": '^"[a-z2-7]+(\\.[a-z0-9]+)*"$'},
     },
     "Location": {
-        "description": "Where to go on.",
+        "description": "The address to continue at.",
         "required": True,
         "schema": {"type": "string"},
     },
@@ -226,7 +226,7 @@ def describe_interface(version: str) -> dict[str, Any]:
         "info": {
             "title": "Imprint",
             "version": version,
-            "summary": "A publishing service for work that readers own.",
+            "summary": "Drafts, posts, purchases and feeds over HTTP.",
             "description": GUIDE,
             "contact": {"name": "The operator of this service"},
             "license": {"name": "MIT", "identifier": "MIT"},

@@ -288,8 +288,8 @@ GET_POST_MARKDOWN = Operation(
     Topic.POSTS,
     "Get a post as Markdown",
     "Returns title, author, date, hashtags and description. A free post that is stored here "
-    "has its text; of any other the page has the opening, and says what it costs and how to "
-    "get it.",
+    "has its text. For any other post, the document has its opening, and says what it costs and "
+    "how to buy it.",
     Response(
         "The post.",
         "Markdown",
@@ -345,7 +345,7 @@ LIST_LIBRARY = Operation(
     Topic.POSTS,
     "List the posts you hold",
     "Returns the posts whose tokens the address of the session holds, the latest arrival first. "
-    "Tokens that were not bought have the moment of their arrival, and `paid` is null. "
+    "For a token that was not bought, the time is that of its arrival, and `paid` is null. "
     "A search with `q` also looks into the documents you hold, some of them at a time, so a page "
     "may be empty and have a next one.",
     Response(
@@ -430,7 +430,7 @@ GLOBAL_METRICS = Operation(
     "Get the totals of the marketplace",
     "Returns how many addresses published, bought or hold a post, how many posts there are, the "
     "sum of their first prices, and what was paid for all purchases. They come from the index of "
-    "the chain; while it is being built they are not known.",
+    "posts, and are unavailable while it is being built.",
     Response(
         "The totals.",
         GlobalMetricsResponse,
@@ -448,7 +448,7 @@ USER_METRICS = Operation(
     Topic.LISTS,
     "Get the totals of an address",
     "Returns what an address published, earned, bought and spent. `totalSubscribers` are the "
-    "addresses that hold one of its posts now. An address that did nothing has zeros.",
+    "addresses that hold one of its posts now. An address without activity has zeros.",
     Response(
         "The totals.",
         UserMetricsResponse,
@@ -469,7 +469,7 @@ HEAT_MAP = Operation(
     "Get the days on which an address published and bought",
     "Returns the day of each post and of each purchase of the last 366 days, the oldest first, "
     "at most 10 000 of each kind, the newest. A day with several has several entries. An address "
-    "that did nothing has none.",
+    "without activity has none.",
     Response(
         "The days.",
         HeatMapResponse,
@@ -505,8 +505,9 @@ REPORT_POST = Operation(
     "/reports",
     Topic.POSTS,
     "Report a post",
-    "Tells the operator what is wrong with a post. The text is plain; nobody else reads it, and it "
-    "holds nobody back. Reports of an IP address are limited.",
+    "Tells the operator what is wrong with a post. The text is plain text, and only the operator "
+    "reads it. A report alone changes nothing about the post. The number of reports from an IP "
+    "address is limited.",
     Response(
         "The report was taken.", ReportResponse, ReportResponse(ReportId(_REPORT)), status=202
     ),

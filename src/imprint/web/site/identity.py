@@ -19,6 +19,7 @@ from imprint.web.site.assets import ASSET_PATH, COMPRESSED, ICON, Asset, Assets,
 from imprint.web.site.rendered_page import accepts_gzip
 from imprint.web.site.texts.markdown import first_heading
 from imprint.web.site.texts.post_html import text_markup
+from imprint.web.site.words import page_words
 
 ICON_PATH = "/icon.svg"
 """The icon of a site whose operator gives none."""
@@ -143,15 +144,18 @@ class Frame:
     @classmethod
     def of(cls, identity: SiteIdentity) -> "Frame":
         """The frame of a site; it always has a page about itself, the first one."""
+        words = page_words()
         written = {page.name: render_own_page(page) for page in identity.pages}
-        about = written.pop(ABOUT, RenderedOwnPage(ABOUT, f"About {identity.name}", None))
+        about = written.pop(
+            ABOUT, RenderedOwnPage(ABOUT, words.text("page.about_name", name=identity.name), None)
+        )
         pages = (about, *written.values())
-        links = [SiteLink("About", about.path)]
+        links = [SiteLink(words.text("page.about"), about.path)]
         links += [SiteLink(each.title, each.path) for each in written.values()]
         if identity.terms is not None:
-            links.append(SiteLink("Terms", identity.terms))
+            links.append(SiteLink(words.text("page.terms"), identity.terms))
         if identity.contact is not None:
-            links.append(SiteLink("Contact", identity.contact))
+            links.append(SiteLink(words.text("page.contact"), identity.contact))
         once = {link.address: link for link in reversed(links)}
         return cls(
             identity.name,

@@ -29,6 +29,7 @@ from imprint.web.http.requests import BodyReader, client_of
 from imprint.web.http.responses import CSV_TYPE, HTML_TYPE
 from imprint.web.site.policy import content_policy
 from imprint.web.site.templates import Templates
+from imprint.web.site.words import page_words
 
 log = logging.getLogger(__name__)
 
@@ -61,8 +62,9 @@ HEADERS = {
 }
 """Headers of every response of the operator page."""
 
-WRONG_SECRET = "That is not the secret. It is the value of IMPRINT_OPERATOR_SECRET."
-FROM_ELSEWHERE = "The form was sent from another site, so it was not accepted. Please try again."
+WRONG_SECRET, FROM_ELSEWHERE = "operator.wrong_secret", "operator.from_elsewhere"
+UNREADABLE = "operator.unreadable"
+"""Keys of what a form is refused with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,14 +104,14 @@ class OperatorRoutes:
             return await self._desk(200)
         body = self.bodies.open(request, MAX_DECISION)
         if not self._is_own_form(request):
-            return await self._desk(403, problem=FROM_ELSEWHERE)
+            return await self._desk(403, problem=page_words().text(FROM_ELSEWHERE))
         fields = _read_fields(await body.read())
         try:
             purged = await self._decide(fields)
         except Problem as refused:
             return await self._desk(400, problem=refused.detail)
         except (KeyError, ValueError):
-            return await self._desk(400, problem="The form cannot be read.")
+            return await self._desk(400, problem=page_words().text(UNREADABLE))
         log.info("the operator decided", extra={"measure": fields.get("measure", "")})
         return await self._desk(200, purged=[f"{self.service}{path}" for path in purged])
 
@@ -224,7 +226,8 @@ class OperatorRoutes:
         return bool(host) and host in (request.headers.get("host"), urlsplit(self.service).netloc)
 
     def _form(self, status: int, problem: str | None = None) -> Response:
-        html = self.templates.render("operator_sign_in.html", problem=problem)
+        said = None if problem is None else page_words().text(problem)
+        html = self.templates.render("operator_sign_in.html", problem=said)
         return Response(html, status, HEADERS, HTML_TYPE)
 
     def _redirect(self) -> Response:

@@ -1,7 +1,6 @@
 """Problem pages, which browsers get instead of problem+json."""
 
 from collections.abc import Awaitable, Callable, Collection
-from datetime import UTC
 from http import HTTPStatus
 from typing import Any
 
@@ -14,7 +13,7 @@ from imprint.web.http.problems import FAILURE_DETAIL, error_response
 from imprint.web.http.responses import HTML_TYPE, prefers
 from imprint.web.site.policy import content_policy
 from imprint.web.site.templates import Templates
-from imprint.web.site.words import page_words
+from imprint.web.site.words import page_words, write_day
 
 ProblemHandler = Callable[[Request, Any], Awaitable[Response]]
 """Responds to an exception."""
@@ -54,10 +53,8 @@ def _explain(problem: Problem) -> str:
     """What a reader is told: of something withheld also why, and since when."""
     if not isinstance(problem, Withheld):
         return problem.detail
-    since = problem.since.astimezone(UTC)
-    day = f"{since.day} {since:%B %Y}"
-    words, said = page_words(), problem.statement
-    return " ".join((problem.detail, words.text("problem.since", day=day), said)).rstrip()
+    since = page_words().text("problem.since", day=write_day(problem.since))
+    return f"{problem.detail} {since} {problem.statement}".rstrip()
 
 
 def failure_responder(refuse: Refuse, own: Collection[str]) -> Callable[[Request], Response]:

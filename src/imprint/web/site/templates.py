@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterable
-from datetime import UTC, datetime
 from functools import cache, partial
 from typing import Any
 
@@ -16,7 +15,7 @@ from imprint.domain.formats.instants import format_instant
 from imprint.domain.posts.indexed_posts import IndexedPost
 from imprint.domain.posts.post_text import reading_minutes
 from imprint.domain.profiles import name_key
-from imprint.web.site.assets import MARK, Assets
+from imprint.web.site.assets import Assets
 from imprint.web.site.cards import (
     author_name,
     post_page,
@@ -25,7 +24,7 @@ from imprint.web.site.cards import (
     short_address,
     thumbnail_path,
 )
-from imprint.web.site.words import page_words
+from imprint.web.site.words import page_words, write_day
 
 FONTS = ("source-serif-4-latin-400-normal.woff2", "source-serif-4-latin-600-normal.woff2")
 """Fonts used above the fold, which pages preload before their style sheet requests them."""
@@ -60,13 +59,13 @@ def _environment(assets: Assets, coin: str) -> jinja2.Environment:
         lstrip_blocks=True,
     )
     fonts = [assets.url(name) for name in FONTS if assets.has(name)]
-    environment.globals.update(asset=assets.url, fonts=fonts, mark=MARK, say=page_words().html)
+    environment.globals.update(asset=assets.url, fonts=fonts, say=page_words().html)
     environment.filters.update(
         author_name=author_name,
         amount=partial(format_amount, symbol=coin),
         coin=partial(price_text, symbol=coin),
         data=script_data,
-        day=_day,
+        day=write_day,
         instant=format_instant,
         link_text=_link_text,
         minutes=reading_minutes,
@@ -86,16 +85,6 @@ def script_data(value: object) -> Markup:
     """Encode JSON for a data `script` element, so that it cannot close the element."""
     text = msgspec.json.encode(value).decode()
     return Markup(text.replace("<", "\\u003c").replace("&", "\\u0026"))  # noqa: S704 - no markup left
-
-
-def _day(moment: datetime, current_year: int | None = None) -> str:
-    """The date of a moment in words: 3 November 2026, without the current year."""
-    moment = moment.astimezone(UTC)
-    return (
-        f"{moment.day} {moment:%B}"
-        if moment.year == current_year
-        else f"{moment.day} {moment:%B %Y}"
-    )
 
 
 def _srcset(address: str) -> str:

@@ -2,6 +2,7 @@
 
 import tomllib
 from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -46,6 +47,15 @@ def page_words(language: str = "en") -> Words:
     """The words of the pages in a language."""
     file = files("imprint.web.site").joinpath("languages", f"{language}.toml")
     return Words(tomllib.loads(file.read_text("utf-8")))
+
+
+def write_day(moment: datetime, current_year: int | None = None) -> str:
+    """The date of a moment in words: 3 November 2026, without the current year."""
+    moment, words = moment.astimezone(UTC), page_words()
+    month = words.text(f"dates.months.{moment.month}")
+    if moment.year == current_year:
+        return words.text("dates.day", day=moment.day, month=month)
+    return words.text("dates.day_and_year", day=moment.day, month=month, year=moment.year)
 
 
 def _flat(table: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Sentence]]:

@@ -5,6 +5,7 @@ from html import escape
 
 from imprint.domain.formats.cids import NotACid, parse_cid
 from imprint.web.site.texts.pictures import SCHEME, Pictures
+from imprint.web.site.words import page_words
 
 MAX_ADDRESS = 2_000
 """Maximum number of characters in a URL; a longer one is not linked."""
@@ -62,5 +63,6 @@ def picture_markup(given: str, alt: str, pictures: Pictures) -> str:
     target = link_address(given)
     if target is None:
         return escape(alt)
-    label = alt or "Picture"
-    return f'<a href="{escape(target)}">{escape(label)} (picture on another site)</a>'
+    words = page_words()
+    label = words.text("text.elsewhere", name=alt or words.text("text.picture"))
+    return f'<a href="{escape(target)}">{escape(label)}</a>'
