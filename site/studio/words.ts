@@ -109,8 +109,13 @@ export const WORDS = {
   saveWallet: "Save with your wallet",
   saveAutomaticallyAnother24: "Save automatically for another 24 hours",
 
-  // studio/editor/text/picture-insertion.ts
-  describePicture: "Describe this picture",
+  // studio/editor/text/picture-dialog.ts
+  aboutPicture: "About this picture",
+  pictureShows: "What does it show?",
+  pictureShowsHint: "Read aloud to people who can’t see it.",
+  pictureCaption: "Caption (optional)",
+  done: "Done",
+  later: "Later",
 
   // studio/editor/text/pictures.ts
   thisPicture: "This picture",
@@ -121,7 +126,7 @@ export const WORDS = {
   // studio/editor/text/text-editor.ts
   draftClosedBeforePicture:
     "The draft was closed before the picture was ready. Open it and add the picture again.",
-  titleBeginWrite: "# Title\n\nBegin to write.",
+  beginWrite: "Begin to write.",
   textDraftMarkdown: "Text of the draft, in Markdown",
 
   // studio/editor/text/toolbar.tsx
@@ -133,6 +138,9 @@ export const WORDS = {
   numberedList: "Numbered list",
   quotation: "Quotation",
   code: "Code",
+  table: "Table",
+  column: "Column",
+  footnote: "Footnote",
   formatText: "Format the text",
   picture: "Picture",
   pictureChoosePasteOr: "Picture: choose, paste or drop one",
@@ -158,7 +166,6 @@ export const WORDS = {
 
   // studio/editor/writing-room.tsx
   pictureAdded: "Picture added.",
-  pictureAddedUndescribed: "Picture added. Type to describe it.",
   pictureCouldntAdded: "The picture couldn’t be added.",
   draftSavedElsewhereYoure: "This draft was saved elsewhere. You’re now seeing that version.",
   youreNowEditingOther: "You’re now editing the other version. Yours is among your drafts.",

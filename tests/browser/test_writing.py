@@ -18,6 +18,7 @@ from tests.browser.writing import (
     save_without_prompts,
     sign_in,
     standing,
+    title,
     wait_until_kept,
 )
 
@@ -144,6 +145,12 @@ def test_a_pasted_picture_is_collapsed_and_previewed(
     sign_in(opened, page)
     begin(page, "Before.\n\n")
     page.evaluate(PICTURE)
+    dialog = page.get_by_role("dialog", name="About this picture")
+    expect(dialog.get_by_label("What does it show?")).to_have_value("A teal field")
+    assert axe_violations_in_both_schemes(page) == []
+    dialog.get_by_label("Caption (optional)").fill("Near the sea")
+    page.keyboard.press("Enter")
+    expect(editor(page)).to_be_focused()
     expect(page.locator(".folded-picture")).to_be_visible()
     expect(editor(page)).to_contain_text("![A teal field]")
     assert "base64" not in editor(page).inner_text()
@@ -193,9 +200,10 @@ def test_a_draft_can_be_written_and_saved_with_the_keyboard_alone(
     press(page, page.get_by_role("button", name="Connect your wallet"))
     press(page, page.get_by_role("dialog").get_by_role("button", name=re.compile("Test Wallet")))
     press(page, page.get_by_role("button", name="New draft"))
-    expect(editor(page)).to_be_focused()
-    page.keyboard.type("# By keys")
+    expect(title(page)).to_be_focused()
+    page.keyboard.type("By keys")
     page.keyboard.press("Enter")
+    expect(editor(page)).to_be_focused()
     page.keyboard.type("- one")
     page.keyboard.press("Enter")
     page.keyboard.type("two")

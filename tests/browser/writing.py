@@ -49,7 +49,8 @@ def sign_in(opened: Opened, page: Page) -> None:
 def begin(page: Page, text: str) -> None:
     """Write a text in a new draft."""
     page.get_by_role("button", name="New draft").click()
-    expect(editor(page)).to_be_focused()
+    expect(title(page)).to_be_focused()
+    editor(page).focus()
     page.keyboard.insert_text(text)
 
 
@@ -78,6 +79,10 @@ def save_without_prompts(page: Page) -> None:
     panel = page.get_by_text("Saving automatically", exact=True)
     expect(panel).to_be_visible()
     panel.click()
+
+
+def title(page: Page) -> Locator:
+    return page.get_by_role("textbox", name="Title")
 
 
 def editor(page: Page) -> Locator:

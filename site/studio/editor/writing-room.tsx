@@ -45,8 +45,7 @@ export function WritingRoom({ draft, contentLimit, onReplace }: WritingRoomProps
       hint: HINT,
       onChange: (content) => draft.change(content),
       onSave: () => void draft.save({ isAsked: true }),
-      onPicture: (isSelected) =>
-        announce(isSelected ? WORDS.pictureAddedUndescribed : WORDS.pictureAdded),
+      onPicture: () => announce(WORDS.pictureAdded),
       onPictureFailure: (error) => {
         const unusable = error instanceof UnusablePicture;
         const text = unusable ? error.message : WORDS.pictureCouldntAdded;
@@ -59,7 +58,7 @@ export function WritingRoom({ draft, contentLimit, onReplace }: WritingRoomProps
       if (!isAsked) notify({ kind: "info", text });
     });
     setEditor(made);
-    if (draft.text.value === "") made.view.focus();
+    if (draft.text.value === "") made.focus();
     return () => made.destroy();
   }, [draft]);
   usePageEvents(draft);

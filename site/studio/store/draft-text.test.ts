@@ -1,6 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { countBytes, countWords, readingMinutes, titleOf } from "./draft-text.ts";
+import {
+  countBytes,
+  countWords,
+  joinTitle,
+  readingMinutes,
+  splitTitle,
+  titleLine,
+  titleOf,
+} from "./draft-text.ts";
 
 test("the title is the first heading, otherwise the first line with words", () => {
   const cases: [string, string][] = [
@@ -26,4 +34,24 @@ test("the size of a text is that of its UTF-8", () => {
   for (const text of ["", "abc", "äöü", "日本", "🙂🙂", "a🙂ä日"]) {
     assert.equal(countBytes(text), new TextEncoder().encode(text).length, text);
   }
+});
+
+test("a text gives its title away and takes it back unchanged", () => {
+  const cases: [string, string, string][] = [
+    ["# A title\n\nWords.", "A title", "Words."],
+    ["# A title\nWords.", "A title", "Words."],
+    ["# A title", "A title", ""],
+    ["# A title\n\n\n\nWords.", "A title", "\n\nWords."],
+    ["## Smaller\n\nWords.", "", "## Smaller\n\nWords."],
+    ["# \n\nWords.", "", "# \n\nWords."],
+    ["Words.\n\n# Later", "", "Words.\n\n# Later"],
+    ["", "", ""],
+  ];
+  for (const [text, title, body] of cases) {
+    const split = splitTitle(text);
+    assert.deepEqual([split.title, split.body], [title, body], text);
+    assert.equal(joinTitle(split), text);
+  }
+  assert.equal(joinTitle({ ...splitTitle("# Alone"), body: "Words." }), "# Alone\n\nWords.");
+  assert.equal(titleLine("  # Two\nlines "), "Two lines");
 });

@@ -4,12 +4,38 @@
 const WORDS_PER_MINUTE = 230;
 const TITLE_LENGTH = 120;
 
-/** A picture within the text: `![alt](data:image/webp;base64,…)`. */
+/** A picture within the text: `![alt](data:image/webp;base64,… "caption")`. */
 export const PICTURE =
-  /!\[([^\]\n]{0,1000})\]\((data:image\/[a-z0-9.+-]+;base64,[A-Za-z0-9+/=]*)\)/g;
+  /!\[([^\]\n]{0,1000})\]\((data:image\/[a-z0-9.+-]+;base64,[A-Za-z0-9+/=]*)(?: "([^"\n]{0,1000})")?\)/g;
 
 /** The text without the bytes of its pictures. */
 export const withoutPictures = (content: string): string => content.replace(PICTURE, "![$1]()");
+
+/** The title of a text that begins with a heading, and what follows it. */
+export interface TitledText {
+  /** Empty if the text does not begin with a heading. */
+  readonly title: string;
+  /** The line breaks between title and body, as the author wrote them. */
+  readonly gap: string;
+  readonly body: string;
+}
+
+/** Separate the heading that a text begins with. `joinTitle` gives exactly the same text back. */
+export function splitTitle(text: string): TitledText {
+  const found = /^# (\S(?:[^\n]*\S)?)(\n\n?|$)/.exec(text);
+  const [heading = "", title = "", gap = ""] = found ?? [];
+  return { title, gap: found ? gap : "\n\n", body: text.slice(heading.length) };
+}
+
+export const joinTitle = ({ title, gap, body }: TitledText): string =>
+  title ? `# ${title}${body ? gap || "\n\n" : gap}${body}` : body;
+
+/** A title as it stands in one line, without the mark of a heading. */
+export const titleLine = (typed: string): string =>
+  typed
+    .replace(/\s+/g, " ")
+    .replace(/^ ?#{1,6} /, "")
+    .trim();
 
 /** The first heading, otherwise the first line with words; empty if there is none. */
 export function titleOf(content: string): string {

@@ -1,0 +1,1 @@
+import{a,b}from"./part-PKRSPZTD.js";import"./part-6MT3LX4I.js";import"./part-XDD2FY47.js";import"./part-SAKBMSFF.js";import"./part-64THR7UO.js";import"./part-4KVVCO6I.js";import"./part-K4SABGCS.js";export{a as offerSamples,b as sampleItem};
