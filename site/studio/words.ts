@@ -277,8 +277,20 @@ export const WORDS = {
   continue: "Continue",
   keepCurrentPrice: "Keep the current price",
 
+  // studio/publication/checklist.tsx
+  beforePublish: "Before you publish",
+  missing: "Missing",
+  writeDescription: "A description, for lists and search",
+  describePictures: (undescribed: string) => `What ${undescribed} in the text shows`,
+  fixedLater: "Can’t be changed later",
+  fixedOwnPicture: "Your picture",
+  fixedMadePicture: "The picture made from your title",
+  fixedDetails: "Title, description and hashtags",
+  fixedText: "The text: it stays on record as you publish it now",
+  changeablePrice: "You can change the price at any time.",
+
   // studio/publication/fields.tsx
-  ofBytes: (used: string | number, limit: string | number) => `${used} of ${limit} bytes`,
+  ofCharacters: (used: number, limit: number) => `${used} of ${limit} characters`,
   hashtags: "Hashtags",
   countOf: (length: string | number, count: string | number) => `${length} of ${count}`,
   remove: (tag: string | number) => `Remove #${tag}`,
@@ -298,7 +310,7 @@ export const WORDS = {
     `This browser can’t store ${join}, so a reload would lose it. Free some space, or leave private browsing.`,
   whatHappensNext: "What happens next",
   walletSignsOnceFree:
-    "Your wallet signs once, free of charge, then sends one transaction to the marketplace. After that, the text and picture can’t be changed, but the price can.",
+    "Your wallet signs once, free of charge, then sends one transaction to the marketplace.",
   fullPriceYours: "You receive the full price. ",
   feeInWallet: "Your wallet shows the network fee before you confirm.",
   feeAbout: (fee: string) => `Publishing costs a network fee of about ${fee}.`,
@@ -314,8 +326,7 @@ export const WORDS = {
   givePostTitle: "Give the post a title.",
   containsHalfCharacterType: (name: string | number) =>
     `The ${name} contains half a character. Type it again.`,
-  shortenTheBy: (name: string | number, over: string | number, value: string | number) =>
-    `Shorten the ${name} by ${over} ${value}.`,
+  shortenTheBy: (name: string, over: string) => `Shorten the ${name} by ${over}.`,
   useDecimalPointNo: "Use a decimal point and no commas, such as 0.05.",
   priceCanMost: (priceWei: string | number) => `The price can be at most ${priceWei}.`,
 

@@ -2,7 +2,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import {
   countBytes,
+  countUndescribed,
   countWords,
+  descriptionOf,
   joinTitle,
   readingMinutes,
   splitTitle,
@@ -54,4 +56,34 @@ test("a text gives its title away and takes it back unchanged", () => {
   }
   assert.equal(joinTitle({ ...splitTitle("# Alone"), body: "Words." }), "# Alone\n\nWords.");
   assert.equal(titleLine("  # Two\nlines "), "Two lines");
+});
+
+test("a description is the first paragraph in plain words", () => {
+  const cases: [string, string][] = [
+    [
+      "# Title\n\n## Part\n\nIt **holds** [fast](https://a.example).[^1]\n\nMore.",
+      "It holds fast.",
+    ],
+    [
+      "![](data:image/png;base64,AAAA)\n\n| a |\n| - |\n\n```\ncode\n\ncode\n```\n\nWords\nhere.",
+      "Words here.",
+    ],
+    ["# Title\n\n<!--more-->\n\nOnly for those who paid.", ""],
+    [
+      `One sentence of a certain length that ends in the middle of it all. ${"More ".repeat(60)}`,
+      "One sentence of a certain length that ends in the middle of it all.",
+    ],
+    ["", ""],
+  ];
+  for (const [content, description] of cases) assert.equal(descriptionOf(content), description);
+  const long = descriptionOf("word ".repeat(100));
+  assert.ok(long.endsWith("word…") && long.length <= 201);
+});
+
+test("pictures without a description are counted", () => {
+  const data = "data:image/png;base64,AAAA";
+  assert.equal(
+    countUndescribed(`![](${data} "Caption") ![a](${data}) ![ ](https://a.example/b.png)`),
+    2,
+  );
 });

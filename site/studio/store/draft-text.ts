@@ -47,6 +47,44 @@ export function titleOf(content: string): string {
   return ((heading ?? first)?.text ?? "").slice(0, TITLE_LENGTH);
 }
 
+/** The mark below which only readers who paid go on. */
+const FREE_UNTIL = /^<!--more-->[ \t]*$/m;
+const DESCRIPTION_LENGTH = 200;
+
+/**
+ * The beginning of a text in plain words, as far as everybody may read it: whole sentences of its
+ * first paragraph if they are short, otherwise as many words as fit.
+ */
+export function descriptionOf(content: string): string {
+  if (earlierTitle(content) !== null) return "";
+  const { body } = splitTitle(withoutPictures(content.slice(0, 200_000)));
+  const free = body.split(FREE_UNTIL, 1)[0] ?? "";
+  const words = free
+    .replace(/^ {0,3}(`{3,}|~{3,}).*?^ {0,3}\1[^\n]*$/gms, "")
+    .split(/\n\s*\n/)
+    .map(paragraphWords)
+    .find((paragraph) => paragraph !== "");
+  if (!words || words.length <= DESCRIPTION_LENGTH) return words ?? "";
+  const start = words.slice(0, DESCRIPTION_LENGTH);
+  const sentence = /^.*[.!?…。！？]["”’)]*(?=\s|$|[^\p{L}\p{N}])/su.exec(start)?.[0] ?? "";
+  if (sentence.length > DESCRIPTION_LENGTH / 3) return sentence;
+  return `${start.slice(0, Math.max(start.lastIndexOf(" "), DESCRIPTION_LENGTH / 2)).trimEnd()}…`;
+}
+
+/** The words of a paragraph; empty for headings, tables, pictures, notes and rules. */
+function paragraphWords(paragraph: string): string {
+  if (/^\s*(?:#{1,6}\s|\||!\[|\[\^|<!--)/.test(paragraph)) return "";
+  const lines = paragraph.replace(/\[\^[^\]\s]+\]/g, "").split("\n");
+  return lines
+    .map((line) => plainLine(line).text)
+    .filter(Boolean)
+    .join(" ");
+}
+
+/** How many pictures of a text have no description. */
+export const countUndescribed = (content: string): number =>
+  withoutPictures(content).match(/!\[\s*\]\(/g)?.length ?? 0;
+
 /** Words, where each ideograph counts as one. */
 export function countWords(content: string): number {
   const text = withoutPictures(content).replace(/\]\([^)\s]*\)/g, "]");
