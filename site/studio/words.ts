@@ -29,6 +29,8 @@ export const WORDS = {
   wasDeleted: (name: string | number) => `“${name}” was deleted.`,
   wasntDeleted: (name: string | number, sentence: string | number) =>
     `“${name}” wasn’t deleted. ${sentence}`,
+  undo: "Undo",
+  isBack: (name: string) => `“${name}” is back, only in this browser until you save it.`,
   deleteNamed: (name: string | number) => `Delete “${name}”`,
   delete: "Delete",
   deleteDraft: "Delete this draft?",
@@ -109,6 +111,11 @@ export const WORDS = {
   saveWallet: "Save with your wallet",
   saveAutomaticallyAnother24: "Save automatically for another 24 hours",
 
+  // studio/editor/save-offer.tsx
+  saveHow: "How do you want to save?",
+  saveAutomaticallyToday: "Save automatically today",
+  saveOnce: "Just this once",
+
   // studio/editor/text/picture-dialog.ts
   aboutPicture: "About this picture",
   pictureShows: "What does it show?",
@@ -146,6 +153,15 @@ export const WORDS = {
   pictureChoosePasteOr: "Picture: choose, paste or drop one",
   choosePictures: "Choose pictures",
 
+  // studio/editor/versions.tsx
+  versions: "Versions",
+  versionsHere: "Earlier versions of this draft, kept in this browser.",
+  noVersionsYet: "No earlier versions yet. This browser keeps some as you write.",
+  versionOf: (when: string, length: string) => `${when} · ${length}`,
+  versionFrom: (when: string) => `Version from ${when}`,
+  bringBack: "Bring this version back",
+  now: "Now",
+
   // studio/editor/writing-panel.tsx
   savingAutomatically: "Saving automatically",
   walletConfirmsEachSave: "Your wallet confirms each save",
@@ -165,6 +181,7 @@ export const WORDS = {
   end: "End",
 
   // studio/editor/writing-room.tsx
+  versionIsBack: "The earlier version is back. What you had is now among the versions.",
   pictureAdded: "Picture added.",
   pictureCouldntAdded: "The picture couldn’t be added.",
   draftSavedElsewhereYoure: "This draft was saved elsewhere. You’re now seeing that version.",
