@@ -133,3 +133,18 @@ def test_rich_text_is_pasted_as_markdown_and_undo_brings_the_words_back(
     page.keyboard.press("Control+Shift+ArrowLeft")
     page.evaluate(PASTE, ["https://b.example/", ""])
     assert text_of(page) == "Why\nIt holds [fast.](https://b.example/)"
+
+
+def test_the_preview_shows_footnotes_coloured_code_and_aligned_tables(
+    open_page: OpenPage, new_wallet: NewWallet
+) -> None:
+    opened = open_page(new_wallet())
+    page = opened.page
+    sign_in(opened, page)
+    begin(page, "Held[^1].\n\n```py\nreturn 1\n```\n\n|a|\n|-:|\n|1|\n\n[^1]: By glue.")
+    preview = page.locator(".preview")
+    expect(preview.locator("sup a")).to_have_text("1")
+    expect(preview.locator(".footnotes li")).to_contain_text("By glue.")
+    expect(preview.locator(".c-keyword")).to_have_text("return")
+    expect(preview.locator("td")).to_have_css("text-align", "right")
+    assert axe_violations_in_both_schemes(page) == []
