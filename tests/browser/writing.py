@@ -70,7 +70,8 @@ def save(page: Page) -> None:
 def ask_to_save(page: Page) -> None:
     """Click the button that makes the wallet sign; the first time, choose to sign each save."""
     is_offered = page.evaluate(
-        "() => !Object.keys(localStorage).some((key) => key.startsWith('imprint.single-saves.'))"
+        """() => isSecureContext && !Object.keys(localStorage).some(
+          (key) => key.startsWith("imprint.single-saves."))"""
     )
     page.get_by_role("button", name="Save your wallet signs once").click()
     if is_offered:

@@ -26,11 +26,7 @@ export function VersionsPanel({ draft, onChoose }: VersionsPanelProps) {
     onChoose(version);
   };
   return (
-    <details
-      ref={panel}
-      class="writing-panel versions-panel"
-      onToggle={() => panel.current?.open && void load()}
-    >
+    <details ref={panel} class="versions-panel" onToggle={() => panel.current?.open && void load()}>
       <summary>{WORDS.versions}</summary>
       <div class="writing-body">
         <p>{versions.length > 0 ? WORDS.versionsHere : WORDS.noVersionsYet}</p>
