@@ -33,6 +33,8 @@ export const WORDS = {
   wasDeleted: (name: string | number) => `“${name}” was deleted.`,
   wasntDeleted: (name: string | number, sentence: string | number) =>
     `“${name}” wasn’t deleted. ${sentence}`,
+  undo: "Undo",
+  isBack: (name: string) => `“${name}” is back, only in this browser until you save it.`,
   deleteNamed: (name: string | number) => `Delete “${name}”`,
   delete: "Delete",
   deleteDraft: "Delete this draft?",
@@ -116,8 +118,18 @@ export const WORDS = {
   freeUntilHere: "Free until here",
   dragOpeningLine: "Everybody may read what is above this line. Drag it to move it.",
 
-  // studio/editor/text/picture-insertion.ts
-  describePicture: "Describe this picture",
+  // studio/editor/save-offer.tsx
+  saveHow: "How do you want to save?",
+  saveAutomaticallyToday: "Save automatically today",
+  saveOnce: "Just this once",
+
+  // studio/editor/text/picture-dialog.ts
+  aboutPicture: "About this picture",
+  pictureShows: "What does it show?",
+  pictureShowsHint: "Read aloud to people who can’t see it.",
+  pictureCaption: "Caption (optional)",
+  done: "Done",
+  later: "Later",
 
   // studio/editor/text/pictures.ts
   thisPicture: "This picture",
@@ -128,7 +140,7 @@ export const WORDS = {
   // studio/editor/text/text-editor.ts
   draftClosedBeforePicture:
     "The draft was closed before the picture was ready. Open it and add the picture again.",
-  titleBeginWrite: "# Title\n\nBegin to write.",
+  beginWrite: "Begin to write.",
   textDraftMarkdown: "Text of the draft, in Markdown",
 
   // studio/editor/text/toolbar.tsx
@@ -140,10 +152,22 @@ export const WORDS = {
   numberedList: "Numbered list",
   quotation: "Quotation",
   code: "Code",
+  table: "Table",
+  column: "Column",
+  footnote: "Footnote",
   formatText: "Format the text",
   picture: "Picture",
   pictureChoosePasteOr: "Picture: choose, paste or drop one",
   choosePictures: "Choose pictures",
+
+  // studio/editor/versions.tsx
+  versions: "Versions",
+  versionsHere: "Earlier versions of this draft, kept in this browser.",
+  noVersionsYet: "No earlier versions yet. This browser keeps some as you write.",
+  versionOf: (when: string, length: string) => `${when} · ${length}`,
+  versionFrom: (when: string) => `Version from ${when}`,
+  bringBack: "Bring this version back",
+  now: "Now",
 
   // studio/editor/writing-panel.tsx
   savingAutomatically: "Saving automatically",
@@ -164,8 +188,8 @@ export const WORDS = {
   end: "End",
 
   // studio/editor/writing-room.tsx
+  versionIsBack: "The earlier version is back. What you had is now among the versions.",
   pictureAdded: "Picture added.",
-  pictureAddedUndescribed: "Picture added. Type to describe it.",
   pictureCouldntAdded: "The picture couldn’t be added.",
   draftSavedElsewhereYoure: "This draft was saved elsewhere. You’re now seeing that version.",
   youreNowEditingOther: "You’re now editing the other version. Yours is among your drafts.",
@@ -264,8 +288,20 @@ export const WORDS = {
   continue: "Continue",
   keepCurrentPrice: "Keep the current price",
 
+  // studio/publication/checklist.tsx
+  beforePublish: "Before you publish",
+  missing: "Missing",
+  writeDescription: "A description, for lists and search",
+  describePictures: (undescribed: string) => `What ${undescribed} in the text shows`,
+  fixedLater: "Can’t be changed later",
+  fixedOwnPicture: "Your picture",
+  fixedMadePicture: "The picture made from your title",
+  fixedDetails: "Title, description and hashtags",
+  fixedText: "The text: it stays on record as you publish it now",
+  changeablePrice: "You can change the price at any time.",
+
   // studio/publication/fields.tsx
-  ofBytes: (used: string | number, limit: string | number) => `${used} of ${limit} bytes`,
+  ofCharacters: (used: number, limit: number) => `${used} of ${limit} characters`,
   hashtags: "Hashtags",
   countOf: (length: string | number, count: string | number) => `${length} of ${count}`,
   remove: (tag: string | number) => `Remove #${tag}`,
@@ -289,7 +325,7 @@ export const WORDS = {
     `This browser can’t store ${join}, so a reload would lose it. Free some space, or leave private browsing.`,
   whatHappensNext: "What happens next",
   walletSignsOnceFree:
-    "Your wallet signs once, free of charge, then sends one transaction to the marketplace. After that, the text and picture can’t be changed, but the price can.",
+    "Your wallet signs once, free of charge, then sends one transaction to the marketplace.",
   fullPriceYours: "You receive the full price. ",
   feeInWallet: "Your wallet shows the network fee before you confirm.",
   feeAbout: (fee: string) => `Publishing costs a network fee of about ${fee}.`,
@@ -305,8 +341,7 @@ export const WORDS = {
   givePostTitle: "Give the post a title.",
   containsHalfCharacterType: (name: string | number) =>
     `The ${name} contains a broken character. Type it again.`,
-  shortenTheBy: (name: string | number, over: string | number, value: string | number) =>
-    `Shorten the ${name} by ${over} ${value}.`,
+  shortenTheBy: (name: string, over: string) => `Shorten the ${name} by ${over}.`,
   useDecimalPointNo: "Use a decimal point and no commas, such as 0.05.",
   priceCanMost: (priceWei: string | number) => `The price can be at most ${priceWei}.`,
 

@@ -32,8 +32,10 @@ def write(opened: Opened, title: str) -> Page:
     page.get_by_role("button", name="Connect your wallet").click()
     page.locator("dialog .choice-name", has_text="Test Wallet").click()
     page.get_by_role("button", name="New draft", exact=True).click()
-    page.locator(".cm-content:focus").wait_for()
-    page.keyboard.insert_text(f"# {title}\n\nThe text of it.")
+    page.locator(".text-title:focus").wait_for()
+    page.keyboard.insert_text(title)
+    page.keyboard.press("Enter")
+    page.keyboard.insert_text("The text of it.")
     # At once: the text is stored on the way, and saved by publishing.
     page.get_by_role("link", name="Publish…").click()
     expect(page.get_by_label("Title", exact=True)).to_have_value(title)

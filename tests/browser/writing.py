@@ -49,7 +49,8 @@ def sign_in(opened: Opened, page: Page) -> None:
 def begin(page: Page, text: str) -> None:
     """Write a text in a new draft."""
     page.get_by_role("button", name="New draft", exact=True).click()
-    expect(editor(page)).to_be_focused()
+    expect(title(page)).to_be_focused()
+    editor(page).focus()
     page.keyboard.insert_text(text)
 
 
@@ -67,8 +68,14 @@ def save(page: Page) -> None:
 
 
 def ask_to_save(page: Page) -> None:
-    """Click the button that makes the wallet sign."""
+    """Click the button that makes the wallet sign; the first time, choose to sign each save."""
+    is_offered = page.evaluate(
+        """() => isSecureContext && !Object.keys(localStorage).some(
+          (key) => key.startsWith("imprint.single-saves."))"""
+    )
     page.get_by_role("button", name="Save your wallet signs once").click()
+    if is_offered:
+        page.get_by_role("button", name="Just this once").click()
 
 
 def save_without_prompts(page: Page) -> None:
@@ -78,6 +85,10 @@ def save_without_prompts(page: Page) -> None:
     panel = page.get_by_text("Saving automatically", exact=True)
     expect(panel).to_be_visible()
     panel.click()
+
+
+def title(page: Page) -> Locator:
+    return page.get_by_role("textbox", name="Title")
 
 
 def editor(page: Page) -> Locator:

@@ -4,7 +4,7 @@ import type { Post } from "imprint-press";
 import { useEffect, useReducer, useRef, useState } from "preact/hooks";
 import { imprint } from "../../page/service.ts";
 import { type Account, account, explain } from "../../wallet/index.ts";
-import { SideBySide } from "../editor/side-by-side.tsx";
+import { Differences } from "../editor/differences.tsx";
 import { WORDS as STUDIO_WORDS } from "../words.ts";
 import { advance, canSign, isNote, NOTE_LENGTH, openCorrection } from "./correction.ts";
 import { WORDS } from "./words.ts";
@@ -82,7 +82,13 @@ function Editor({ by, post, content }: Opened & { by: Account }) {
       {state.text === state.shown ? (
         <p>{WORDS.nothingChanged}</p>
       ) : (
-        <SideBySide left={state.text} right={state.shown} names={[WORDS.after, WORDS.before]} />
+        <Differences
+          label={STUDIO_WORDS.bothVersions}
+          left={state.text}
+          right={state.shown}
+          leftName={WORDS.after}
+          rightName={WORDS.before}
+        />
       )}
       <div class="publish-field">
         <div class="publish-label">

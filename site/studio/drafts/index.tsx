@@ -20,7 +20,8 @@ import {
 import { newLocalKey } from "../store/local-copies.ts";
 import { requestSummary } from "../store/summaries.ts";
 import { WORDS } from "../words.ts";
-import { deleteDraft } from "./deletion.ts";
+import { deleteDraft, deletions, undoDeletion } from "./deletion.ts";
+import type { DeletedDraft } from "./undo.ts";
 
 /** Without the index there are no posts to list. */
 const HAS_POSTS = imprint.facts.features.includes("posts");
@@ -46,6 +47,15 @@ export function DraftsView() {
   const { state } = listing.value;
   const by = account.value;
   useEffect(() => void refreshCopies(), []);
+  const heading = useRef<HTMLHeadingElement>(null);
+  const deleted = deletions.drafts.value;
+  const undoable = useRef(0);
+  useEffect(() => {
+    // The button that undoes had the focus, and is gone.
+    const isGone = deleted.length < undoable.current;
+    if (isGone && document.activeElement === document.body) heading.current?.focus();
+    undoable.current = deleted.length;
+  }, [deleted]);
   useEffect(() => {
     // The match may be in a title that has not been read yet.
     if (words) for (const { title, cid } of all) if (title === null && cid) requestSummary(cid);
@@ -54,7 +64,9 @@ export function DraftsView() {
   return (
     <section class="drafts" aria-labelledby="drafts-heading">
       <header class="drafts-head">
-        <h1 id="drafts-heading">{WORDS.drafts}</h1>
+        <h1 id="drafts-heading" tabIndex={-1} ref={heading}>
+          {WORDS.drafts}
+        </h1>
         <button
           type="button"
           class="primary"
@@ -63,6 +75,9 @@ export function DraftsView() {
           {WORDS.newDraft}
         </button>
       </header>
+      {deleted.map((draft) => (
+        <Deleted key={draft.key} draft={draft} />
+      ))}
       {!isSignedIn.value && <SignInAgain reason={WORDS.seeSavedDrafts} />}
       {all.length > 4 && (
         <input
@@ -92,6 +107,28 @@ export function DraftsView() {
         <Published key={by.address} by={by} heading={WORDS.published} />
       )}
     </section>
+  );
+}
+
+/** A deletion that can be undone for some seconds. It takes the focus of the button that did it. */
+function Deleted({ draft }: { draft: DeletedDraft }) {
+  const undo = useRef<HTMLButtonElement>(null);
+  useEffect(() => undo.current?.focus(), []);
+  const restore = async () => {
+    try {
+      const key = await undoDeletion(draft);
+      if (key) announce(WORDS.isBack(draft.name));
+    } catch (error) {
+      notify({ kind: "bad", text: explain(error).sentence });
+    }
+  };
+  return (
+    <div class="studio-note" role="status">
+      <p>{WORDS.wasDeleted(draft.name)}</p>
+      <button type="button" ref={undo} onClick={() => void restore()}>
+        {WORDS.undo}
+      </button>
+    </div>
   );
 }
 
@@ -148,7 +185,7 @@ function DraftLine({ draft }: { draft: DraftEntry }) {
   const remove = async () => {
     setStep("deleting");
     try {
-      await deleteDraft(draft);
+      await deleteDraft(draft, name);
       announce(WORDS.wasDeleted(name));
     } catch (error) {
       setStep("shown");

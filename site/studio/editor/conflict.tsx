@@ -6,7 +6,7 @@ import { moment } from "../../page/format.ts";
 import { explain } from "../../wallet/index.ts";
 import type { Theirs } from "../saves/save-state.ts";
 import { WORDS } from "../words.ts";
-import { SideBySide } from "./side-by-side.tsx";
+import { Differences } from "./differences.tsx";
 
 interface ConflictProps {
   readonly mine: string;
@@ -57,7 +57,13 @@ export function Conflict({ mine, theirs, onKeepMine, onTakeTheirs, onKeepBoth }:
           {failure}
         </p>
       )}
-      <SideBySide left={mine} right={theirs.content} names={[WORDS.yours, WORDS.otherVersion]} />
+      <Differences
+        label={WORDS.bothVersions}
+        left={mine}
+        right={theirs.content}
+        leftName={WORDS.yours}
+        rightName={WORDS.otherVersion}
+      />
     </section>
   );
 }

@@ -1,7 +1,7 @@
 /** The limits of a post, set by the contract and the service, checked while the author types. */
 
 import { POST_LIMITS, parseCoin } from "imprint-press";
-import { coin } from "../../page/format.ts";
+import { coin, count } from "../../page/format.ts";
 import { WORDS } from "../words.ts";
 
 const encoder = new TextEncoder();
@@ -9,12 +9,20 @@ const encoder = new TextEncoder();
 /** The size of a text in bytes of UTF-8, as the contract measures it. */
 export const byteLength = (text: string): number => encoder.encode(text).length;
 
-/** How full a field is, and a sentence if its text cannot be published. */
+/** How full a field is in characters, and a sentence if its text cannot be published. */
 export interface Measure {
   readonly used: number;
+  /** How many characters of this text's scripts fit: the contract limits bytes. */
   readonly limit: number;
+  readonly isOver: boolean;
   readonly problem: string | null;
 }
+
+const segments = new Intl.Segmenter();
+
+/** The characters of a text as its author sees them. */
+const charactersOf = (text: string): string[] =>
+  [...segments.segment(text)].map(({ segment }) => segment);
 
 /** A title in its form for the chain: one line, trimmed. */
 export const cleanTitle = (text: string): string => text.replace(/\s+/g, " ").trim();
@@ -31,14 +39,21 @@ export function measureDescription(text: string): Measure {
   return measureText("description", cleanDescription(text), POST_LIMITS.descriptionBytes);
 }
 
-function measureText(name: string, text: string, limit: number): Measure {
-  const used = byteLength(text);
-  if (/\p{Surrogate}/u.test(text)) {
-    return { used, limit, problem: WORDS.containsHalfCharacterType(name) };
+function measureText(name: string, text: string, limitBytes: number): Measure {
+  const characters = charactersOf(text);
+  const used = characters.length;
+  let bytes = byteLength(text);
+  let fitting = used;
+  while (bytes > limitBytes) {
+    fitting -= 1;
+    bytes -= byteLength(characters[fitting] ?? "");
   }
-  const over = used - limit;
-  const problem = over > 0 ? WORDS.shortenTheBy(name, over, over === 1 ? "byte" : "bytes") : null;
-  return { used, limit, problem };
+  const over = used - fitting;
+  const left = over ? 0 : Math.floor((limitBytes - bytes) / (used ? bytes / used : 1));
+  const measure = { used, limit: fitting + left, isOver: over > 0 };
+  if (/\p{Surrogate}/u.test(text))
+    return { ...measure, problem: WORDS.containsHalfCharacterType(name) };
+  return { ...measure, problem: over ? WORDS.shortenTheBy(name, count(over, "character")) : null };
 }
 
 /** Cut a text to this many bytes, at the end of a word if there is one in the last third. */

@@ -42,6 +42,7 @@ test("the length counts characters after normalization", () => {
 test("commas and spaces separate hashtags, and repetitions are dropped", () => {
   const added = addTags(["essay"], "#Essay, travel  maps", LIMITS);
   assert.deepEqual(added, { tags: ["essay", "travel", "maps"], rest: "", problem: null });
+  assert.deepEqual(addTags([], "旅、地図，本", LIMITS).tags, ["旅", "地図", "本"]);
 });
 
 test("the first invalid hashtag stays in the field with everything after it", () => {

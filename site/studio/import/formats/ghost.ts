@@ -2,7 +2,7 @@
 
 import type { Element, ElementContent } from "hast";
 import { WORDS } from "../words.ts";
-import { type ImportFile, LIMITS, Unreadable } from "./files.ts";
+import type { ImportFile } from "./files.ts";
 import { dayOf, type FoundPost, oneLine, webAddress } from "./found-post.ts";
 import {
   addressOf,
@@ -17,6 +17,7 @@ import {
   newHtmlDraft,
   textOf,
 } from "./html.ts";
+import { LIMITS, Unreadable } from "./limits.ts";
 
 type Row = Readonly<Record<string, unknown>>;
 

@@ -56,9 +56,9 @@ _BLANK_LINES = re.compile(r"\n[\n ]*")
 _SPECIAL = re.compile(r"[\\`*_\[\]<>#|~&]")
 _LIST_MARK = re.compile(r"^( *)([-+=]|[0-9]{1,9}[.)])", re.MULTILINE)
 
-_LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()\s]*(?:[ \t]\"[^\"()\n]*\")?\)")
+_LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()\s]*(?:[ \t]\"[^\"\n]*\")?\)")
 _LINE_MARK = re.compile(r"^[ \t]{0,3}(?:#{1,6}|>|[-*+]|```[a-z]*|---+)(?:[ \t]+|$)", re.MULTILINE)
-_EMPHASIS = re.compile(r"\*\*|__|~~|`|(?<!\w)\*|\*(?!\w)")
+_EMPHASIS = re.compile(r"\*\*|__|~~|`|(?<!\w)\*|\*(?!\w)|\[\^[^\s\[\]]{1,60}\]:?")
 
 Block = dict[str, Any]
 

@@ -1,4 +1,7 @@
-"""Markdown to HTML: CommonMark with tables and strikethrough; embedded HTML is shown as text.
+"""Markdown to HTML: CommonMark with tables, strikethrough and footnotes.
+
+Embedded HTML is shown as text, code is coloured, and a picture alone in its paragraph can have a
+caption.
 
 The parser is markdown-it. Every rule that it tries and every token that it creates counts
 as work, so that time and memory stay proportional to the length of the text.
@@ -19,8 +22,11 @@ from markdown_it.utils import EnvType, OptionsDict
 
 from imprint.domain.posts.openings import TOKEN_STEPS, BlockParser, count_attempts
 from imprint.domain.posts.text_work import TextWork
+from imprint.web.site.texts.code_colours import coloured_code
+from imprint.web.site.texts.footnotes import footnote, footnote_reference, place_footnotes
 from imprint.web.site.texts.pictures import Pictures
 from imprint.web.site.texts.text_links import link_address, picture_markup
+from imprint.web.site.words import page_words
 
 MAX_ANCHOR = 60
 """Maximum number of characters in a heading's anchor."""
@@ -46,7 +52,7 @@ class _InlineParser(ParserInline):
 
 
 class _Renderer(RendererHTML):
-    """Renders links, images and tables in the forms that pages use."""
+    """Renders links, images, code, tables and footnotes in the forms that pages use."""
 
     def link_open(
         self, tokens: Sequence[Token], index: int, options: OptionsDict, env: EnvType
@@ -59,8 +65,15 @@ class _Renderer(RendererHTML):
         alt = self.renderInlineAsText(token.children or [], options, env)
         return picture_markup(str(token.attrGet("src") or ""), alt, env["pictures"])
 
+    def caption(
+        self, tokens: Sequence[Token], index: int, options: OptionsDict, env: EnvType
+    ) -> str:
+        return f"<figcaption>{escape(tokens[index].content)}</figcaption>"
+
     def fence(self, tokens: Sequence[Token], index: int, options: OptionsDict, env: EnvType) -> str:
-        return code_markup(tokens[index].content)
+        language, *_ = [*tokens[index].info.split(maxsplit=1), ""]
+        code = coloured_code(tokens[index].content, language, env["work"])
+        return f'<pre tabindex="0"><code>{code}</code></pre>\n'
 
     def code_block(
         self, tokens: Sequence[Token], index: int, options: OptionsDict, env: EnvType
@@ -77,6 +90,51 @@ class _Renderer(RendererHTML):
     ) -> str:
         return "</table>\n</div>\n"
 
+    def td_open(
+        self, tokens: Sequence[Token], index: int, options: OptionsDict, env: EnvType
+    ) -> str:
+        side = str(tokens[index].attrGet("style") or "").removeprefix("text-align:")
+        return f'<{tokens[index].tag} class="{side}">' if side else f"<{tokens[index].tag}>"
+
+    th_open = td_open
+
+    def footnote_ref(
+        self, tokens: Sequence[Token], index: int, options: OptionsDict, env: EnvType
+    ) -> str:
+        number, anchor = tokens[index].meta["number"], tokens[index].meta["anchor"]
+        link = f'<a href="#fn-{number}" id="{anchor}" role="doc-noteref">{number}</a>'
+        return f"<sup>{link}</sup>"
+
+    def footnotes_open(
+        self, tokens: Sequence[Token], index: int, options: OptionsDict, env: EnvType
+    ) -> str:
+        label = escape(page_words().text("text.footnotes"))
+        return f'<div class="footnotes" role="doc-endnotes" aria-label="{label}">\n<ol>\n'
+
+    def footnotes_close(
+        self, tokens: Sequence[Token], index: int, options: OptionsDict, env: EnvType
+    ) -> str:
+        return "</ol>\n</div>\n"
+
+    def footnote_item_open(
+        self, tokens: Sequence[Token], index: int, options: OptionsDict, env: EnvType
+    ) -> str:
+        return f'<li id="fn-{tokens[index].meta["number"]}">'
+
+    def footnote_item_close(
+        self, tokens: Sequence[Token], index: int, options: OptionsDict, env: EnvType
+    ) -> str:
+        return "</li>\n"
+
+    def footnote_back(
+        self, tokens: Sequence[Token], index: int, options: OptionsDict, env: EnvType
+    ) -> str:
+        label = escape(page_words().text("text.footnote_back"))
+        return "".join(
+            f' <a href="#{anchor}" role="doc-backlink" aria-label="{label}">↩</a>'
+            for anchor in tokens[index].meta["anchors"]
+        )
+
 
 def code_markup(code: str) -> str:
     """Render code in a box that can be scrolled with the keyboard."""
@@ -88,6 +146,10 @@ def _build_parser() -> MarkdownIt:
     parser.block, parser.inline = BlockParser(), _InlineParser()
     parser.configure("commonmark", {"html": False})
     parser.enable(["table", "strikethrough"])
+    parser.block.ruler.before(
+        "reference", "footnote", footnote, {"alt": ["paragraph", "reference"]}
+    )
+    parser.inline.ruler.before("link", "footnote_reference", footnote_reference)
     parser.validateLink = lambda url: True  # type: ignore[method-assign] # `link_address` decides
     for ruler in (parser.block.ruler, parser.inline.ruler):
         count_attempts(ruler)
@@ -103,10 +165,11 @@ def markdown_html(text: str, pictures: Pictures, title: str, work: TextWork) -> 
     Raises the errors of `TextWork.spend`.
     """
     environment: dict[str, Any] = {"pictures": pictures, "work": work}
-    tokens = _markdown.parse(text, environment)
+    tokens = place_footnotes(_markdown.parse(text, environment), environment)
     if len(tokens) > 2 and tokens[0].type == "heading_open" and _same(tokens[1].content, title):
         del tokens[:3]
     _number_headings(tokens)
+    _place_captions(tokens)
     rendered: str = _markdown.renderer.render(tokens, _markdown.options, environment)
     return rendered
 
@@ -140,6 +203,19 @@ def _number_headings(tokens: list[Token]) -> None:
     for at, level in zip(opening, levels, strict=True):
         tokens[at].tag = tokens[at + 2].tag = f"h{level}"
         tokens[at].attrSet("id", heading_anchor(tokens[at + 1].content, anchors))
+
+
+def _place_captions(tokens: list[Token]) -> None:
+    """Make a figure of each picture that is alone in its paragraph and has a title."""
+    for at, token in enumerate(tokens):
+        if token.type != "inline" or token.children is None or len(token.children) != 1:
+            continue
+        (picture,) = token.children
+        title = str(picture.attrGet("title") or "") if picture.type == "image" else ""
+        opening = tokens[at - 1]
+        if title and opening.type == "paragraph_open" and not opening.hidden:
+            opening.tag = tokens[at + 1].tag = "figure"
+            token.children.append(Token("caption", "", 0, content=title))
 
 
 def heading_levels(given: Sequence[int]) -> list[int]:

@@ -14,6 +14,7 @@ from imprint.domain.posts.openings import MAX_TEXT, normalize_lines, without_mar
 from imprint.domain.posts.post_text import is_markdown, parse_blocks, readable_text
 from imprint.domain.posts.text_work import TextWork, TooIntricate
 from imprint.web.site.texts.blocks import blocks_html
+from imprint.web.site.texts.code_colours import CODE_CLASSES
 from imprint.web.site.texts.markdown import markdown_html
 from imprint.web.site.texts.pictures import SCHEME, Pictures
 from imprint.web.site.texts.text_links import link_address, picture_address
@@ -22,21 +23,34 @@ from imprint.web.site.words import page_words
 TAGS = {
     *("a", "b", "blockquote", "br", "cite", "code", "del", "div", "em", "figcaption", "figure"),
     *("h2", "h3", "h4", "h5", "h6", "hr", "i", "img", "li", "mark", "ol", "p", "pre", "s"),
-    *("strong", "table", "tbody", "td", "th", "thead", "tr", "u", "ul"),
+    *("span", "strong", "sup", "table", "tbody", "td", "th", "thead", "tr", "u", "ul"),
 }
 """The HTML elements allowed in a text."""
 
 ATTRIBUTES = {
-    "a": {"href"},
+    "a": {"aria-label", "href", "id", "role"},
     "div": {"aria-label", "role", "tabindex"},
     **{f"h{level}": {"id"} for level in range(2, 7)},
     "img": {"alt", "height", "loading", "src", "width"},
+    "li": {"id"},
     "ol": {"start"},
     "pre": {"tabindex"},
 }
 """The attributes allowed on each element, besides the classes below."""
 
-CLASSES = {"div": {"scroll", "notice"}, "img": {"unsized"}, "pre": {"written"}}
+_SIDES = {"left", "center", "right"}
+
+CLASSES = {
+    "div": {"scroll", "notice", "footnotes"},
+    "img": {"unsized"},
+    "pre": {"written"},
+    "span": set(CODE_CLASSES),
+    "td": _SIDES,
+    "th": _SIDES,
+}
+
+_ROLES = {"region", "doc-noteref", "doc-endnotes", "doc-backlink"}
+_ANCHOR = re.compile(r"s-|fn-[0-9]+\Z|fnref-[0-9]+-[0-9]+\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,5 +127,7 @@ def _attribute(tag: str, name: str, value: str) -> str | None:
     if name == "src":
         return picture_address(value)
     if name == "id":
-        return value if value.startswith("s-") else None
+        return value if _ANCHOR.match(value) else None
+    if name == "role":
+        return value if value in _ROLES else None
     return value

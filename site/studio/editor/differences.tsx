@@ -1,59 +1,57 @@
-/** Two versions of a text side by side, with what differs. */
+/** Two texts side by side, with what differs between them. */
 
 import { useMemo } from "preact/hooks";
 import { withoutPictures } from "../store/draft-text.ts";
-import { WORDS } from "../words.ts";
 import { diffTexts, type Piece, type Row } from "./diff.ts";
 
-interface SideBySideProps {
+interface DifferencesProps {
+  readonly label: string;
   readonly left: string;
   readonly right: string;
-  /** The headings of both versions. */
-  readonly names: readonly [string, string];
+  readonly leftName: string;
+  readonly rightName: string;
 }
 
 /** Lines of context shown around a change. */
 const CONTEXT = 3;
 
-export function SideBySide({ left, right, names }: SideBySideProps) {
+export function Differences({ label, left, right, leftName, rightName }: DifferencesProps) {
   const rows = useMemo(
     () => shorten(diffTexts(withoutPictures(left), withoutPictures(right))),
     [left, right],
   );
   return (
-    <>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, so keys must reach it */}
-      <section class="versions" aria-label={WORDS.bothVersions} tabIndex={0}>
-        <table>
-          <thead>
-            <tr>
-              <th scope="col">{names[0]}</th>
-              <th scope="col">{names[1]}</th>
-            </tr>
-          </thead>
-          <tbody>
-            {rows.map((row) =>
-              row === null ? (
-                <tr class="version-gap">
-                  <td colSpan={2}>…</td>
-                </tr>
-              ) : (
-                <tr>
-                  <Side pieces={row.left} isNew />
-                  <Side pieces={row.right} />
-                </tr>
-              ),
-            )}
-          </tbody>
-        </table>
-      </section>
-    </>
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, so keys must reach it
+    <section class="versions" aria-label={label} tabIndex={0}>
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">{leftName}</th>
+            <th scope="col">{rightName}</th>
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map((row) =>
+            row === null ? (
+              <tr class="version-gap">
+                <td colSpan={2}>…</td>
+              </tr>
+            ) : (
+              <tr>
+                <Side pieces={row.left} isLeft />
+                <Side pieces={row.right} />
+              </tr>
+            ),
+          )}
+        </tbody>
+      </table>
+    </section>
   );
 }
 
-function Side({ pieces, isNew = false }: { pieces: readonly Piece[] | null; isNew?: boolean }) {
+function Side({ pieces, isLeft = false }: { pieces: readonly Piece[] | null; isLeft?: boolean }) {
   if (!pieces) return <td class="version-none" />;
-  const Mark = isNew ? "ins" : "mark";
+  const Mark = isLeft ? "ins" : "mark";
   return (
     <td>
       {pieces.map(({ text, isChanged }) => (isChanged ? <Mark>{text || "\u00b6"}</Mark> : text))}
