@@ -4,7 +4,7 @@ import { effect } from "@preact/signals-core";
 import type { Post } from "imprint-press";
 import { h } from "../page/dom.ts";
 import { facts } from "../page/facts.ts";
-import { coin, count } from "../page/format.ts";
+import { coin } from "../page/format.ts";
 import { actionsOf, studioAddress } from "../page/own-post.ts";
 import { reader } from "../page/session.ts";
 import { account, session } from "../wallet/index.ts";
@@ -44,8 +44,8 @@ function ownPanel(post: Post): HTMLElement {
       { class: "own-facts" },
       h("strong", null, WORDS.written),
       h("span", null, post.free ? WORDS.free : coin(post.price)),
-      h("span", null, count(post.sales.count, "sale")),
-      h("span", null, count(post.holders, "reader")),
+      h("span", null, WORDS.sales(post.sales.count)),
+      h("span", null, WORDS.owners(post.holders)),
     ),
     h(
       "p",

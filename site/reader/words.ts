@@ -131,6 +131,8 @@ export const WORDS = {
   dozenPostsSeveralPeople: "A dozen posts by several people, free and paid.",
   gettingTexts: "Getting the texts…",
   allSamplePostsAlready: "All sample posts are already here.",
+  sales: (sales: number) => count(sales, "sale"),
+  owners: (readers: number) => count(readers, "reader"),
   samplePosts: (posts: number) => count(posts, "sample post"),
   purchases: (purchases: number) => count(purchases, "purchase"),
   posts: (posts: number) => count(posts, "post"),

@@ -292,7 +292,8 @@ export const WORDS = {
   beforePublish: "Before you publish",
   missing: "Missing",
   writeDescription: "A description, for lists and search",
-  describePictures: (undescribed: string) => `What ${undescribed} in the text shows`,
+  describePictures: (pictures: number) =>
+    `What ${count(pictures, "picture")} in the text shows`,
   fixedLater: "Can’t be changed later",
   fixedOwnPicture: "Your picture",
   fixedMadePicture: "The picture made from your title",
@@ -338,6 +339,7 @@ export const WORDS = {
   draftDoesntExistMay: "This draft doesn’t exist. It may already be published or deleted.",
 
   // studio/publication/limits.ts
+  characterCount: (characters: number) => count(characters, "character"),
   givePostTitle: "Give the post a title.",
   containsHalfCharacterType: (name: string | number) =>
     `The ${name} contains a broken character. Type it again.`,

@@ -705,6 +705,11 @@ export interface OwnPost {
   holders: number;
   links: PostLinks;
   byline: Byline | null;
+  /** How many words the whole text has; null if it is not here, or was published a moment ago. */
+  words: number | null;
+  /** Whether everybody may read its beginning, at `/posts/{id}/opening`. */
+  opening: boolean;
+  revision: RevisionSummary | null;
   /** Only in a search: HTML in which everything but `<mark>` around the words is text. */
   snippet?: string;
   /** Only of a single post: its latest 20 prices, the newest first. */

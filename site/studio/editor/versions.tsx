@@ -1,7 +1,7 @@
 /** The versions of a draft that this browser keeps: compared with the text, and brought back. */
 
 import { useEffect, useRef, useState } from "preact/hooks";
-import { count, moment } from "../../page/format.ts";
+import { moment } from "../../page/format.ts";
 import type { OpenDraft } from "../saves/open-draft.ts";
 import { countWords } from "../store/draft-text.ts";
 import { type DraftVersion, draftVersions } from "../store/versions.ts";
@@ -34,7 +34,7 @@ export function VersionsPanel({ draft, onChoose }: VersionsPanelProps) {
           {versions.map((version) => (
             <li key={version.at}>
               <button type="button" class="quiet" onClick={() => choose(version)}>
-                {WORDS.versionOf(moment(version.at), count(countWords(version.content), "word"))}
+                {WORDS.versionOf(moment(version.at), WORDS.wordCount(countWords(version.content)))}
               </button>
             </li>
           ))}

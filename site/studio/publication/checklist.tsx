@@ -1,6 +1,5 @@
 /** What is still missing before a post is published, and what cannot be changed afterwards. */
 
-import { count } from "../../page/format.ts";
 import { WORDS } from "../words.ts";
 import type { Form } from "./kept-publication.ts";
 
@@ -25,7 +24,7 @@ export function Checklist(props: ChecklistProps) {
           <ul class="publish-missing">
             {undescribed > 0 && (
               <li>
-                <a href={textPath}>{WORDS.describePictures(count(undescribed, "picture"))}</a>
+                <a href={textPath}>{WORDS.describePictures(undescribed)}</a>
               </li>
             )}
             {isUndescribed && (

@@ -1,7 +1,7 @@
 /** The limits of a post, set by the contract and the service, checked while the author types. */
 
 import { POST_LIMITS, parseCoin } from "imprint-press";
-import { coin, count } from "../../page/format.ts";
+import { coin } from "../../page/format.ts";
 import { WORDS } from "../words.ts";
 
 const encoder = new TextEncoder();
@@ -53,7 +53,7 @@ function measureText(name: string, text: string, limitBytes: number): Measure {
   const measure = { used, limit: fitting + left, isOver: over > 0 };
   if (/\p{Surrogate}/u.test(text))
     return { ...measure, problem: WORDS.containsHalfCharacterType(name) };
-  return { ...measure, problem: over ? WORDS.shortenTheBy(name, count(over, "character")) : null };
+  return { ...measure, problem: over ? WORDS.shortenTheBy(name, WORDS.characterCount(over)) : null };
 }
 
 /** Cut a text to this many bytes, at the end of a word if there is one in the last third. */

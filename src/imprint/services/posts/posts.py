@@ -19,7 +19,7 @@ from imprint.domain.bounded_cache import BoundedCache
 from imprint.domain.errors import Code, Refusal, Unavailable
 from imprint.domain.formats.addresses import Address
 from imprint.domain.formats.cids import Cid
-from imprint.domain.moderation import Decision, Measure, Measures, withholds
+from imprint.domain.moderation import Decision, Measure
 from imprint.domain.posts.indexed_posts import (
     AccountSummary,
     HeldPost,
@@ -350,16 +350,16 @@ class Posts:
         page = await self.index.list_posts(which, after, limit)
         if not page.posts and page.next is None and after is None:
             await expect_complete(self.index)
-        expires, measures = token_expiry(self.clock()), await self.measures.current()
+        expires, decisions = token_expiry(self.clock()), await self.measures.on_posts(page.posts)
 
         def make() -> OwnPosts:
-            shown = tuple(_own_post(post, measures) for post in page.posts)
+            shown = tuple(_own_post(post, decisions.get(post.post_id)) for post in page.posts)
             if page.next is None:
                 return OwnPosts(shown, None)
             following = OwnPage(OwnList.POSTS, author, page.next.place, limit)
             return OwnPosts(shown, self.tokens.encode(following, expires))
 
-        return self._own.of(page, (expires, measures.number), make)
+        return self._own.of(page, (expires, tuple(decisions.items())), make)
 
     async def sales(
         self, session: LiveSession, request: ListRequest, size: int = PAGE_SIZE
@@ -439,8 +439,7 @@ class Posts:
         return start.before, limit, start.query
 
 
-def _own_post(post: IndexedPost, measures: Measures) -> OwnPost:
-    decision = measures.on_post(post)
+def _own_post(post: IndexedPost, decision: Decision | None) -> OwnPost:
     if decision is not None and decision.measure is Measure.WITHHELD:
         # Given to nobody, and the author's name with them if the measure is on the author.
         post = replace(post, title="", description="", thumbnail_cid="", byline=None, revision=None)

@@ -3,6 +3,7 @@
 The sanitiser is always the last step: anything that it does not allow never reaches a page.
 """
 
+import re
 import secrets
 from dataclasses import dataclass
 from html import escape
