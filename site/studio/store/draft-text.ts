@@ -8,6 +8,9 @@ const TITLE_LENGTH = 120;
 export const PICTURE =
   /!\[([^\]\n]{0,1000})\]\((data:image\/[a-z0-9.+-]+;base64,[A-Za-z0-9+/=]*)(?: "([^"\n]{0,1000})")?\)/g;
 
+/** The line that ends what everybody may read of a paid post. */
+export const MARK = "<!--more-->";
+
 /** The text without the bytes of its pictures. */
 export const withoutPictures = (content: string): string => content.replace(PICTURE, "![$1]()");
 
@@ -87,7 +90,9 @@ export const countUndescribed = (content: string): number =>
 
 /** Words, where two ideographs count as one. */
 export function countWords(content: string): number {
-  const text = withoutPictures(content).replace(/\]\([^)\s]*\)/g, "]");
+  const text = withoutPictures(content)
+    .replaceAll(MARK, "")
+    .replace(/\]\([^)\s]*\)/g, "]");
   const ideographs = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}]/gu;
   const letters = text.replace(ideographs, " ");
   const words = letters.match(/[\p{L}\p{N}][\p{L}\p{N}\p{M}'’_-]*/gu)?.length ?? 0;

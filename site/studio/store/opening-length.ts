@@ -1,10 +1,7 @@
 /** The opening of a text: what everybody may read of a paid post, up to the line `<!--more-->`. */
 
 import { GFM, parser } from "@lezer/markdown";
-import { countWords } from "./draft-text.ts";
-
-/** The line that ends an opening. */
-export const MARK = "<!--more-->";
+import { countWords, MARK } from "./draft-text.ts";
 
 /** The name of a block of Markdown that is an HTML comment. */
 export const COMMENT = "CommentBlock";
@@ -14,7 +11,7 @@ const grammar = parser.configure(GFM);
 /** How many words a text has, and how many of them everybody may read. */
 export function measureOpening(content: string): { words: number; free: number } {
   const text = content.replace(/\r\n?/g, "\n");
-  return { words: countWords(text.replaceAll(MARK, "")), free: countWords(openingOf(text)) };
+  return { words: countWords(text), free: countWords(openingOf(text)) };
 }
 
 /** The Markdown above the line, empty without one. Texts of the earlier front end have none. */

@@ -222,6 +222,7 @@ async def test_a_catalog_that_predates_ended_sessions_keeps_every_row(
         "disputed_blocks": [],
         "ended_sessions": [],
         "profiles": [],
+        "text_facts": [],
         "measure_log": [],
         "reports": [],
         "revisions": [],

@@ -54,7 +54,7 @@ async def test_a_post_combines_data_from_the_chain_and_the_catalog(town: World) 
     assert list(post) == [
         *("id", "author", "cid", "thumbnailCid", "title", "description", "price", "firstPrice"),
         *("free", "hashtags", "hosted", "createdAt", "block", "transaction", "sales", "holders"),
-        *("links", "byline", "priceHistory"),
+        *("links", "byline", "words", "opening", "priceHistory"),
     ]
     assert post["id"] == post_id
     assert post["author"] == alice.address.lower()

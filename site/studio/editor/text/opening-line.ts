@@ -12,7 +12,8 @@ import {
   type TransactionSpec,
 } from "@codemirror/state";
 import { Decoration, type DecorationSet, EditorView, keymap, WidgetType } from "@codemirror/view";
-import { COMMENT, MARK } from "../../store/opening-length.ts";
+import { MARK } from "../../store/draft-text.ts";
+import { COMMENT } from "../../store/opening-length.ts";
 import { WORDS } from "../../words.ts";
 
 interface Place {
