@@ -297,13 +297,8 @@ def _routes(
     feeds = FeedRoutes(services.login, services.feeds, links, bodies, budget)
     written = _machine_pages(links, site)
     machines = MachineRoutes(services.pages, services.sitemap, written, budget)
-    posts = PostRoutes(
-        services.login,
-        services.posts,
-        services.reads,
-        PostRecords(links.service),
-        site is not None,
-    )
+    records = PostRecords(links.service)
+    posts = PostRoutes(services.login, services.posts, services.reads, records, site is not None)
     unverified = RateLimiter(options.rates.webhooks)
     webhooks = WebhookRoutes(services.webhooks, bodies, unverified, monotonic)
     about = _about(services, facts, options, clock, assets)
