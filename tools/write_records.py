@@ -95,13 +95,11 @@ class _Renderer:
 
     def _objects_in(self, schema: Any) -> Iterator[str]:
         """Yield the components of the objects that a schema refers to."""
-        if isinstance(schema, dict) and "$ref" in schema:
-            if self._is_object(schema["$ref"]):
-                yield _target(schema)
-            return
         for value in schema.values() if isinstance(schema, dict) else schema:
             if isinstance(value, dict | list):
                 yield from self._objects_in(value)
+            elif isinstance(schema, dict) and "$ref" in schema and self._is_object(value):
+                yield _target(schema)
 
     def _is_object(self, reference: str) -> bool:
         return "properties" in self._schemas[_target({"$ref": reference})]

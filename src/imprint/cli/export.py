@@ -103,7 +103,12 @@ def _verify(file: Path, key: bytes | None) -> OpenedExport:
     with _open_archive(file) as archive:
         opened = open_export(archive, key)
         with show_progress("Checking files") as progress:
-            check_export(archive, opened, progress)
+            unproved = check_export(archive, opened, progress)
+        if unproved:
+            click.echo(
+                f"{unproved} corrections are signed by contracts, which only the chain can verify.",
+                err=True,
+            )
         return opened
 
 
@@ -111,6 +116,7 @@ def _members_of(opened: OpenedExport) -> dict[str, Any]:
     manifest = opened.manifest
     return {
         "files": manifest.files,
+        "revisions": manifest.revisions,
         "made_at": manifest.made_at.isoformat(),
         "chain_id": manifest.chain_id,
         "marketplace": manifest.marketplace,

@@ -48,7 +48,8 @@ class Pages:
         if not (post.free and post.hosted):
             return ShownPost(post, None, post.price, is_listed, opening)
         try:
-            version = await self.reads.newest(await self.reads.shown_post(post))
+            file = await self.reads.shown_post(post)
+            version = await self.reads.newest(file)
         except Withheld:
             raise
         except Refusal as refusal:

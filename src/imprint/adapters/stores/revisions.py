@@ -1,7 +1,7 @@
 """`RevisionStore` in the database: corrected versions of posts, with their checksums."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -84,7 +84,7 @@ class SqlRevisionStore:
         return await self.database.transact(locks, _add_revision, signed, intent, version)
 
 
-async def _find(tx: Transaction, statement: str, values: dict[str, Value]) -> Revision | None:
+async def _find(tx: Transaction, statement: str, values: Mapping[str, Value]) -> Revision | None:
     row = await tx.fetchone(statement, **values)
     return None if row is None else revision_of(row)
 

@@ -230,7 +230,7 @@ class Feeds:
     async def _find_all(
         self, posts: Sequence[IndexedPost], reader: Address | None, find: _Find
     ) -> dict[int, File]:
-        """Return the files of these posts by ID, in order, except those that `find` refuses.
+        """Return the newest texts of these posts by ID, in order, but those that `find` refuses.
 
         The chain is queried about several posts at once, but not about those whose access
         is cached.
@@ -239,7 +239,7 @@ class Feeds:
 
         async def ask(post: IndexedPost) -> File | None:
             try:
-                return await find(post)
+                return (await self.reads.newest(await find(post))).text
             except Refusal:
                 return None
 
@@ -346,11 +346,11 @@ async def _bounded_time() -> AsyncIterator[None]:
 
 
 async def _find_free(reads: Reads, post: IndexedPost) -> File:
-    return (await reads.newest(await reads.shown_post(post))).text
+    return await reads.shown_post(post)
 
 
 async def _find_for(reads: Reads, reader: Address, post: IndexedPost) -> File:
-    return (await reads.newest(await reads.post_for(reader, post.post_id))).text
+    return await reads.post_for(reader, post.post_id)
 
 
 def _opening_words(content: str, work: TextWork) -> str:

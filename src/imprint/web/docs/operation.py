@@ -247,9 +247,9 @@ def _adapt(schema: Any, components: dict[str, Schema]) -> Any:
         return [_adapt(each, components) for each in schema]
     if not isinstance(schema, dict):
         return schema
+    schema = _adapt_null(schema)
     if "$ref" in schema:
         return ref(_component_name(schema["$ref"]))
-    schema = _adapt_null(schema)
     title = schema.get("title")
     if isinstance(title, str):
         components[title] = {name: value for name, value in schema.items() if name != "title"}

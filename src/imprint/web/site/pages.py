@@ -525,7 +525,7 @@ class SiteRoutes:
                 return text.encode()
             template = "_changes.html"
         else:
-            template = "changes.html"
+            template = "versions.html"
         card = self.cards.page(request.url.path, post_title(post), "", indexed=False)
         return self.templates.render(
             template, card=card, post=post, page=post_page(post), year=self._year, **values

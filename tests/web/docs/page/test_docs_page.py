@@ -192,7 +192,7 @@ def test_no_example_command_contains_a_stale_signature() -> None:
         for method, operation in methods.items()
         if is_signed(operation)
     ]
-    assert len(commands) == 7
+    assert len(commands) == 8
     for command in commands:
         assert "0x" not in command
         assert all(
