@@ -84,12 +84,9 @@ async def test_a_place_has_the_name_the_look_and_the_links_of_its_operator(tmp_p
         assert '<a href="mailto:us@quills.example">Contact</a>' in text
         assert text.count('href="/terms"') == 1
         assert "Published with Imprint" in text
-        assert (
-            "Imprint"
-            not in text.replace("Published with Imprint", "").partition(
-                '<script type="application/json" id="facts">'
-            )[0]
-        )
+        before_facts, _, facts = text.partition('<script type="application/json" id="facts"')
+        assert "Imprint" not in before_facts.replace("Published with Imprint", "")
+        assert facts.startswith(' data-contact="mailto:us@quills.example">')
         manifest = (await world.client.get("/site.webmanifest")).json()
         assert manifest["name"] == "Quills & Co"
         assert manifest["icons"][0]["src"] == address_in(text, "icon")
