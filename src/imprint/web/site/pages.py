@@ -61,7 +61,7 @@ from imprint.web.site.policy import content_policy
 from imprint.web.site.problem_pages import problem_page
 from imprint.web.site.rendered_page import RenderedPage
 from imprint.web.site.templates import Templates
-from imprint.web.site.texts.post_html import TextMarkup, text_markup
+from imprint.web.site.texts.post_html import TextMarkup, read_markup, text_markup
 from imprint.web.site.words import Words, page_words
 
 T = TypeVar("T")
@@ -320,7 +320,7 @@ class SiteRoutes:
             page = self._write_post(shown, further)
             self._posts.keep(post, beside, page)
             return page
-        text = await self._markup(client, file, post_title(post))
+        text = await read_markup(self.sources.reads, client, file, post_title(post))
         if text.secret is None and len(text) <= SMALL_DOCUMENT:
             page = self._write_post(shown, further, text.markup, text.minutes)
             self._posts.keep(post, beside, page)
@@ -366,14 +366,6 @@ class SiteRoutes:
             further=further,
         )
 
-    async def _markup(self, client: str, file: File, title: str) -> TextMarkup:
-        """Return the HTML of a text; a heading that repeats the title is left out."""
-
-        def render(content: str, work: TextWork) -> TextMarkup:
-            return text_markup(content, title, work)
-
-        return await self.sources.reads.converted(client, file, ("html", title), render)
-
     async def _with_pictures(
         self, client: str, file: File, text: TextMarkup, into: Hashable, write: Convert[T]
     ) -> T:
@@ -399,7 +391,7 @@ class SiteRoutes:
 
         async def write() -> bytes:
             title = post_title((await self.sources.posts.post(post_id)).post)
-            text = await self._markup(client, file, title)
+            text = await read_markup(reads, client, file, title)
             if text.secret is None and len(text) <= SMALL_DOCUMENT:
                 return text.markup.encode()
 

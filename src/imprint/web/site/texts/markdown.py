@@ -141,8 +141,13 @@ def markdown_html(text: str, pictures: Pictures, title: str, work: TextWork) -> 
     """
     environment: dict[str, Any] = {"pictures": pictures, "work": work}
     tokens = _markdown.parse(text, environment)
-    if len(tokens) > 2 and tokens[0].type == "heading_open" and _same(tokens[1].content, title):
-        del tokens[:3]
+    if len(tokens) > 2 and tokens[0].type == "heading_open":
+        written = tokens[1].content
+        plain = _Renderer().renderInlineAsText(
+            tokens[1].children or [], _markdown.options, environment
+        )
+        if is_title(written, title) or is_title(plain, title):
+            del tokens[:3]
     _number_headings(tokens)
     rendered: str = _markdown.renderer.render(tokens, _markdown.options, environment)
     return rendered
@@ -163,7 +168,8 @@ def first_heading(text: str, work: TextWork) -> tuple[str, str] | None:
     return None
 
 
-def _same(heading: str, title: str) -> bool:
+def is_title(heading: str, title: str) -> bool:
+    """Whether a heading repeats the title of its post."""
     return (
         bool(title) and " ".join(heading.split()).casefold() == " ".join(title.split()).casefold()
     )

@@ -11,6 +11,7 @@ from html import escape
 import nh3
 from markupsafe import Markup
 
+from imprint.domain.drafts.files import File
 from imprint.domain.posts.post_text import (
     is_markdown,
     parse_blocks,
@@ -18,6 +19,7 @@ from imprint.domain.posts.post_text import (
     reading_minutes,
 )
 from imprint.domain.posts.text_work import TextWork, TooIntricate
+from imprint.services.access.reads import Reads
 from imprint.web.site.texts.blocks import blocks_html
 from imprint.web.site.texts.markdown import markdown_html
 from imprint.web.site.texts.pictures import SCHEME, Pictures
@@ -43,6 +45,8 @@ ATTRIBUTES = {
     "pre": {"tabindex"},
 }
 """The attributes allowed on each element, besides the classes below."""
+
+LINK_REL = "nofollow noopener ugc"
 
 CLASSES = {"div": {"scroll", "notice"}, "img": {"unsized"}, "pre": {"written"}}
 
@@ -73,6 +77,15 @@ class TextMarkup:
         return Markup(pictures.put_back(self.markup))  # noqa: S704 - sanitised
 
 
+async def read_markup(reads: Reads, client: str, file: File, title: str) -> TextMarkup:
+    """Return the HTML of a document, converted once for its page and feeds."""
+
+    def render(content: str, work: TextWork) -> TextMarkup:
+        return text_markup(content, title, work)
+
+    return await reads.converted(client, file, ("html", title), render)
+
+
 def text_markup(content: str, title: str, work: TextWork) -> TextMarkup:
     """Render a post's content as HTML; a first heading that repeats the title is left out.
 
@@ -95,7 +108,7 @@ def _render(text: str, pictures: Pictures, title: str, work: TextWork) -> str:
     document = parse_blocks(text)
     if document is None:
         return markdown_html(text, pictures, title, work)
-    return blocks_html(document[1], pictures, work)
+    return blocks_html(document[1], pictures, title, work)
 
 
 def _as_written(text: str) -> str:
@@ -116,7 +129,7 @@ def sanitised(markup: str) -> str:
         allowed_classes=CLASSES,
         attribute_filter=_attribute,
         url_schemes={"http", "https", "mailto", SCHEME},
-        link_rel="nofollow noopener ugc",
+        link_rel=LINK_REL,
     )
 
 
