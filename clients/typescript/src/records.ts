@@ -745,7 +745,7 @@ export interface JsonFeed {
   hubs?: FeedHub[];
 }
 
-/** A post in a feed. */
+/** A post in a feed; it has either `content_html` or `content_text`. */
 export interface FeedItem {
   /** An id that never changes. */
   id: string;
@@ -755,8 +755,6 @@ export interface FeedItem {
   title: string;
   /** The description. */
   summary: string;
-  /** The text, or else description and price. */
-  content_text: string;
   /** When it was published. */
   date_published: string;
   /** When it was published or its price was changed; in a private feed also when its token arrived. */
@@ -766,6 +764,12 @@ export interface FeedItem {
   /** Its hashtags. */
   tags: string[];
   _imprint: FeedPost;
+  /** The text as HTML; a long one ends with a link to its page. */
+  content_html?: string;
+  /** Without the text, description and price. */
+  content_text?: string;
+  /** The address of its picture. */
+  image?: string;
 }
 
 /** An author. */
@@ -792,7 +796,7 @@ export interface FeedPost {
   free: boolean;
   /** Whether the document is stored here. */
   hosted: boolean;
-  /** Whether `content_text` is the text of the post. */
+  /** Whether the item has the text of the post. */
   hasText: boolean;
 }
 

@@ -371,7 +371,7 @@ class FeedPost(Struct, frozen=True, rename="camel"):
     price_text: Annotated[str, doc("The price in ETH.")]
     free: Annotated[bool, doc("Whether the price is zero.")]
     hosted: Annotated[bool, doc("Whether the document is stored here.")]
-    has_text: Annotated[bool, doc("Whether `content_text` is the text of the post.")]
+    has_text: Annotated[bool, doc("Whether the item has the text of the post.")]
 
 
 class FeedAuthor(Struct, frozen=True, omit_defaults=True):
@@ -382,14 +382,13 @@ class FeedAuthor(Struct, frozen=True, omit_defaults=True):
     avatar: Annotated[str | None, doc("The address of the author's picture.")] = None
 
 
-class FeedItem(Struct, frozen=True):
-    """A post in a feed."""
+class FeedItem(Struct, frozen=True, omit_defaults=True):
+    """A post in a feed; it has either `content_html` or `content_text`."""
 
     id: Annotated[str, doc("An id that never changes.")]
     url: Annotated[str, doc("The page of the post.")]
     title: Annotated[str, doc("The title.")]
     summary: Annotated[str, doc("The description.")]
-    content_text: Annotated[str, doc("The text, or else description and price.")]
     date_published: Annotated[Moment, doc("When it was published.")]
     date_modified: Annotated[
         Moment,
@@ -401,6 +400,11 @@ class FeedItem(Struct, frozen=True):
     authors: Annotated[tuple[FeedAuthor, ...], doc("Its author.")]
     tags: Annotated[tuple[str, ...], doc("Its hashtags.")]
     post: FeedPost = field(name="_imprint")
+    content_html: Annotated[
+        str | None, doc("The text as HTML; a long one ends with a link to its page.")
+    ] = None
+    content_text: Annotated[str | None, doc("Without the text, description and price.")] = None
+    image: Annotated[str | None, doc("The address of its picture.")] = None
 
 
 class FeedHub(Struct, frozen=True):

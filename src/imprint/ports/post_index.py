@@ -16,6 +16,7 @@ from imprint.domain.posts.indexed_posts import (
     PostFilter,
     PostPage,
     PostPosition,
+    PostScope,
     PricedPost,
     Sale,
     ShownTotals,
@@ -215,8 +216,9 @@ class Match:
 class Matches:
     """Matches before a position, newest first, and the position at which to continue.
 
-    A search that takes too long ends early: it then has fewer matches, perhaps none, and
-    `following`.
+    There may be fewer matches than requested, perhaps none, although `following` says that
+    older posts were not searched. A search that took too long is cut: repeated, it may end
+    elsewhere.
     """
 
     found: Sequence[Match]
@@ -234,8 +236,17 @@ class SearchIndex(Protocol):
     price stops being zero. What is below the opening of a paid post is never stored here.
     """
 
-    async def find_posts(self, query: SearchQuery, before: int | None, limit: int) -> Matches:
-        """Return the newest `limit` matches before a position, or fewer if it takes too long."""
+    async def find_posts(
+        self,
+        query: SearchQuery,
+        before: int | None,
+        limit: int,
+        scope: PostScope = PostScope.CHAIN,
+    ) -> Matches:
+        """Return the newest `limit` matches of a scope before a position.
+
+        There are fewer if it takes too long, or if too many matches are outside of the scope.
+        """
 
     async def public_texts(self, places: Sequence[int]) -> dict[int, str]:
         """Return the stored texts of posts that are hosted: whole ones only of free posts."""

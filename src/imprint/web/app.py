@@ -69,6 +69,7 @@ from imprint.web.site.problem_pages import (
     problem_page,
 )
 from imprint.web.site.templates import Templates
+from imprint.web.site.texts.feed_texts import FeedText
 
 WEBHOOK_ALIASES = {"provider-a": "alchemy", "provider-b": "quicknode"}
 """The alternative name of each provider in webhook paths."""
@@ -294,7 +295,8 @@ def _routes(
         services.reads, services.posts, services.thumbnails, budget, options.gateway_fallback
     )
     links = facts.links
-    feeds = FeedRoutes(services.login, services.feeds, links, bodies, budget)
+    show = FeedText(services.reads, links).show
+    feeds = FeedRoutes(services.login, services.feeds, links, bodies, budget, show)
     written = _machine_pages(links, site)
     machines = MachineRoutes(services.pages, services.sitemap, written, budget)
     records = PostRecords(links.service)

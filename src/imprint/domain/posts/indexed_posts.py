@@ -102,13 +102,6 @@ class PostFilter:
     order: PostOrder = PostOrder.NEWEST
     scope: PostScope = PostScope.SHOWN
 
-    @property
-    def selects_all(self) -> bool:
-        """Whether the filter matches every post."""
-        prices = (self.free, self.min_price, self.max_price)
-        named = self.tags or self.author or any(each is not None for each in prices)
-        return not named and self.scope is PostScope.CHAIN
-
 
 @dataclass(frozen=True, slots=True)
 class PostPosition:

@@ -54,6 +54,13 @@ class TextConversions:
         """The current size of the cache in characters."""
         return self._kept.weight
 
+    def find(self, key: Hashable) -> Any:
+        """Return the cached result with this key; None if there is none."""
+        known = self._kept.get(key)
+        if known is not None:
+            self._kept.touch(key)
+        return known
+
     async def of(
         self, client: str, key: Hashable, load: Load, convert: Convert[T], *, keep: bool = True
     ) -> T:
@@ -62,10 +69,9 @@ class TextConversions:
         Only results with a length are cached. Raises `Unavailable` after a long wait, and
         the errors of `load` and `convert`.
         """
-        if (known := self._kept.get(key)) is not None:
-            self._kept.touch(key)
-            result: T = known
-            return result
+        known: T | None = self.find(key)
+        if known is not None:
+            return known
         if key in self._running:
             running, task = self._running[key]
             self._turns.join(running.turn, client)

@@ -17,9 +17,11 @@ from imprint.domain.posts.feeds import (
     FEED_SIZE,
     MAX_ENTRY_BYTES,
     MAX_FEED_BYTES,
+    MAX_PAGE_BYTES,
     PRIVATE_FEEDS,
     Feed,
     FeedEntry,
+    FeedTexts,
     author_path,
     tag_path,
 )
@@ -29,9 +31,6 @@ from imprint.domain.posts.indexed_posts import (
     PostPosition,
     PostScope,
 )
-from imprint.domain.posts.openings import read_opening
-from imprint.domain.posts.post_text import readable_text
-from imprint.domain.posts.text_work import TextWork
 from imprint.domain.sessions import LiveSession
 from imprint.ports import Clock
 from imprint.ports.accounts import PrivateFeed, PrivateFeeds
@@ -52,12 +51,17 @@ CONCURRENT = 8
 """Maximum number of concurrent chain queries for one feed."""
 
 FEED_SECONDS = 20.0
-"""Time limit for the chain and the content store to provide all texts of one feed."""
+"""Time limit for the chain to decide on all posts of one feed, and for reading their texts."""
+
+CONVERTING = "The texts of this feed are still being converted."
 
 NOTED_EVERY = timedelta(minutes=1)
 """Minimum time between recorded fetches of a feed; readers poll, and each record is a commit."""
 
 _Find = Callable[[IndexedPost], Awaitable[File]]
+
+ShowText = Callable[[str, FeedEntry], Awaitable[str | None]]
+"""Converts for a client what an entry shows of its post into HTML; None shows the description."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,18 +87,16 @@ class Feeds:
     private_feeds: PrivateFeeds
     clock: Clock
 
-    async def newest(self, client: str) -> Feed:
+    async def newest(self) -> Feed:
         """Return the newest posts of all authors."""
-        return await self._public(
-            client, Feed("posts", "newest posts", ALL_POSTS, "/"), PostFilter()
-        )
+        return await self._public(Feed("posts", "newest posts", ALL_POSTS, "/"), PostFilter())
 
-    async def tagged(self, client: str, tag: str) -> Feed:
+    async def tagged(self, tag: str) -> Feed:
         """Return the newest posts with a hashtag; empty if nobody has used it."""
         feed = Feed(f"tag:{tag}", f"#{tag}", tag_path(tag), f"/t/{tag}")
-        return await self._public(client, feed, PostFilter(tags=(tag,)))
+        return await self._public(feed, PostFilter(tags=(tag,)))
 
-    async def authored(self, client: str, author: Address) -> Feed:
+    async def authored(self, author: Address) -> Feed:
         """Return the newest posts of an author.
 
         Refuses an address with neither a post nor a profile, and a withheld author.
@@ -104,9 +106,9 @@ class Feeds:
         await find_author(self.index, author)
         title, path, page = f"posts of {author}", author_path(author), f"/a/{author}"
         feed = Feed(f"author:{author}", title, path, page)
-        return await self._public(client, feed, PostFilter(author=author))
+        return await self._public(feed, PostFilter(author=author))
 
-    async def private(self, client: str, token: str, before: int | None = None) -> Feed:
+    async def private(self, token: str, before: int | None = None) -> Feed:
         """Return a page of a private feed: posts that its owner holds or wrote.
 
         The posts are before a position. A page ends where its texts would become too long.
@@ -120,21 +122,16 @@ class Feeds:
         await expect_complete(self.index)
         page = await self._library(feed.owner, before)
         find = partial(_find_for, self.reads, feed.owner)
-        async with _bounded_time():
+        async with _bounded_time(Unavailable.chain()):
             hosted = [owned.post for owned in page.posts if owned.post.hosted]
             files = await self._find_all(hosted, feed.owner, find)
-            page = page.cut_to_fit(files)
-            texts = await self._read_all(
-                client,
-                {owned.post.post_id: files.get(owned.post.post_id) for owned in page.posts},
-                MAX_FEED_BYTES,
-            )
+        page = page.cut_to_fit(files)
         changes = await self.index.price_changes([owned.post.post_id for owned in page.posts])
         entries = tuple(
             FeedEntry(
                 owned.post,
                 max(owned.since, _updated(owned.post, changes)),
-                texts.get(owned.post.post_id),
+                files.get(owned.post.post_id),
             )
             for owned in page.posts
         )
@@ -149,6 +146,30 @@ class Feeds:
             before=before,
             next_before=page.next_before,
         )
+
+    async def texts(self, client: str, feed: Feed, show: ShowText) -> FeedTexts:
+        """Return the texts of a feed's entries; only the first ones if the total is too long.
+
+        Raises `Unavailable` if they are not converted in time; those that were are cached.
+        """
+        html: dict[int, str] = {}
+        left, is_complete = MAX_FEED_BYTES, True
+        async with _bounded_time(Unavailable(Code.OVERLOADED, CONVERTING)):
+            for entry in feed.entries:
+                # A text that cannot fit is not converted.
+                if entry.file is not None and min(entry.file.size, MAX_ENTRY_BYTES) > left:
+                    continue
+                try:
+                    text = await show(client, entry)
+                except Damaged:
+                    # It must not break the feed for everybody.
+                    is_complete = False
+                    continue
+                size = 0 if text is None else len(text.encode())
+                if text is not None and size <= left:
+                    html[entry.post.post_id] = text
+                    left -= size
+        return FeedTexts(html, is_complete)
 
     # The private feeds of a reader
 
@@ -179,23 +200,23 @@ class Feeds:
 
     # Entries
 
-    async def _public(self, client: str, feed: Feed, which: PostFilter) -> Feed:
-        """Return the feed with the newest of these posts, and the texts of the free ones."""
+    async def _public(self, feed: Feed, which: PostFilter) -> Feed:
+        """Return the feed with the newest of these posts, and the files of the free ones."""
         await expect_complete(self.index)
         posts = (await self.index.list_posts(which, None, FEED_SIZE)).posts
         readable = [post for post in posts if post.free and post.hosted]
-        async with _bounded_time():
+        async with _bounded_time(Unavailable.chain()):
             files = await self._find_all(readable, None, partial(_find_free, self.reads))
-            texts = await self._read_all(client, files, MAX_ENTRY_BYTES)
-            others = [post for post in posts if post.post_id not in texts]
-            openings = await self._read_openings(client, others)
+            openings = await self._find_openings(
+                post for post in posts if post.post_id not in files
+            )
         changes = await self.index.price_changes([post.post_id for post in posts])
         entries = tuple(
             FeedEntry(
                 post,
                 _updated(post, changes),
-                texts.get(post.post_id),
-                openings.get(post.post_id),
+                files.get(post.post_id) or openings.get(post.post_id),
+                is_opening=post.post_id in openings,
             )
             for post in posts
         )
@@ -264,33 +285,13 @@ class Feeds:
                 task.cancel()
         return files
 
-    async def _read_all(
-        self, client: str, files: Mapping[int, File | None], longest: int
-    ) -> dict[int, str]:
-        """Return the texts of these files; only the first ones if the total is too long."""
-        texts, left = {}, MAX_FEED_BYTES
-        for post_id, file in files.items():
-            if file is None or file.size > min(longest, left):
-                continue
-            left -= file.size
-            # A damaged document must not break the feed for everybody.
-            with suppress(Damaged):
-                texts[post_id] = await self.reads.converted(client, file, "words", readable_text)
-        return texts
-
-    async def _read_openings(self, client: str, posts: Sequence[IndexedPost]) -> dict[int, str]:
-        """Return the openings of these posts; only the first ones if the total is too long."""
-        openings, left = {}, MAX_FEED_BYTES
+    async def _find_openings(self, posts: Sequence[IndexedPost]) -> dict[int, File]:
+        """Return the texts of those of these posts whose opening everybody may read, by ID."""
+        files = {}
         for post in posts:
-            with suppress(Refusal, Damaged):
-                file = await self.reads.opened_post(post)
-                if file.size > MAX_FEED_BYTES:
-                    continue
-                words = await self.reads.converted(client, file, "words of opening", _opening_words)
-                if len(words) <= min(MAX_ENTRY_BYTES, left):
-                    left -= len(words)
-                    openings[post.post_id] = words
-        return openings
+            with suppress(Refusal):
+                files[post.post_id] = await self.reads.opened_post(post)
+        return files
 
     async def _note_fetch(self, feed: PrivateFeed) -> None:
         now = self.clock()
@@ -323,26 +324,24 @@ class _OwnedPage:
         return _OwnedPage(self.posts[:count], self.posts[count - 1].place)
 
     def cut_to_fit(self, files: Mapping[int, File]) -> "_OwnedPage":
-        """Return the page with as many of the first posts as have texts that fit into a feed."""
-        left = MAX_FEED_BYTES
+        """Return the page with as many of the first posts as have documents that fit into it."""
+        left = MAX_PAGE_BYTES
         for number, owned in enumerate(self.posts):
             file = files.get(owned.post.post_id)
-            if file is None or file.size > MAX_FEED_BYTES:
-                continue
-            left -= file.size
+            left -= 0 if file is None else min(file.size, MAX_ENTRY_BYTES)
             if left < 0:
                 return self.cut(number)
         return self
 
 
 @asynccontextmanager
-async def _bounded_time() -> AsyncIterator[None]:
-    """Limit the time for the chain and the content store. Raises `Unavailable` on timeout."""
+async def _bounded_time(problem: Unavailable) -> AsyncIterator[None]:
+    """Limit the time for one part of a feed. Raises the problem on timeout."""
     try:
         async with asyncio.timeout(FEED_SECONDS):
             yield
     except TimeoutError:
-        raise Unavailable.chain() from None
+        raise problem from None
 
 
 async def _find_free(reads: Reads, post: IndexedPost) -> File:
@@ -351,10 +350,6 @@ async def _find_free(reads: Reads, post: IndexedPost) -> File:
 
 async def _find_for(reads: Reads, reader: Address, post: IndexedPost) -> File:
     return await reads.post_for(reader, post.post_id)
-
-
-def _opening_words(content: str, work: TextWork) -> str:
-    return readable_text(read_opening(content, work).content)
 
 
 def _updated(post: IndexedPost, changes: Mapping[int, datetime]) -> datetime:

@@ -1,13 +1,14 @@
 """Search: posts that contain all words of a query, and search within a reader's library.
 
-The newest matches are read in windows. Each window is filtered, ordered and shown in pages
-before the next one is read, so that every match is found and the work per request is
-bounded. A window that takes too long to find is cut short, and is shown in one page.
+The newest matches that readers may see are found in windows. Each window is ordered and shown
+in pages before the next one is found, so that every match is found and the work per request is
+bounded. Posts are read slice by slice until a page is full. A window that takes too long to
+find is cut short, and is shown from the newest to the oldest match.
 """
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import lru_cache, partial
@@ -21,6 +22,7 @@ from imprint.domain.posts.indexed_posts import (
     PostFilter,
     PostOrder,
     PostPosition,
+    PostScope,
 )
 from imprint.domain.posts.openings import TextFacts, text_facts
 from imprint.domain.posts.post_text import readable_text
@@ -183,9 +185,6 @@ _KEY_BITS = 264
 _ANY_KEY = (1 << _KEY_BITS) - 1
 _END = 2**63 - 1
 
-_Keyed = tuple[int, int]
-"""The sort key of a match, and its position."""
-
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
 class FoundPosts:
@@ -261,7 +260,7 @@ class Search:
         until the next commit.
         """
         start = _Start(by_score=by_score) if after is None else _Start.of(after)
-        hits = await self._hits(client, query, start.window)
+        hits = await self._hits(client, query, start.window, which.scope)
         key = (id(hits), which, start, limit)
         known = self._kept.get(key)
         if known is not None and known[0] is hits:
@@ -270,9 +269,11 @@ class Search:
         self._kept.put(key, (hits, found))
         return found
 
-    async def _hits(self, client: str, query: SearchQuery, window: int) -> Matches:
+    async def _hits(
+        self, client: str, query: SearchQuery, window: int, scope: PostScope
+    ) -> Matches:
         async with self._turns.turn(client):
-            return await self.words.find_posts(query, window, WINDOW)
+            return await self.words.find_posts(query, window, WINDOW, scope)
 
     async def _find(
         self,
@@ -290,60 +291,82 @@ class Search:
             if start.window == _END and hits.found:
                 # Later pages are of the same window, whatever is published meanwhile.
                 start = _Start(hits.found[0].place + 1, start.key, start.place, start.by_score)
-            ordered, posts = await self._ordered(which, start, hits)
             room = limit - len(shown)
-            end = hits.following
-            if hits.is_cut and len(ordered) > room:
-                # Another look at this window may end elsewhere, so no page ends inside it.
-                end = sorted(place for _, place in ordered)[-room]
-                ordered = [each for each in ordered if each[1] >= end]
-            page = ordered[:room]
-            shown += await self._posts_of(page, which, posts)
-            if len(page) < len(ordered):
-                key, place = page[-1] if page else (start.key, start.place)
-                following = _Start(start.window, key, place, start.by_score)
+            page, after = await self._page(which, start, hits, room)
+            shown += page
+            if after is not None:
+                following = after
                 break
-            if end is None:
+            if hits.following is None:
                 following = None
                 break
-            following = start = _Start(end, by_score=start.by_score)
+            following = start = _Start(hits.following, by_score=start.by_score)
             if len(shown) == limit or hits.is_cut:
                 break
-            hits = await self._hits(client, query, start.window)
+            hits = await self._hits(client, query, start.window, which.scope)
         snippets = await self._snippets(query, shown)
         return FoundPosts(tuple(shown), snippets, None if following is None else following.position)
 
-    async def _ordered(
-        self, which: PostFilter, start: _Start, hits: Matches
-    ) -> tuple[list[_Keyed], dict[int, IndexedPost] | None]:
-        """Return the sort keys and positions in a window, in order, after the start of a page.
+    async def _page(
+        self, which: PostFilter, start: _Start, hits: Matches, room: int
+    ) -> tuple[list[IndexedPost], _Start | None]:
+        """Return the posts of a window from the start of a page on, as many as there is room for.
 
-        Also returns the posts, unless they were not needed for sorting.
+        Also returns where the next page starts in this window; None if the window has no more.
         """
-        posts = None
-        if start.by_score and which.selects_all:
-            keyed = [(match.score, match.place) for match in hits.found]
-        else:
-            found = await self.index.posts_at([match.place for match in hits.found], which)
-            posts = {post.place: post for post in found}
-            scores = {match.place: match.score for match in hits.found}
-            order = None if start.by_score else which.order
-            keyed = [
-                (scores[place] if order is None else _key(order, post), place)
-                for place, post in posts.items()
-            ]
-        keyed.sort(reverse=True)
-        return [each for each in keyed if each < (start.key, start.place)], posts
+        keys, posts = await self._keys(which, start, hits)
+        order = sorted((key, place) for place, key in keys.items())[::-1]
+        places = [each[1] for each in order if each < (start.key, start.place)]
+        if hits.is_cut:
+            # Another look at this window may end elsewhere, so no page ends inside it.
+            places.sort(reverse=True)
+        # One more shows whether another page follows.
+        found = await self._read(which, places, room + 1, posts)
+        page, after = found[:room], None
+        if len(found) > room:
+            last = page[-1].place
+            after = _Start(start.window, keys[last], last, start.by_score)
+        if hits.is_cut:
+            page.sort(key=lambda post: (keys[post.place], post.place), reverse=True)
+            after = None if after is None else _Start(after.place, by_score=start.by_score)
+        return page, after
 
-    async def _posts_of(
-        self, page: list[_Keyed], which: PostFilter, posts: dict[int, IndexedPost] | None
+    async def _keys(
+        self, which: PostFilter, start: _Start, hits: Matches
+    ) -> tuple[dict[int, int], dict[int, IndexedPost] | None]:
+        """Return the sort keys of a window by position, and its posts, if they were needed."""
+        if start.by_score:
+            return {match.place: match.score for match in hits.found}, None
+        if which.order in (PostOrder.NEWEST, PostOrder.OLDEST):
+            is_oldest = which.order is PostOrder.OLDEST
+            places = (match.place for match in hits.found)
+            return {place: _END - place if is_oldest else place for place in places}, None
+        found = await self.index.posts_at([match.place for match in hits.found], which)
+        is_sales = which.order is PostOrder.SALES
+        keys = {post.place: post.sales.count if is_sales else post.price for post in found}
+        return keys, {post.place: post for post in found}
+
+    async def _read(
+        self,
+        which: PostFilter,
+        places: Sequence[int],
+        limit: int,
+        posts: Mapping[int, IndexedPost] | None,
     ) -> list[IndexedPost]:
-        """Return the posts of a page in order, without those that a reorg has just removed."""
-        places = [place for _, place in page]
-        if posts is None:
-            found = await self.index.posts_at(places, which) if places else []
-            posts = {post.place: post for post in found}
-        return [posts[place] for place in places if place in posts]
+        """Return the first posts at these positions that the filter selects, in order.
+
+        They are read in growing slices, so that no more are read than a page needs.
+        """
+        if posts is not None:
+            return [posts[place] for place in places[:limit]]
+        shown: list[IndexedPost] = []
+        begin, size = 0, limit
+        while begin < len(places) and len(shown) < limit:
+            part = places[begin : begin + size]
+            found = {post.place: post for post in await self.index.posts_at(part, which)}
+            shown += [found[place] for place in part if place in found]
+            begin, size = begin + size, 2 * size
+        return shown[:limit]
 
     async def _snippets(self, query: SearchQuery, posts: list[IndexedPost]) -> dict[int, str]:
         places = [post.place for post in posts if post.hosted and (post.free or post.has_opening)]
@@ -359,15 +382,6 @@ class Search:
 def _make_snippets(query: SearchQuery, shown: Mapping[int, tuple[str, ...]]) -> dict[int, str]:
     work = TextWork(SNIPPET_STEPS)
     return {place: snippet(query, texts, work) for place, texts in shown.items()}
-
-
-def _key(order: PostOrder, post: IndexedPost) -> int:
-    """Return the sort key of a post within a window; the highest comes first."""
-    if order is PostOrder.SALES:
-        return post.sales.count
-    if order is PostOrder.PRICE:
-        return post.price
-    return _END - post.place if order is PostOrder.OLDEST else post.place
 
 
 @dataclass(frozen=True, slots=True)

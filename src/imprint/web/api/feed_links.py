@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from urllib.parse import quote
 
 from imprint.domain.formats.addresses import Address
+from imprint.domain.formats.cids import NotACid, parse_cid
 from imprint.domain.formats.coins import format_amount
 from imprint.domain.posts.feeds import Feed, FeedEntry
 from imprint.domain.posts.indexed_posts import IndexedPost
@@ -68,6 +69,11 @@ class FeedLinks:
         """An amount in the coin of the chain."""
         return format_amount(wei, self.coin)
 
+    def picture(self, post: IndexedPost) -> str | None:
+        """Return the URL of a post's image; None if it is not stored here."""
+        path = thumbnail_path(post)
+        return None if path is None else f"{self.service}{path}"
+
     def author(self, post: IndexedPost) -> str:
         """Return the URL of an author."""
         return f"{self.service}/authors/{post.author}"
@@ -81,11 +87,18 @@ class FeedLinks:
         return f"urn:imprint:post:{self.chain_id}:{self.contract}:{post.post_id}"
 
 
-def teaser(entry: FeedEntry, links: FeedLinks) -> str:
-    """Return a substitute for a text that is not in the feed.
+def thumbnail_path(post: IndexedPost) -> str | None:
+    """Return the path of a post's image; None if it is not stored here."""
+    if not post.hosted:
+        return None
+    try:
+        return f"/ipfs/{parse_cid(post.thumbnail_cid)}"
+    except NotACid:
+        return None
 
-    It has the description, the opening, and a reading hint.
-    """
+
+def teaser(entry: FeedEntry, links: FeedLinks) -> str:
+    """Return a substitute for a text that is not in the feed: description and reading hint."""
     post = entry.post
     if not post.hosted:
         rest = "The text is not stored by this service."
@@ -93,4 +106,4 @@ def teaser(entry: FeedEntry, links: FeedLinks) -> str:
         rest = "Read it on its page."
     else:
         rest = f"Price: {links.amount(post.price)}"
-    return "\n\n".join(part for part in (post.description, entry.opening, rest) if part)
+    return f"{post.description}\n\n{rest}" if post.description else rest

@@ -7,12 +7,12 @@ from urllib.parse import quote
 
 import msgspec
 
-from imprint.domain.formats.cids import NotACid, parse_cid
 from imprint.domain.formats.coins import format_amount
 from imprint.domain.formats.instants import format_instant
 from imprint.domain.posts.feeds import ALL_POSTS, author_path, tag_path
 from imprint.domain.posts.indexed_posts import AccountSummary, IndexedPost
 from imprint.domain.posts.slugs import page_path
+from imprint.web.api.feed_links import thumbnail_path
 from imprint.web.site.words import page_words
 
 MAX_DESCRIPTION = 300
@@ -187,16 +187,6 @@ def post_title(post: IndexedPost) -> str:
 def author_name(post: IndexedPost) -> str:
     """The name of a post's author, or their short address."""
     return short_address(post.author) if post.byline is None else post.byline.name
-
-
-def thumbnail_path(post: IndexedPost) -> str | None:
-    """Return the path of a post's image; None if it is not stored here."""
-    if not post.hosted:
-        return None
-    try:
-        return f"/ipfs/{parse_cid(post.thumbnail_cid)}"
-    except NotACid:
-        return None
 
 
 def first_picture(posts: Iterable[IndexedPost]) -> str | None:

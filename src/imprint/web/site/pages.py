@@ -73,7 +73,7 @@ from imprint.web.site.policy import content_policy
 from imprint.web.site.problem_pages import problem_page
 from imprint.web.site.rendered_page import RenderedPage
 from imprint.web.site.templates import Templates
-from imprint.web.site.texts.post_html import TextMarkup, text_markup
+from imprint.web.site.texts.post_html import TextMarkup, read_markup, text_markup
 from imprint.web.site.words import Words, page_words
 
 T = TypeVar("T")
@@ -335,11 +335,12 @@ class SiteRoutes:
             self._posts.keep(post, beside, page)
             return page
         is_opening = shown.file is None
-        text = await self._markup(client, file, post_title(post), is_opening=is_opening)
+        reads = self.sources.reads
+        text = await read_markup(reads, client, file, post_title(post), is_opening=is_opening)
         about = ""
         if shown.opening is not None and not post.description.strip():
             into = "beginning of the opening"
-            about = await self.sources.reads.converted(client, shown.opening, into, _beginning)
+            about = await reads.converted(client, shown.opening, into, _beginning)
         if text.secret is None and len(text) <= SMALL_DOCUMENT:
             page = self._write_post(shown, further, text.markup, about)
             self._posts.keep(post, beside, page)
@@ -389,22 +390,6 @@ class SiteRoutes:
             further=list(further),
         )
 
-    async def _markup(
-        self, client: str, file: File, title: str, *, is_opening: bool = False
-    ) -> TextMarkup:
-        """Return the HTML of a text or its opening, without a heading that repeats the title."""
-
-        def render(content: str, work: TextWork) -> TextMarkup:
-            return text_markup(content, title, work)
-
-        def render_opening(content: str, work: TextWork) -> TextMarkup:
-            return text_markup(read_opening(content, work).content, title, work)
-
-        reads = self.sources.reads
-        if is_opening:
-            return await reads.converted(client, file, ("opening html", title), render_opening)
-        return await reads.converted(client, file, ("html", title), render)
-
     async def _with_pictures(
         self, client: str, file: File, text: TextMarkup, into: Hashable, write: Convert[T]
     ) -> T:
@@ -430,7 +415,7 @@ class SiteRoutes:
 
         async def write() -> bytes:
             title = post_title((await self.sources.posts.post(post_id)).post)
-            text = await self._markup(client, file, title)
+            text = await read_markup(reads, client, file, title)
             if text.secret is None and len(text) <= SMALL_DOCUMENT:
                 return text.markup.encode()
 
@@ -495,7 +480,8 @@ class SiteRoutes:
         client = client_of(request)
 
         async def write() -> bytes:
-            text = await self._markup(client, file, post_title(post))
+            reads = self.sources.reads
+            text = await read_markup(reads, client, file, post_title(post))
 
             def put_pictures(content: str, work: TextWork) -> bytes:
                 markup = text.with_pictures(content)

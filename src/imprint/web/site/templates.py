@@ -15,6 +15,7 @@ from imprint.domain.formats.instants import format_instant
 from imprint.domain.posts.indexed_posts import IndexedPost
 from imprint.domain.posts.post_text import reading_minutes
 from imprint.domain.profiles import name_key
+from imprint.web.api.feed_links import thumbnail_path
 from imprint.web.site.assets import Assets
 from imprint.web.site.cards import (
     author_name,
@@ -22,7 +23,6 @@ from imprint.web.site.cards import (
     post_title,
     price_text,
     short_address,
-    thumbnail_path,
 )
 from imprint.web.site.words import page_words, write_day
 

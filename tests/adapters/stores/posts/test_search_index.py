@@ -19,6 +19,8 @@ from imprint.adapters.stores.posts.post_words import BUCKET
 from imprint.adapters.stores.posts.search_index import SqlSearchIndex, find_in_sqlite, walk_posts
 from imprint.domain.formats.addresses import Address
 from imprint.domain.formats.cids import Cid
+from imprint.domain.moderation import Decision, Ground, Measure, Show, Target, TargetKind
+from imprint.domain.posts.indexed_posts import PostScope
 from imprint.domain.posts.market_events import (
     MarketEvent,
     Origin,
@@ -34,6 +36,7 @@ from imprint.ports.post_index import AppliedLog, IndexSource, IndexStep, Matches
 SOURCE = IndexSource(31337, Address("0x" + "11" * 20), 0)
 AUTHOR = Address("0x" + "a1" * 20)
 AT = datetime(2026, 3, 1, tzinfo=UTC)
+CHAIN = PostScope.CHAIN
 
 
 DOCUMENT = Cid("document")
@@ -119,20 +122,28 @@ class Market:
         facts = TextFacts(len(body.split()), body, opening)
         await self.search.store_text(pending, DOCUMENT, facts, is_free=pending.free)
 
-    async def find(self, text: str, before: int | None = None, limit: int = 100) -> list[int]:
+    async def find(
+        self,
+        text: str,
+        before: int | None = None,
+        limit: int = 100,
+        scope: PostScope = CHAIN,
+    ) -> list[int]:
         query = parse_query(text)
-        found = (await self.search.find_posts(query, before, limit)).found
+        found = (await self.search.find_posts(query, before, limit, scope)).found
         for match in found:
             if (texts := self.texts.get(match.place)) is not None:
                 assert match.score == score(query, *texts.folded()[:3])
         return [match.place for match in found]
 
-    async def walk(self, text: str, before: int | None = None) -> list[int]:
+    async def walk(
+        self, text: str, before: int | None = None, scope: PostScope = CHAIN
+    ) -> list[int]:
         """Return the posts found by scanning all rows in several parts."""
         query, found = parse_query(text), []
         at: int | None = END if before is None else before
         while at is not None and query.terms:
-            matches = await self.world.stores.database.read(walk_posts, query, at, 2)
+            matches = await self.world.stores.database.read(walk_posts, query, at, 2, scope)
             assert matches.is_cut
             assert matches.following is None or matches.following < at
             found += [match.place for match in matches.found]
@@ -416,9 +427,38 @@ async def test_a_scan_stops_after_a_limited_number_of_characters(
     monkeypatch.setattr(search_index, "WALKED", 3 * 256)
     database = market.world.stores.database
     query = parse_query('"number 1"')
-    first = await database.read(walk_posts, query, END, 100)
+    first = await database.read(walk_posts, query, END, 100, CHAIN)
     assert (list(first.found), first.following) == ([], places[4])
     assert await market.walk('"number 1"') == [places[1]]
+
+
+async def test_only_posts_of_the_scope_are_found(market: Market) -> None:
+    moderation = market.world.stores.moderation
+    await moderation.choose_shown(Show.HOSTED)
+    places = [await market.add(f"word number {number}") for number in range(40)]
+    hosted = places[::13]
+    for place in hosted:
+        await market.host(place)
+    unlisted, expected = places[39], hosted[:-1]
+    post = Target(TargetKind.POST, market.post_id(unlisted))
+    decision = Decision(post, Measure.UNLISTED, Ground.POLICY, "", AT)
+    await moderation.add_decision(decision)
+    for scope, shown in (
+        (PostScope.SHOWN, expected),
+        (PostScope.LISTED, places[:39]),
+        (PostScope.CHAIN, places),
+    ):
+        assert await market.find("word numb", scope=scope) == shown[::-1]
+        assert await market.find("word", limit=2, scope=scope) == shown[:-3:-1]
+        assert await market.walk("word", scope=scope) == shown[::-1]
+        # Few are in the scope, so the search goes on after those that are not.
+        found, before = [], None
+        while True:
+            matches = await market.search.find_posts(parse_query("word"), before, 1, scope)
+            found += [match.place for match in matches.found]
+            if (before := matches.following) is None:
+                break
+        assert found == shown[::-1]
 
 
 LETTERS = st.sampled_from("aAbBéÉ東京한ßŁ0١\"'*:()&|!<>\\-^ \x00\u0301\u200f\U0001e922")
@@ -472,6 +512,8 @@ ENDLESS = """
 WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i % 10 + 1 FROM n) SELECT count(*) FROM n"""
 
 
-async def _find_for_ever(tx: Transaction, query: SearchQuery, before: int, limit: int) -> Matches:
+async def _find_for_ever(
+    tx: Transaction, query: SearchQuery, before: int, limit: int, scope: PostScope
+) -> Matches:
     await tx.fetchall(ENDLESS)
     raise AssertionError

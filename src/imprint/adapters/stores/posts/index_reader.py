@@ -268,7 +268,7 @@ async def _find_priced_post(tx: Transaction, post_id: int) -> PricedPost | None:
 
 # Lists of posts
 
-_LOWEST_SHOWN = {PostScope.CHAIN: 0, PostScope.LISTED: 1, PostScope.SHOWN: 2}
+LOWEST_SHOWN = {PostScope.CHAIN: 0, PostScope.LISTED: 1, PostScope.SHOWN: 2}
 """The lowest `posts.shown` of each scope."""
 
 _Found = tuple[int, Any]
@@ -309,7 +309,7 @@ class _Query:
         """
         tags = tuple(range(tags_from, len(self.tags)))
         has_author, is_priced = author and self.which.author is not None, price and self.is_priced
-        lowest = _LOWEST_SHOWN[self.which.scope]
+        lowest = LOWEST_SHOWN[self.which.scope]
         if self.which.scope is PostScope.SHOWN and not shown:
             lowest = 0
         return sql.Also(tags, has_author, is_priced, lowest)

@@ -16,13 +16,14 @@ from typing import NamedTuple
 from imprint.adapters.database.database import Database
 from imprint.adapters.database.transaction import Row, Rule, Sql, Transaction, Value, moment_of
 from imprint.adapters.stores.files import END
-from imprint.adapters.stores.posts.index_reader import refuse_damaged_index
+from imprint.adapters.stores.posts.index_reader import LOWEST_SHOWN, refuse_damaged_index
 from imprint.adapters.stores.posts.index_sql import HOSTED, NEWEST_REVISION
 from imprint.adapters.stores.posts.index_tables import price_bytes
 from imprint.adapters.stores.posts.index_writer import INDEX_LOCK
 from imprint.adapters.stores.posts.post_words import CLEAR_BODY, DROP_TEXT, SET_BODY, UNWANT_TEXT
 from imprint.domain.formats.addresses import ZERO_ADDRESS, Address
 from imprint.domain.formats.cids import Cid
+from imprint.domain.posts.indexed_posts import PostScope
 from imprint.domain.posts.openings import TextFacts
 from imprint.domain.posts.search import SearchQuery, SearchTerm, fold, pattern_of, score
 from imprint.ports.post_index import Match, Matches, PendingText
@@ -52,24 +53,33 @@ ADD_FACTS = """
 INSERT INTO text_facts (cid, words, has_opening) VALUES (:cid, :words, :has_opening)
 ON CONFLICT (cid) DO UPDATE SET words = excluded.words, has_opening = excluded.has_opening"""
 
-NEWEST_MATCHES = """
-SELECT s.place, s.folded FROM newest_matches(:terms, :patterns, :before, :wanted) AS m (place)
+_SHOWN = "(SELECT p.shown FROM posts p WHERE p.place = {place})"
+"""The `posts.shown` of a match, as a scalar subquery, which PostgreSQL never turns into a join."""
+
+NEWEST_MATCHES = f"""
+SELECT s.place, s.folded, {_SHOWN.format(place="s.place")} AS shown
+FROM newest_matches(:terms, :patterns, :before, :wanted) AS m (place)
 JOIN post_search s ON s.place = m.place
 ORDER BY s.place DESC"""
 
-FindRule = Rule[SearchQuery, int, int, Matches]
+ROUNDS = 4
+"""How often PostgreSQL is asked for more matches, twice as many each time, if few are in scope."""
+
+FindRule = Rule[SearchQuery, int, int, PostScope, Matches]
 
 WALK = Sql(
-    """
+    f"""
 SELECT s.rowid AS place, title || char(10) || hashtags || char(10) || description AS folded,
+       {_SHOWN.format(place="s.rowid")} AS shown,
        length(title) + length(hashtags) + length(description) + length(body) AS size,
        NOT EXISTS (
            SELECT 1 FROM json_each('["' || replace(:patterns, char(10), '","') || '"]') AS p
            WHERE instr(title, p.value) = 0 AND instr(hashtags, p.value) = 0
                AND instr(description, p.value) = 0 AND instr(body, p.value) = 0) AS matches
 FROM post_search s WHERE s.rowid < :before ORDER BY s.rowid DESC LIMIT :limit""",
-    postgresql="""
-SELECT s.place, s.folded, length(s.folded) + length(s.body) AS size,
+    postgresql=f"""
+SELECT s.place, s.folded, {_SHOWN.format(place="s.place")} AS shown,
+       length(s.folded) + length(s.body) AS size,
        NOT EXISTS (
            SELECT 1 FROM unnest(string_to_array(:patterns, chr(10))) AS p (part)
            WHERE strpos(s.folded, p.part) = 0 AND strpos(s.body, p.part) = 0) AS matches
@@ -94,14 +104,20 @@ class SqlSearchIndex:
     database: Database
     find: FindRule
 
-    async def find_posts(self, query: SearchQuery, before: int | None, limit: int) -> Matches:
+    async def find_posts(
+        self,
+        query: SearchQuery,
+        before: int | None,
+        limit: int,
+        scope: PostScope = PostScope.CHAIN,
+    ) -> Matches:
         if not query.terms:
             return Matches(())
         refuse_damaged_index(self.database)
         end = END if before is None else before
         return await self.database.cached(
-            ("search", query, end, limit),
-            lambda: self.database.search(self.find, walk_posts, query, end, limit),
+            ("search", query, end, limit, scope),
+            lambda: self.database.search(self.find, walk_posts, query, end, limit, scope),
         )
 
     async def public_texts(self, places: Sequence[int]) -> dict[int, str]:
@@ -125,13 +141,17 @@ class SqlSearchIndex:
         await self.database.transact(INDEX_LOCK, _skip_text, place)
 
 
-async def find_in_sqlite(tx: Transaction, query: SearchQuery, before: int, limit: int) -> Matches:
+async def find_in_sqlite(
+    tx: Transaction, query: SearchQuery, before: int, limit: int, scope: PostScope
+) -> Matches:
     """The newest FTS5 matches. Prefixes longer than its index has are compared with rows."""
     long = [pattern_of(term) for term in query.terms if _is_long(term)]
     values: dict[str, Value] = {f"part{number}": part for number, part in enumerate(long)}
     values["match"] = " AND ".join(map(_fts_term, query.terms))
-    rows = await tx.fetchall(_sqlite_text(len(long)), **values, before=before, limit=limit)
-    return _newest(query, rows, limit)
+    statement = _sqlite_text(len(long), LOWEST_SHOWN[scope])
+    rows = await tx.fetchall(statement, **values, before=before, limit=limit)
+    found = [_match(query, row) for row in rows]
+    return Matches(found, found[-1].place if len(found) == limit else None)
 
 
 def _is_long(term: SearchTerm) -> bool:
@@ -145,12 +165,14 @@ def _fts_term(term: SearchTerm) -> str:
 
 
 @lru_cache(maxsize=32)
-def _sqlite_text(parts: int) -> str:
+def _sqlite_text(parts: int, shown: int) -> str:
     columns = ("title", "hashtags", "description", "body")
     also = "".join(
         f" AND ({' OR '.join(f'instr({column}, :part{number})' for column in columns)})"
         for number in range(parts)
     )
+    if shown:
+        also += f" AND {_SHOWN.format(place='post_search.rowid')} >= {shown}"
     return f"""
 SELECT rowid AS place, title || char(10) || hashtags || char(10) || description AS folded
 FROM post_search
@@ -158,20 +180,29 @@ WHERE post_search MATCH :match AND rowid < :before{also} ORDER BY rowid DESC LIM
 
 
 async def find_in_postgresql(
-    tx: Transaction, query: SearchQuery, before: int, limit: int
+    tx: Transaction, query: SearchQuery, before: int, limit: int, scope: PostScope
 ) -> Matches:
-    """The newest matches, found by a database function."""
+    """The newest matches, found by a database function, without those outside of the scope."""
     terms = "\n".join(map(_tsquery_term, query.terms))
     patterns = "\n".join(map(pattern_of, query.terms))
-    rows = await tx.fetchall(
-        NEWEST_MATCHES, terms=terms, patterns=patterns, before=before, wanted=limit
-    )
-    return _newest(query, rows, limit)
+    found: list[Match] = []
+    for number in range(ROUNDS):
+        wanted = limit << number
+        rows = await tx.fetchall(
+            NEWEST_MATCHES, terms=terms, patterns=patterns, before=before, wanted=wanted
+        )
+        found += [_match(query, row) for row in rows if _is_in(row, scope)]
+        if len(found) >= limit:
+            return Matches(found[:limit], found[limit - 1].place)
+        if len(rows) < wanted:
+            return Matches(found)
+        before = rows[-1]["place"]
+    return Matches(found, before)
 
 
-def _newest(query: SearchQuery, rows: Sequence[Row], limit: int) -> Matches:
-    found = [_match(query, row) for row in rows]
-    return Matches(found, found[-1].place if len(found) == limit else None)
+def _is_in(row: Row, scope: PostScope) -> bool:
+    """Whether a match is in a scope; a post that a reorg has just removed is not."""
+    return row["shown"] is not None and row["shown"] >= LOWEST_SHOWN[scope]
 
 
 def _match(query: SearchQuery, row: Row) -> Match:
@@ -179,7 +210,9 @@ def _match(query: SearchQuery, row: Row) -> Match:
     return Match(row["place"], score(query, *row["folded"].split("\n")))
 
 
-async def walk_posts(tx: Transaction, query: SearchQuery, before: int, limit: int) -> Matches:
+async def walk_posts(
+    tx: Transaction, query: SearchQuery, before: int, limit: int, scope: PostScope
+) -> Matches:
     """Matches among the newest posts, compared one by one; ends after `WALKED` characters."""
     patterns = "\n".join(map(pattern_of, query.terms))
     found: list[Match] = []
@@ -190,7 +223,7 @@ async def walk_posts(tx: Transaction, query: SearchQuery, before: int, limit: in
         for row in rows:
             before = row["place"]
             left -= _ROW + row["size"]
-            if row["matches"]:
+            if row["matches"] and _is_in(row, scope):
                 found.append(_match(query, row))
             if left <= 0 or len(found) == limit:
                 return Matches(found, before, is_cut=True)

@@ -166,8 +166,13 @@ def markdown_html(text: str, pictures: Pictures, title: str, work: TextWork) -> 
     """
     environment: dict[str, Any] = {"pictures": pictures, "work": work}
     tokens = place_footnotes(_markdown.parse(text, environment), environment)
-    if len(tokens) > 2 and tokens[0].type == "heading_open" and _same(tokens[1].content, title):
-        del tokens[:3]
+    if len(tokens) > 2 and tokens[0].type == "heading_open":
+        written = tokens[1].content
+        plain = _Renderer().renderInlineAsText(
+            tokens[1].children or [], _markdown.options, environment
+        )
+        if is_title(written, title) or is_title(plain, title):
+            del tokens[:3]
     _number_headings(tokens)
     _place_captions(tokens)
     rendered: str = _markdown.renderer.render(tokens, _markdown.options, environment)
@@ -189,7 +194,8 @@ def first_heading(text: str, work: TextWork) -> tuple[str, str] | None:
     return None
 
 
-def _same(heading: str, title: str) -> bool:
+def is_title(heading: str, title: str) -> bool:
+    """Whether a heading repeats the title of its post."""
     return (
         bool(title) and " ".join(heading.split()).casefold() == " ".join(title.split()).casefold()
     )

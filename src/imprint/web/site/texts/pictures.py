@@ -71,15 +71,20 @@ class Pictures:
 
     def has(self, name: str) -> bool:
         """Whether this is exactly the name of an image in the text."""
-        found = self._name.fullmatch(name)
-        return found is not None and int(found[1]) < len(self.urls)
+        return self.url(name) is not None
 
-    def size(self, name: str) -> tuple[int, int] | None:
-        """Return the width and height of the image with this name, if its head contains them."""
+    def url(self, name: str) -> str | None:
+        """Return the `data:` URL of the image with this name."""
         found = self._name.fullmatch(name)
         if found is None or int(found[1]) >= len(self.urls):
             return None
-        url = self.urls[int(found[1])]
+        return self.urls[int(found[1])]
+
+    def size(self, name: str) -> tuple[int, int] | None:
+        """Return the width and height of the image with this name, if its head contains them."""
+        url = self.url(name)
+        if url is None:
+            return None
         start = url.index(",") + 1
         encoded = url[start : start + SHARED_BYTES // 3 * 4]
         try:

@@ -11,9 +11,11 @@ from html import escape
 import nh3
 from markupsafe import Markup
 
-from imprint.domain.posts.openings import MAX_TEXT, normalize_lines, without_marks
+from imprint.domain.drafts.files import File
+from imprint.domain.posts.openings import MAX_TEXT, normalize_lines, read_opening, without_marks
 from imprint.domain.posts.post_text import is_markdown, parse_blocks, readable_text
 from imprint.domain.posts.text_work import TextWork, TooIntricate
+from imprint.services.access.reads import Reads
 from imprint.web.site.texts.blocks import blocks_html
 from imprint.web.site.texts.code_colours import CODE_CLASSES
 from imprint.web.site.texts.markdown import markdown_html
@@ -38,6 +40,8 @@ ATTRIBUTES = {
     "pre": {"tabindex"},
 }
 """The attributes allowed on each element, besides the classes below."""
+
+LINK_REL = "nofollow noopener ugc"
 
 _SIDES = {"left", "center", "right"}
 
@@ -76,6 +80,19 @@ class TextMarkup:
         return Markup(pictures.put_back(self.markup))  # noqa: S704 - sanitised
 
 
+async def read_markup(
+    reads: Reads, client: str, file: File, title: str, *, is_opening: bool = False
+) -> TextMarkup:
+    """Return the HTML of a document or of its opening, converted once for its page and feeds."""
+
+    def render(content: str, work: TextWork) -> TextMarkup:
+        text = read_opening(content, work).content if is_opening else content
+        return text_markup(text, title, work)
+
+    into = "opening html" if is_opening else "html"
+    return await reads.converted(client, file, (into, title), render)
+
+
 def text_markup(content: str, title: str, work: TextWork) -> TextMarkup:
     """Render a post's content as HTML; a first heading that repeats the title is left out.
 
@@ -97,7 +114,7 @@ def _render(text: str, pictures: Pictures, title: str, work: TextWork) -> str:
     document = parse_blocks(text)
     if document is None:
         return markdown_html(without_marks(text, work), pictures, title, work)
-    return blocks_html(document[1], pictures, work)
+    return blocks_html(document[1], pictures, title, work)
 
 
 def _as_written(text: str) -> str:
@@ -118,7 +135,7 @@ def sanitised(markup: str) -> str:
         allowed_classes=CLASSES,
         attribute_filter=_attribute,
         url_schemes={"http", "https", "mailto", SCHEME},
-        link_rel="nofollow noopener ugc",
+        link_rel=LINK_REL,
     )
 
 
