@@ -153,6 +153,7 @@ def _editor(page: Page, place: Place) -> None:
     page.get_by_role("textbox", name="Text of the draft").wait_for()
     page.keyboard.insert_text(place.draft)
     page.keyboard.press("Control+Home")
+    page.evaluate("scrollTo(0, 0)")
     expect(page.locator(".counts")).to_contain_text("words")
     if page.locator(".preview").is_visible():
         page.locator(".preview .text h2").first.wait_for()
