@@ -51,7 +51,7 @@ REQUESTS = {
     "list, drafts": 1_000,
     "gated read, cold": 300,
 }
-"""Requests per round of each scenario; a round takes 0.1 to 0.5 seconds."""
+"""Requests per round of each scenario. A round takes 0.1 to 0.5 seconds."""
 
 Side = tuple[Measured, Requests]
 """A running service and the requests that one scenario sends to it."""

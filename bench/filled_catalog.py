@@ -35,7 +35,7 @@ _FILE_COLUMNS = (
 def fill_sqlite(path: Path, count: int, reader: str) -> None:
     """Add `count` files and posts to a catalog that is not in use.
 
-    Nine of ten files are posts; `reader` holds some of them.
+    Nine of ten files are posts. `reader` holds some of them.
     """
     connection = sqlite3.connect(path, isolation_level=None)
     connection.execute("PRAGMA synchronous=OFF")

@@ -40,7 +40,7 @@ PHASES = 6
 """Phases of each kind, alternating."""
 
 _CHANCE = random.Random(6)
-"""Random seed; every run has the same arrival times."""
+"""Random seed. Every run has the same arrival times."""
 
 
 @dataclass(slots=True)

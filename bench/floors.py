@@ -95,7 +95,7 @@ async def _serve(port: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Floor:
-    """A floor for a scenario; `sample` measures its rate once."""
+    """A floor for a scenario. `sample` measures its rate once."""
 
     name: str
     sample: Callable[[], float]

@@ -1,7 +1,7 @@
 """Processor time of an idle service on a quiet chain: `python -m bench.idle`.
 
 There are no requests and no marketplace logs, only a new block now and then. User and system time
-both count. The number of node calls shows whether the service polled as often as configured; on a
+both count. The number of node calls shows whether the service polled as often as configured. On a
 busy machine it may not.
 """
 

@@ -142,7 +142,7 @@ def draw(path: Path, samples: list[Sample]) -> None:
 
 
 def main() -> int:
-    """Run the soak; return 1 if memory has grown."""
+    """Run the soak. Returns 1 if memory has grown."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--minutes", type=float, default=120)
     parser.add_argument("--rate", type=float, default=150, help="reads a second")

@@ -1,7 +1,7 @@
-"""Extracts the part of requirements.lock that an installed package needs at run time.
+"""Extracts the entries of requirements.lock that an installed package needs at run time.
 
-Tests and build tools are left out. `python -m tools.runtime_lock` writes the parts for
-deploy/; `make lock` runs it.
+Tests and build tools are left out. `python -m tools.runtime_lock` writes the lock files of deploy/,
+and `make lock` runs it.
 """
 
 import re

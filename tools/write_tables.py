@@ -122,7 +122,7 @@ def _render_commands() -> str:
 
 
 def _render_all(command: click.Command, context: click.Context) -> Iterator[str]:
-    """A command; of a group, its commands."""
+    """Return the section of a command, or of a group's commands."""
     if not isinstance(command, click.Group):
         yield _render_command(command, context)
         return

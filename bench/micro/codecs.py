@@ -30,7 +30,7 @@ except ImportError:
     SiweMessage = None
 
 ROUNDS = 40
-"""Rounds per function; the best one counts."""
+"""Rounds per function. The best one counts."""
 
 ROUND_SECONDS = 0.005
 """Approximate CPU time of one round."""

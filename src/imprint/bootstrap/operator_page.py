@@ -23,10 +23,10 @@ from imprint.settings.declaration import declared_in
 from imprint.settings.publication import Publication
 
 LIBRARIES = ("starlette", "uvicorn", "msgspec", "cryptography", "jinja2", "nh3")
-"""Libraries whose versions are shown: those that parse untrusted input."""
+"""Libraries whose versions are shown, because they parse untrusted input."""
 
 PROVIDERS = ("provider-a", "provider-b")
-"""The known webhook providers."""
+"""The supported webhook providers."""
 
 _STORES = {
     EmbeddedContent: "the data folder",
@@ -39,7 +39,7 @@ _STORES = {
 def build_operations(
     settings: Settings, adapters: Adapters, readiness: Readiness, webhooks: Webhooks
 ) -> Operations:
-    """The operator page's data for this process and its installation."""
+    """The data on the operator's page for this process and its installation."""
     chain, storage, stores = settings.chain, settings.storage, adapters.stores
     versions = {"Imprint": __version__, "Python": platform.python_version()}
     versions |= {name: version(name) for name in LIBRARIES}
@@ -73,7 +73,8 @@ def build_operations(
 
 
 def _describe_publication(settings: Settings) -> dict[str, str | None]:
-    """The publication and the chain that readers see, in words; None for what is missing."""
+    """The publication and the chain as readers see them, in words, with None for missing
+    settings."""
     given, chain = settings.publication, settings.chain
     is_named = given.name != declared_in(Publication)["name"].default
     front = given.front if isinstance(given.front, str) else f"author {given.front.author}"

@@ -1,4 +1,4 @@
-"""Opens a database's stores, including those specific to PostgreSQL."""
+"""Opens the stores of a database, including those specific to PostgreSQL."""
 
 from dataclasses import dataclass
 
@@ -36,7 +36,7 @@ from imprint.adapters.stores.rate_limits import SqlRateLimits
 
 @dataclass(frozen=True, slots=True)
 class Stores:
-    """One database's stores; tests replace some of them."""
+    """The stores of one database. Tests replace some of them."""
 
     database: Database
     files: SqlFileStore

@@ -3,7 +3,7 @@
     root      the manifest's CID and its signature
     manifest  what the export is of, and the CIDs of its pages or indexes
     index     CIDs of pages or further indexes
-    page      records: everything about a visible file but its bytes; or profiles of authors
+    page      records: everything about a visible file but its bytes, or profiles of authors
 
 The file has two sections: records, and the blocks above them.
 """
@@ -181,7 +181,7 @@ def _count(value: object) -> int:
 
 
 def write_profile(profile: Profile) -> dict[str, Any]:
-    """Convert a profile into the value of a DAG-JSON node."""
+    """Convert a profile into a DAG-JSON value."""
     texts, avatar = profile.texts, profile.avatar_cid
     return {
         "address": profile.address,
@@ -194,7 +194,7 @@ def write_profile(profile: Profile) -> dict[str, Any]:
 
 
 def read_profile(record: Any) -> Profile:
-    """Parse a profile. Raises `NotAnExport` for anything that `write_profile` would not write."""
+    """Parse a profile. Raises `NotAnExport` for anything that `write_profile` would not produce."""
     try:
         avatar = record["avatar_cid"]
         profile = Profile(
@@ -214,7 +214,7 @@ def read_profile(record: Any) -> Profile:
 # --- Pages, indexes, the manifest and its signed root ---
 
 FILES_PER_PAGE = 250
-"""Maximum number of records on a page, which stays far below the block size limit."""
+"""Maximum number of records on a page, chosen to stay far below the block size limit."""
 
 LINKS_PER_NODE = 1000
 """Maximum number of links in an index or a manifest."""
@@ -283,7 +283,8 @@ def read_signed_root(block: bytes) -> SignedRoot:
 
 
 def write_manifest(manifest: Manifest) -> bytes:
-    """Encode a manifest. Without profiles it is the same as before there were any."""
+    """Encode a manifest. Without profiles, it has the same bytes as in releases without
+    profiles."""
     members = {
         "chain_id": manifest.chain_id,
         "files": manifest.files,

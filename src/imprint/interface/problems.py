@@ -27,8 +27,8 @@ class Problem(Struct, frozen=True, omit_defaults=True):
 
     Only a problem with the code `nonce_used` has an `action` (`create`, `update`, `publish`,
     `delete`, `profile`, `writing_session` or `login`) and a `file`: what spent the nonce, and the
-    record that it produced, or `null`. If the action is not that of the request, the file is not
-    its own.
+    record that it produced, or `null`. If the action differs from that of the request, the file is
+    not the result of that request.
     """
 
     type: Annotated[str, doc("A URI that identifies the code.", "^urn:imprint:problem:[a-z_]+$")]

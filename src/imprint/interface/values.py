@@ -25,7 +25,7 @@ LOWER_ADDRESS_PATTERN = "^0x[0-9a-f]{40}$"
 """An address in the form that the service returns."""
 
 SIGNATURE_PATTERN = "^0x([0-9a-fA-F]{2})*$"
-"""Bytes in hex; the contract defines the signature format of a contract wallet."""
+"""Bytes in hex. The contract defines the signature format of a contract wallet."""
 
 HASH_PATTERN = "^0x[0-9a-fA-F]{64}$"
 """32 bytes in hex."""
@@ -64,7 +64,7 @@ PAGE_TOKEN_PATTERN = "^[A-Za-z0-9_-]{38,2048}$"
 """Base64url of a nonce, a ciphertext and an authentication tag."""
 
 POST_PAGE_TOKEN_PATTERN = "^[A-Za-z0-9_-]{38,4096}$"
-"""Page token of a list of posts; longer, because such a list has more parameters."""
+"""Page token of a list of posts, longer because such a list has more parameters."""
 
 FEED_TOKEN_PATTERN = "^[A-Za-z0-9_-]{43}$"
 """32 bytes in base64url."""
@@ -123,7 +123,7 @@ def doc(
 
 
 class Wei(int):
-    """An amount of the chain's coin in its smallest unit; a string of digits in JSON."""
+    """An amount of the chain's coin in its smallest unit, encoded in JSON as a string of digits."""
 
     __slots__ = ()
 

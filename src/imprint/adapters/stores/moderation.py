@@ -42,7 +42,7 @@ INSERT INTO measure_log (id, at, measure, kind, target, ground, statement, check
 VALUES (:id, :at, :measure, :kind, :target, :ground, :statement, :checksum)"""
 
 MODERATION_LOCK = frozenset({"moderation"})
-"""One decision at a time is added, so that their numbers have the order of their commits."""
+"""Lock under which decisions are added one at a time, so that they are numbered in commit order."""
 
 WAIT_FOR_POSTS = Sql(
     "SELECT 1 AS one", postgresql="SELECT pg_advisory_xact_lock(5281730018833220013)"
@@ -55,7 +55,7 @@ WHERE post_id = :target RETURNING place"""
 _SHOW = """
 UPDATE posts SET shown = (SELECT s.shown FROM post_standing s WHERE s.place = posts.place)
 WHERE place IN ({places} AND place > :after ORDER BY place LIMIT :limit) RETURNING place"""
-"""Lists some posts where they belong now; the next ones follow after the last place."""
+"""Updates the visibility of some posts. The next batch starts after the last position."""
 SHOW_POSTS_OF = {
     TargetKind.POST: _SHOW_POST,
     TargetKind.AUTHOR: _SHOW.format(places="SELECT place FROM posts WHERE author = :target"),
@@ -63,17 +63,17 @@ SHOW_POSTS_OF = {
     TargetKind.TAG: _SHOW.format(places="SELECT place FROM post_tags WHERE tag = :target"),
     None: _SHOW.format(places="SELECT place FROM posts WHERE place >= 0"),
 }
-"""Lists the posts of each kind of target where they belong, and all posts."""
+"""Statements that update the visibility of posts, for each type of target and for all posts."""
 
 _AT_ONCE = 1_000
-"""Posts that one statement lists where they belong."""
+"""Number of posts whose visibility one statement updates."""
 
 SHOWN_COUNTERS = "SELECT name, value FROM counters WHERE name IN ('show', 'shown')"
 SET_COUNTER = """
 INSERT INTO counters (name, value) VALUES (:name, :value)
 ON CONFLICT (name) DO UPDATE SET value = excluded.value"""
 _SHOWS = (Show.ALL, Show.HOSTED, Show.ALLOWED)
-"""What is shown, by the value of the counters."""
+"""Which posts are shown, by the value of the counters."""
 
 AUTHORS_WITH_AVATAR = "SELECT address FROM profiles WHERE avatar_cid = :cid LIMIT :limit"
 
@@ -82,10 +82,10 @@ EVENTS_OF = {
     TargetKind.POST: _EVENT + "post_id = :target LIMIT :limit",
     TargetKind.CID: _EVENT + "cid = :target LIMIT :limit",
 }
-"""What the chain published as a post id or with a cid."""
+"""Selects what the chain published under a post id or with a cid."""
 
 _MOST_EVENTS = 10
-"""Events that are looked at; anybody can claim a cid."""
+"""Maximum number of events to inspect, because anybody can claim a cid."""
 
 IS_WITHHELD = """
 SELECT 1 FROM measures WHERE kind = 'author' AND target = :author AND measure = 'withheld'
@@ -113,7 +113,7 @@ CLOSE_REPORT = "UPDATE reports SET closed_at = :at WHERE id = :id AND closed_at 
 
 @dataclass(frozen=True, slots=True)
 class SqlModerationStore:
-    """The decisions of the operator, and the reports of readers."""
+    """The operator's decisions and the readers' reports."""
 
     database: Database
 
@@ -189,7 +189,7 @@ async def _add_decision(tx: Transaction, decision: Decision) -> LoggedDecision:
 
 
 async def add_logged(tx: Transaction, logged: LoggedDecision) -> None:
-    """Add a decision with its number to the log; the caller lists its posts where they belong."""
+    """Add a numbered decision to the log. The caller updates the visibility of its posts."""
     decision = logged.decision
     columns: tuple[Value, ...] = (
         logged.number,
@@ -206,7 +206,7 @@ async def add_logged(tx: Transaction, logged: LoggedDecision) -> None:
 
 
 def decision_of(row: Row) -> LoggedDecision:
-    """The decision of a row. Raises `Damaged` if it is not as it was written."""
+    """Decode the decision in a row. Raises `Damaged` if it is not as it was written."""
     *columns, checksum = row
     if decision_checksum(*columns) != checksum:
         raise Damaged.record(f"decision {row['id']!a} of the operator")
@@ -221,14 +221,15 @@ def decision_of(row: Row) -> LoggedDecision:
 
 
 async def _is_chosen(tx: Transaction, chosen: int) -> bool:
-    """Whether lists show this already; without a choice, a new catalog shows all."""
+    """Whether lists already show this selection. Without a choice, a new catalog shows all
+    posts."""
     found = {row["name"]: row["value"] for row in await tx.fetchall(SHOWN_COUNTERS)}
     all_posts = _SHOWS.index(Show.ALL)
     return {found.get(name, all_posts) for name in ("show", "shown")} == {chosen}
 
 
 async def _choose_shown(tx: Transaction, chosen: int) -> None:
-    """Choose for posts that arrive from now on; the others follow."""
+    """Choose which posts are shown from now on. Existing posts are updated later."""
     await tx.fetchall(WAIT_FOR_POSTS)
     await tx.execute(SET_COUNTER, name="show", value=chosen)
     # The next start goes on if this one does not come to its end.
@@ -236,7 +237,7 @@ async def _choose_shown(tx: Transaction, chosen: int) -> None:
 
 
 async def _show_next(tx: Transaction, chosen: int, after: int) -> int | None:
-    """List the next posts where they belong; None after the last ones."""
+    """Update the visibility of the next posts. Returns None after the last ones."""
     await tx.fetchall(WAIT_FOR_POSTS)
     rows = await tx.fetchall(SHOW_POSTS_OF[None], after=after, limit=_AT_ONCE)
     if len(rows) == _AT_ONCE:

@@ -7,10 +7,11 @@ from imprint.domain.formats.addresses import Address
 from imprint.domain.posts.indexed_posts import IndexedPost
 
 FEED_SIZE = 50
-"""Number of posts in a feed, newest first; in a private feed, the number per page."""
+"""Number of posts in a feed, newest first, or per page in a private feed."""
 
 MAX_ENTRY_BYTES = 64 * 1024
-"""The largest document in bytes whose text a public feed includes; larger ones are linked."""
+"""Size in bytes of the largest document whose text a public feed includes. Larger ones are
+linked."""
 
 MAX_FEED_BYTES = 1024 * 1024
 """Maximum total size in bytes of the documents included in one feed.
@@ -22,12 +23,12 @@ ALL_POSTS = "/feeds/posts"
 """The path of the feed of all posts, without the format extension."""
 
 PRIVATE_FEEDS = "/feeds/private/"
-"""The path prefix of private feeds; a token follows it, which is never logged."""
+"""The path prefix of private feeds. It is followed by a token, which is never logged."""
 
 
 @dataclass(frozen=True, slots=True)
 class FeedEntry:
-    """A post in a feed; `text` is None if it is too large or the subscriber may not read it."""
+    """A post in a feed. `text` is None if it is too large or the subscriber may not read it."""
 
     post: IndexedPost
     updated_at: datetime
@@ -36,12 +37,12 @@ class FeedEntry:
 
 @dataclass(frozen=True, slots=True)
 class Feed:
-    """A feed; `name` is unique per contract and never changes.
+    """A feed. `name` is unique per contract and never changes.
 
-    `path` is its path without the format extension; `page` is the path of the web page with
-    the same posts. The name of the service is put before `title`. A private feed links only
-    to itself, has no hub, and is split into pages: this one has the posts before position
-    `before`, the next one those before `next_before`.
+    `path` is its path without the format extension, and `page` is the path of the web page with the
+    same posts. The name of the service is put before `title`. A private feed links only to itself,
+    has no hub, and is split into pages. A page has the posts before position `before`, and the next
+    page those before `next_before`.
     """
 
     name: str
@@ -64,7 +65,7 @@ class Feed:
 
     @property
     def updated_at(self) -> datetime | None:
-        """The time of the latest change; None without entries."""
+        """The time of the latest change, or None if there are no entries."""
         return max((entry.updated_at for entry in self.entries), default=None)
 
 

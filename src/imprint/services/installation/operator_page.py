@@ -61,7 +61,7 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """A table; every row has one text per column."""
+    """A table. Every row has one text per column."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -77,7 +77,7 @@ class Advice:
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """One part of the page. `problem` says why its facts are unavailable."""
+    """One panel of the page. `problem` says why its facts are unavailable."""
 
     key: str = ""
     title: str = ""
@@ -92,7 +92,7 @@ class Panel:
 
     @property
     def mark(self) -> Mark:
-        """The most severe mark among its facts."""
+        """The most severe mark among the facts of the panel."""
         marks = {each.mark for each in self.facts} | ({Mark.BAD} if self.problem else set())
         return next(
             (each for each in (Mark.BAD, Mark.WARN, Mark.GOOD) if each in marks), Mark.PLAIN
@@ -126,7 +126,7 @@ def write_bytes(size: int) -> str:
 
 
 def write_duration(span: timedelta | float) -> str:
-    """Format a duration in its two largest units, omitting zero parts: 2 hours 5 minutes."""
+    """Format a duration in its two largest units, omitting zero values: 2 hours 5 minutes."""
     seconds = max(int(span.total_seconds() if isinstance(span, timedelta) else span), 0)
     parts = list[tuple[int, str]]()
     for length, noun in _SPANS:
@@ -147,13 +147,13 @@ def write_moment(moment: datetime) -> str:
 log = logging.getLogger(__name__)
 
 PANEL_SECONDS = 4.0
-"""The timeout of a panel; a panel that times out says so."""
+"""The timeout of a panel. A panel that times out says so."""
 
 CHAIN_SECONDS = 3.0
-"""The timeout for nodes, shorter so that panels can still show data from the database."""
+"""The timeout for nodes, which is shorter so that panels can still show data from the database."""
 
 LISTED = 10
-"""Number of events listed per kind."""
+"""Number of events listed per category."""
 
 COUNT_TO = 1_000
 """The limit up to which events are counted."""
@@ -162,10 +162,10 @@ LARGE_LAG = 50
 """The lag in blocks that needs attention, as in the Prometheus alerts."""
 
 OLD_BACKUP = timedelta(days=7)
-"""The age from which a backup needs attention."""
+"""The age above which a backup needs attention."""
 
 USAGE_SECONDS, USAGE_SHARE = 60.0, 100
-"""A measurement is valid for a minute, or for a hundred times its duration if longer."""
+"""A measurement is valid for a minute, or for a hundred times its duration if that is longer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +180,7 @@ class Deployment:
     content_store: str
     versions: Mapping[str, str]
     publication: Mapping[str, str | None]
-    """The settings of `[publication]` and of the chain's name, in words; None if not given."""
+    """The settings of `[publication]` and of the chain's name, in words, or None if not set."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +194,7 @@ class ChainView:
 
 @dataclass(slots=True)
 class Operations:
-    """Builds the panels; `started` is this process's start time on the monotonic clock."""
+    """Builds the panels. `started` is this process's start time on the monotonic clock."""
 
     deployment: Deployment
     store: OperatorFacts
@@ -529,7 +529,7 @@ class Operations:
 
 
 async def _make(key: str, title: str, making: Awaitable[Panel]) -> Panel:
-    """Return the panel with its name, or with the reason if it cannot be built."""
+    """Return the panel with its name, or with the reason why it cannot be built."""
     try:
         async with asyncio.timeout(PANEL_SECONDS):
             return (await making).named(key, title)
@@ -557,7 +557,7 @@ def _mismatch_listing(found: EventsToExamine) -> Listing | None:
 
 
 def _mark_of(member: str, well: bool) -> Mark:
-    """Return the mark of a check; only failing reads make the service not ready."""
+    """Return the mark of a check. Only failing reads make the service not ready."""
     if well:
         return Mark.GOOD
     return Mark.BAD if member in ("database", "storage") else Mark.WARN

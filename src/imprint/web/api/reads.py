@@ -39,7 +39,8 @@ from imprint.web.http.responses import (
 )
 
 DECODED = 4
-"""Maximum ratio of a text's size in memory to its document; one wide character is enough."""
+"""Maximum ratio of a text's size in memory to its document's. One wide character is enough for
+it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,7 +53,7 @@ _SITEMAPS = "http://www.sitemaps.org/schemas/sitemap/0.9"
 
 @dataclass(frozen=True, slots=True)
 class MachinePages:
-    """The pages of a service; `links` are its addresses, chain and contract.
+    """The pages of a service. `links` has its URLs, chain and contract.
 
     `own_pages` are the paths of the operator's pages.
     """
@@ -63,7 +63,8 @@ class MachinePages:
     own_pages: tuple[str, ...] = ()
 
     def post(self, shown: ShownPost, text: str | None) -> str:
-        """Render a post with this Markdown; if it is not free, with instructions for buying it."""
+        """Render a post with this Markdown, or if it is not free, with instructions for buying
+        it."""
         post = shown.post
         lines = [f"# {markdown_line(post.title) or f'Post {post.post_id}'}", ""]
         author = f"`{post.author}`"
@@ -161,7 +162,7 @@ class MachinePages:
         return f'{_XML}<sitemapindex xmlns="{_SITEMAPS}">\n{pages}</sitemapindex>\n'
 
     def sitemap(self, posts: Sequence[PostAddress], *, is_first: bool = False) -> str:
-        """Render a page of the sitemap; the first one has the operator's own pages."""
+        """Render a page of the sitemap. The first one includes the operator's own pages."""
         own = self.own_pages if is_first else ()
         urls = "".join(f"<url><loc>{self.links.service}{path}</loc></url>\n" for path in own)
         urls += "".join(
@@ -268,7 +269,7 @@ def _send(request: Request, reservation: Reservation, media_type: str, cache_tag
 def license_document(service: str, ai_training: str) -> str:
     """Render the machine-readable licence at `/license.xml` (RSL 1.0).
 
-    Search is always permitted; paid posts stay paid.
+    Search is always permitted, and paid posts stay paid.
     """
     trains = ai_training == "permit"
     permitted = "search ai-input ai-train" if trains else "search ai-input"

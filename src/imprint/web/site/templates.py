@@ -31,12 +31,12 @@ FONTS = ("source-serif-4-latin-400-normal.woff2", "source-serif-4-latin-600-norm
 
 
 PICTURE_WIDTHS = (384, 640, 960, 1280, 1920)
-"""Widths of the pictures that pages offer, in pixels: sizes in which thumbnails are kept."""
+"""Widths in pixels of the pictures that pages offer, which are the sizes of cached thumbnails."""
 
 
 class Templates:
-    """Renders templates; `shared` are the values that every page has, `coin` is the symbol of the
-    chain's coin."""
+    """Renders templates. `shared` are the values that every page has, and `coin` is the symbol of
+    the chain's coin."""
 
     def __init__(self, assets: Assets, shared: dict[str, Any], coin: str) -> None:
         self._environment = _environment(assets, coin)
@@ -87,7 +87,7 @@ def script_data(value: object) -> Markup:
 
 
 def _day(moment: datetime, current_year: int | None = None) -> str:
-    """The date of a moment in words: 3 November 2026, without the current year."""
+    """Format a date in words, such as 3 November 2026, omitting the current year."""
     moment = moment.astimezone(UTC)
     return (
         f"{moment.day} {moment:%B}"
@@ -97,17 +97,18 @@ def _day(moment: datetime, current_year: int | None = None) -> str:
 
 
 def _srcset(address: str) -> str:
-    """The sizes of a picture among which browsers choose."""
+    """Return the sizes of a picture among which browsers choose."""
     return ", ".join(f"{address}?img-width={width} {width}w" for width in PICTURE_WIDTHS)
 
 
 def _link_text(link: str) -> str:
-    """A link without its scheme."""
+    """Return a link without its scheme."""
     return link.removeprefix("https://").removeprefix("mailto:").removesuffix("/")
 
 
 def _shared_names(posts: Iterable[IndexedPost]) -> frozenset[str]:
-    """The names that more than one author of these posts has, as `name_key` compares them."""
+    """Return the names that more than one author of these posts has, as `name_key` compares
+    them."""
     named = {(post.author, name_key(post.byline.name)) for post in posts if post.byline}
     counted = Counter(name for _, name in named)
     return frozenset(name for name, count in counted.items() if count > 1)

@@ -20,15 +20,16 @@ from imprint.web.site.texts.pictures import Pictures
 from imprint.web.site.texts.text_links import link_address, picture_markup
 
 INLINE_TAGS = {"a", "b", "br", "code", "em", "i", "mark", "s", "strong", "u"}
-"""Elements allowed in the text of a block; of any other, only the text is kept."""
+"""Elements allowed in the text of a block. Of any other element, only the text is kept."""
 
 
 MAX_TAGS = 1_000
-"""Maximum number of tags in one text; the sanitiser's time is quadratic in the open tags."""
+"""Maximum number of tags in one text, because the sanitiser's time is quadratic in the open
+tags."""
 
 
 def inline_html(text: str) -> str:
-    """Sanitise a text with inline HTML; if it has too many tags, all of them are removed."""
+    """Sanitise a text with inline HTML. If it has too many tags, all of them are removed."""
     if "<" not in text and "&" not in text:
         return escape(text)
     if text.count("<") > MAX_TAGS:
@@ -44,7 +45,7 @@ def inline_html(text: str) -> str:
 
 
 def blocks_html(blocks: Sequence[Block], pictures: Pictures, work: TextWork) -> str:
-    """Render blocks as HTML; an unknown kind is shown as a paragraph with its text.
+    """Render blocks as HTML. A block of unknown type is shown as a paragraph with its text.
 
     Raises the errors of `TextWork.spend`.
     """
