@@ -111,7 +111,7 @@ class Scene:
 
 
 def settings_beside(node: Node, marketplace: str) -> dict[str, str]:
-    """Return the settings of a service with this node; its background tasks are disabled."""
+    """Return the settings of a service with this node. Its background tasks are disabled."""
     settings = {
         **{name.removeprefix("IMPRINT_"): text for name, text in DEVELOPMENT.items()},
         "CHAIN_RPC_URL": node.url,

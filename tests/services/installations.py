@@ -67,7 +67,7 @@ def opened_car(folder: Path, car: bytes) -> Iterator[CarFile]:
 
 
 def verify(folder: Path, car: bytes, key: bytes | None = None) -> Manifest:
-    """Verify an export and return its manifest; raises `NotAnExport` if it is invalid."""
+    """Verify an export and return its manifest. Raises `NotAnExport` if it is invalid."""
     with opened_car(folder, car) as archive:
         opened = open_export(archive, key)
         check_export(archive, opened, ignore)

@@ -23,12 +23,12 @@ class Version:
     published: bool = False
     perhaps_destroyed: bool = False
     worn: set[tuple[str, ...]] = field(default_factory=lambda: {()})
-    """All hashtags that the file has had; shared by its versions."""
+    """All hashtags that the file has had, shared by its versions."""
 
 
 @dataclass
 class OpenedSession:
-    """A writing session that was opened; `expires` is in seconds."""
+    """A writing session that was opened. `expires` is in seconds."""
 
     key: WritingKey
     actions: tuple[str, ...]

@@ -171,7 +171,7 @@ async def test_a_timed_out_job_is_never_started(doubling):
     await queue.close()
 
 
-async def test_a_full_queue_refuses_jobs_at_once(doubling):
+async def test_a_full_queue_refuses_jobs_immediately(doubling):
     queue = GroupCommit("hanging", doubling.commit, LARGEST, seconds=60)
     first = await occupy(queue, doubling)
     queued = await submit_all(queue, *range(MAX_QUEUED))

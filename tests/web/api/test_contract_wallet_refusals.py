@@ -157,7 +157,7 @@ async def test_signatures_of_other_sizes_are_checked_by_the_contract(
 
 
 def _malformed(factory: str, prepare: bytes, inner: bytes) -> dict[str, bytes]:
-    """ERC-6492 wrappers malformed in all known ways, by kind of fault."""
+    """ERC-6492 wrappers that are malformed in all known ways, by type of fault."""
     good = wrap(factory, prepare, inner)
 
     def with_word(place: int, value: int) -> bytes:

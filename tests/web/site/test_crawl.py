@@ -126,7 +126,7 @@ def query_parameters(path: str) -> list[str]:
 
 
 async def populate(world: World) -> Wallet:
-    """Create posts of every kind and a draft; returns their author."""
+    """Create posts of every type and a draft, and return their author."""
     author = world.wallet(1)
     await world.post(author, FREE, 0)
     await world.post(author, PAID)

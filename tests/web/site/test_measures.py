@@ -1,4 +1,4 @@
-"""What the operator hides is nowhere: every address is crawled for canaries."""
+"""Hidden posts appear nowhere: every address is crawled for canaries."""
 
 import asyncio
 import re
@@ -32,7 +32,7 @@ async def decide(
     *said: str,
     ground: Ground = Ground.POLICY,
 ) -> None:
-    """Take a measure as another process does; this one knows it a second later."""
+    """Take a measure as another process does. This process knows it a second later."""
     target = parse_target(kind, value)
     decision = Decision(target, measure, ground, " ".join(said), world.clock())
     await world.adapters.stores.moderation.add_decision(decision)
@@ -52,7 +52,7 @@ async def crawl(world: World, author: Wallet, headers: dict[str, str]) -> Crawl:
 
 
 def told(found: Crawl) -> dict[str, list[str]]:
-    """The addresses that say a canary."""
+    """Return the URLs whose responses contain a canary."""
     said = {
         address: [each for each in CANARIES if each in response.text + str(response.headers)]
         for address, response in found.seen.items()
@@ -70,7 +70,7 @@ async def target_of(world: World, kind: TargetKind, post_id: str) -> str:
 
 
 @pytest.mark.parametrize("kind", TARGETS)
-async def test_a_withheld_post_is_nowhere(world: World, kind: TargetKind) -> None:
+async def test_a_withheld_post_appears_nowhere(world: World, kind: TargetKind) -> None:
     post_id = await publish_canary(world)
     author = world.wallet(1)
     session = await world.login(author)
@@ -81,7 +81,7 @@ async def test_a_withheld_post_is_nowhere(world: World, kind: TargetKind) -> Non
         assert told(await crawl(world, author, headers)) == {}
 
 
-async def test_a_withheld_post_is_back_after_it_was_undone(world: World) -> None:
+async def test_a_withheld_post_reappears_after_the_measure_is_undone(world: World) -> None:
     post_id = await publish_canary(world)
     await decide(world, Measure.WITHHELD, TargetKind.POST, post_id)
     await decide(world, Measure.UNDONE, TargetKind.POST, post_id)
@@ -136,7 +136,7 @@ async def test_the_page_of_a_withheld_post_says_why_and_since_when(world: World)
     assert "noindex" in page.text
 
 
-async def test_an_unlisted_post_is_in_no_list_and_its_page_stays(world: World) -> None:
+async def test_an_unlisted_post_is_in_no_list_but_its_page_stays(world: World) -> None:
     post_id = await publish_canary(world, price=7)
     holder = world.wallet(2)
     world.buy(holder, int(post_id), 7)
@@ -168,7 +168,7 @@ async def test_an_unlisted_post_is_in_no_list_and_its_page_stays(world: World) -
     assert [post["id"] for post in library["posts"]] == [post_id]
 
 
-async def test_a_picture_stays_while_another_post_that_is_not_withheld_has_it(
+async def test_a_picture_stays_public_while_another_visible_post_uses_it(
     world: World,
 ) -> None:
     first = await publish_canary(world)
@@ -225,7 +225,7 @@ def _without_times(response: httpx2.Response) -> str:
     return re.sub(r"next_page_token[^\s]*", "", response.text)
 
 
-async def test_posts_of_a_stranger_whose_documents_are_not_here_change_no_page(
+async def test_posts_whose_documents_are_not_stored_here_change_no_page(
     world: World,
 ) -> None:
     await world.adapters.stores.moderation.choose_shown(Show.HOSTED)
@@ -243,7 +243,7 @@ async def test_posts_of_a_stranger_whose_documents_are_not_here_change_no_page(
     assert [post["title"] for post in listed["posts"]] == ["words"] * 50
 
 
-async def test_a_post_is_shown_once_its_document_is_here(world: World) -> None:
+async def test_a_post_is_shown_once_its_document_is_stored_here(world: World) -> None:
     await world.adapters.stores.moderation.choose_shown(Show.HOSTED)
     author = world.wallet(1)
     file = await world.create(author)
@@ -272,7 +272,7 @@ async def test_only_allowed_authors_are_shown(world: World) -> None:
     assert (await world.client.get("/posts")).json()["posts"] == []
 
 
-async def test_totals_of_the_about_page_follow_measures(world: World) -> None:
+async def test_the_totals_on_the_about_page_respect_measures(world: World) -> None:
     await publish(world, 1, title="One")
     second = await publish(world, 2, title="Two")
     totals = await totals_of(world)
@@ -282,12 +282,12 @@ async def test_totals_of_the_about_page_follow_measures(world: World) -> None:
 
 
 async def totals_of(world: World) -> list[str]:
-    """How many posts and authors the about page counts."""
+    """Return how many posts and authors the about page counts."""
     page = (await world.client.get("/about")).text
     return re.findall(r"<dt>(?:Post|Author)s?</dt><dd>(\d+)</dd>", page)
 
 
-async def test_every_replica_follows_within_a_second(world: World) -> None:
+async def test_every_replica_applies_a_measure_within_a_second(world: World) -> None:
     post_id = await publish_canary(world)
     author = world.wallet(1)
     adapters = open_adapters(world.settings, world.clock, world.clock.monotonic)
@@ -304,7 +304,7 @@ async def test_every_replica_follows_within_a_second(world: World) -> None:
         await adapters.close()
 
 
-async def test_a_page_that_was_being_made_is_not_kept_for_later_readers(world: World) -> None:
+async def test_a_page_rendered_during_a_measure_is_not_cached(world: World) -> None:
     post_id = await publish_canary(world)
     started, go_on = asyncio.Event(), asyncio.Event()
     read = world.adapters.content.read
