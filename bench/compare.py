@@ -35,7 +35,7 @@ ROUNDS = 15
 """Rounds per checkout and scenario."""
 
 TOLERANCE = 0.05
-"""Larger differences are flagged."""
+"""Differences above this ratio are flagged."""
 
 REQUESTS = {
     "login": 300,
@@ -116,7 +116,7 @@ def main() -> None:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Measures two checkouts, this one first."""
+    """Measures two checkouts, starting with this one."""
 
     folder: Path
     rpc_url: str

@@ -13,7 +13,7 @@ from bench.filled_index import SUMS, index_tables, words_of_postgresql, words_of
 from bench.filled_posts import EPOCH, Row, Table, cid_of_file, is_draft, owner_of, tags_of
 
 _LINES = 2_000
-"""Rows per COPY chunk."""
+"""Number of rows per COPY chunk."""
 
 _GROUP_COLUMNS = ("id", "owner", "hashtags", "thumbnail_cid", "created_at")
 

@@ -37,7 +37,7 @@ CHECKS_PER_WALLET = (120, 60)
 """Default limit of signature checks by a node: count and period in seconds."""
 
 PHASES = 6
-"""Phases of each kind, alternating."""
+"""Number of phases of each type, which alternate."""
 
 _CHANCE = random.Random(6)
 """Random seed. Every run has the same arrival times."""

@@ -22,7 +22,7 @@ GOAL = 0.5
 
 
 def main() -> None:
-    """Measure and print."""
+    """Measure the idle service and print the results."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=60, help="how long it is measured")
     parser.add_argument("--follow", default="1", help="IMPRINT_CHAIN_FOLLOW_SECONDS")

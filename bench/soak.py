@@ -27,7 +27,7 @@ POSTS = 120
 """Number of posts, a quarter of them for sale."""
 
 BATCH = 400
-"""Requests between two samples."""
+"""Number of requests between two samples."""
 
 CONNECTIONS = 8
 INTERVALS = 24
@@ -49,7 +49,7 @@ class Mix:
         self._session = fixture.session(fixture.alice)
 
     def draw(self, number: int) -> list[bytes]:
-        """Draw this many requests."""
+        """Draw that many requests."""
         return [self._draw() for _ in range(number)]
 
     def _draw(self) -> bytes:

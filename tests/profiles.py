@@ -80,5 +80,5 @@ async def save_profile(
 
 
 def portrait(size: tuple[int, int] = (40, 30), kind: str = "PNG") -> bytes:
-    """A new picture."""
+    """Create a new picture."""
     return picture(kind, size)

@@ -33,7 +33,7 @@ Environment = Mapping[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One package in the lock, with its lines."""
+    """A package in the lock file, with its lines."""
 
     name: str
     version: str

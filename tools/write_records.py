@@ -59,7 +59,7 @@ Schema = dict[str, Any]
 
 
 def main() -> None:
-    """Update the file."""
+    """Write the current records into the TypeScript client."""
     RECORDS_FILE.write_text(update_records(RECORDS_FILE.read_text(encoding="utf-8")), "utf-8")
     print(f"{RECORDS_FILE.name} is up to date.")
 

@@ -22,7 +22,7 @@ DOCS = ROOT / "docs"
 
 
 def main() -> None:
-    """Update the pages."""
+    """Write the current tables into the documentation pages."""
     for path, update in PAGES.items():
         path.write_text(update(path.read_text(encoding="utf-8")), encoding="utf-8")
         print(f"{path.name} is up to date.")

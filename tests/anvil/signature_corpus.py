@@ -88,7 +88,7 @@ def build_kinds(contracts: WalletContracts, rng: Random) -> list[Kind]:
 
 
 def open_key(rng: Random) -> LocalAccount:
-    """Create a new key."""
+    """Create a new private key."""
     account: LocalAccount = Account.from_key(rng.randbytes(32))
     return account
 
@@ -416,7 +416,7 @@ def _delegated_kinds(contracts: WalletContracts, rng: Random) -> Iterator[Kind]:
 
 
 def _constant_kinds(contracts: WalletContracts) -> Iterator[Kind]:
-    """Wallets that always return the same value."""
+    """Create wallets that always return the same value."""
     word = MAGIC + bytes(28)
     # Counts down from 200 000, which takes five million gas.
     loop = bytes.fromhex("62030d405b60019003806004575b50")

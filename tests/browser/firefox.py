@@ -183,7 +183,7 @@ class Firefox:
         self._retry(lambda: self.send("WebDriver:ElementClick", {"id": self.find(selector, text)}))
 
     def write(self, selector: str, text: str) -> None:
-        """Type into an element."""
+        """Type a text into an element."""
         self._retry(
             lambda: self.send(
                 "WebDriver:ElementSendKeys", {"id": self.find(selector), "text": text}

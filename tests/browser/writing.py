@@ -120,7 +120,7 @@ def full_storage(opened: Opened) -> Iterator[None]:
 def elsewhere(
     url: str, account: Account, act: Callable[[Imprint, KeyWallet], Coroutine[Any, Any, Made]]
 ) -> Made:
-    """Act with the same account from another program."""
+    """Act from another program with the same account."""
 
     async def connected() -> Made:
         async with Imprint.connect(url) as imprint:

@@ -1,4 +1,4 @@
-"""`imprint check`."""
+"""Tests of `imprint check`."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""`imprint import-pinata`."""
+"""Tests of `imprint import-pinata`."""
 
 import asyncio
 import threading

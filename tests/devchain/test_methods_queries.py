@@ -1,4 +1,4 @@
-"""JSON-RPC methods that read."""
+"""JSON-RPC methods that only read."""
 
 from typing import Any
 

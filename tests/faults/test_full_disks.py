@@ -35,7 +35,7 @@ async def wait_until(holds: Callable[[], bool], seconds: float = 30.0) -> None:
 
 
 async def expect_reads(scene: Scene, file: dict[str, Any], session: dict[str, str]) -> None:
-    """Check that the draft exists with its content."""
+    """Check that the draft still exists with its content."""
     client, params = scene.world.client, {"cid": file["cid"]}
     read = await client.get("/fileByCid", params=params, headers=session)
     assert (read.status_code, read.json().get("content")) == (200, "Kept words.")

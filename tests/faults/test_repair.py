@@ -63,7 +63,7 @@ async def fill(world: World, files: int = FILES) -> None:
 
 
 def records(folder: Path) -> dict[str, dict[str, Any]]:
-    """Every row of the catalog by its cid."""
+    """Return every row of the catalog by its cid."""
     with closing(sqlite3.connect(folder / "imprint.db")) as connection:
         connection.row_factory = sqlite3.Row
         return {row["cid"]: dict(row) for row in connection.execute(RECORDS)}

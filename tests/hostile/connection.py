@@ -95,7 +95,7 @@ class Connection:
         cast(asyncio.Transport, self.writer.transport).pause_reading()
 
     def abort(self) -> None:
-        """Close with a reset."""
+        """Close the connection with a reset."""
         self.writer.transport.abort()
 
     def reset(self) -> None:

@@ -72,7 +72,7 @@ class Facts(msgspec.Struct, frozen=True):
 
 
 class Orders(msgspec.Struct, frozen=True):
-    """The client's command-line arguments."""
+    """Command-line arguments of the honest client."""
 
     host: str
     port: int

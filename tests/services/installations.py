@@ -17,7 +17,7 @@ KEY = ExportKey(bytes(range(32)))
 
 
 def say_nothing(sentence: str) -> None:
-    """Report nothing."""
+    """Print nothing."""
 
 
 def ignore(done: int, total: int) -> None:

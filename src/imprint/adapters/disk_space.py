@@ -20,7 +20,7 @@ from imprint.domain.errors import Unavailable
 from imprint.metrics import FREE_DISK_BYTES
 
 _INTERVAL = 1.0
-"""Seconds between measurements."""
+"""Seconds between measurements of free space."""
 
 RESERVE_BYTES = 1024 * 1024
 """Size of a reserve file."""

@@ -104,7 +104,7 @@ class TokenCiphers:
         self._label = label
 
     def encrypt(self, nonce: bytes, plain: bytes) -> str:
-        """A token, in base64url."""
+        """Encrypt a text into a token, in base64url."""
         return encode_base64url(nonce + self._ciphers[0].encrypt(nonce, plain, self._label))
 
     def decrypt(self, text: str) -> bytes:

@@ -28,7 +28,7 @@ class NotBase64Url(ValueError):
 
 
 def encode_base64url(data: bytes) -> str:
-    """Encode bytes."""
+    """Encode bytes as base64url."""
     return urlsafe_b64encode(data).rstrip(b"=").decode()
 
 

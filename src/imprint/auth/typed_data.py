@@ -60,7 +60,7 @@ BOUND_FORMS = (SigningForm.IMPRINT_2,)
 
 @dataclass(frozen=True, slots=True)
 class StructType:
-    """An EIP-712 type with its constant parts precomputed."""
+    """An EIP-712 type whose constant hashes are precomputed."""
 
     name: str
     members: tuple[tuple[str, str], ...]

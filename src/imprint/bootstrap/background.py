@@ -115,7 +115,7 @@ def build_stray_scan(settings: Settings, adapters: Adapters) -> StrayScan | None
 
 
 def build_collector(settings: Settings, adapters: Adapters) -> GarbageCollector:
-    """The garbage collector."""
+    """Create the garbage collector."""
     stores, grace = adapters.stores, timedelta(hours=settings.retention.grace_hours)
     return GarbageCollector(
         stores.garbage,

@@ -1,4 +1,4 @@
-"""Wires the operator's page."""
+"""Wires the operator's page to the adapters."""
 
 import os
 import platform

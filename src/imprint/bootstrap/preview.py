@@ -171,7 +171,7 @@ class SampleMarketplace:
         self._entries: dict[int, PostEntry] = {}
 
     def add(self, post_id: int, entry: PostEntry) -> None:
-        """Publish a post."""
+        """Publish a sample post."""
         self._entries[post_id] = entry
 
     async def post_facts(self, post_id: int, reader: Address | None) -> PostFacts:

@@ -1,4 +1,4 @@
-"""Wires repairs."""
+"""Wires repairs to the adapters."""
 
 import asyncio
 from collections.abc import Iterator

@@ -187,7 +187,7 @@ def page_of(items: Sequence[Item], next_page_token: str | None) -> Page[Item]:
 
 
 def _best_form(accepted: Collection[str]) -> SigningForm:
-    """The strictest accepted form."""
+    """The strictest form of signed writes that the service accepts."""
     for form in (SigningForm.IMPRINT_2, SigningForm.IMPRINT_1, SigningForm.INKDAO_1):
         if form in accepted:
             return form

@@ -161,7 +161,7 @@ class DraftMethods(Connection):
     async def _deliver(
         self, signed: SignedWrite, write: Write, wait: Wait | None, *, is_uncertain: bool
     ) -> Draft:
-        """Send the same body until the service responds.
+        """Send the same body repeatedly until the service responds.
 
         `is_uncertain` means that an earlier attempt may have taken effect.
         """

@@ -84,7 +84,7 @@ Record = TypeVar("Record")
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """A successful response."""
+    """A successful HTTP response."""
 
     status: int
     headers: Mapping[str, str]
@@ -92,7 +92,7 @@ class Response:
 
     @property
     def text(self) -> str:
-        """The body as text."""
+        """The response body as text."""
         return self.body.decode()
 
     def decode(self, kind: type[Record]) -> Record:

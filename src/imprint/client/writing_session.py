@@ -86,7 +86,7 @@ class KeyStore(Protocol):
 
 
 class MemoryKeyStore:
-    """Keeps sessions in memory."""
+    """Stores writing sessions in memory."""
 
     def __init__(self) -> None:
         self._kept: dict[tuple[str, str], WritingSession] = {}

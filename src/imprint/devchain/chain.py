@@ -72,7 +72,7 @@ class Chain:
             raise
 
     def close(self) -> None:
-        """Close the journal."""
+        """Close the journal of the chain."""
         self._journal.close()
 
     @property

@@ -45,7 +45,7 @@ class BoundedCache(Generic[K, V]):
         return key in self._entries
 
     def __iter__(self) -> Iterator[K]:
-        """The keys, oldest first."""
+        """The keys in the cache, oldest first."""
         return iter(self._entries)
 
     def put(self, key: K, value: V) -> Sequence[K]:

@@ -160,7 +160,7 @@ class BackupWriter(Protocol):
     """Writes a backup entry by entry. It appears under its final name only once complete."""
 
     def add(self, name: str, data: bytes) -> None:
-        """Write an entry."""
+        """Write an entry of the backup."""
 
     def add_file(self, name: str, path: Path) -> None:
         """Write a file as an entry."""
@@ -175,7 +175,7 @@ class BackupEntry(Protocol):
 
     @property
     def size(self) -> int:
-        """The size in bytes."""
+        """The size of the entry in bytes."""
 
     def read(self, size: int) -> bytes:
         """Return up to `size` more bytes, or no bytes at the end."""

@@ -77,7 +77,7 @@ class Inventory(Protocol):
     """
 
     async def claimed_by(self, installation: str) -> str | None:
-        """Same as `ContentStore.claimed_by`."""
+        """Like `ContentStore.claimed_by`."""
 
     def list_documents(
         self, network: Network, before: datetime | None = None

@@ -11,7 +11,7 @@ from imprint.domain.formats.cids import Cid
 from imprint.domain.rate_limits import Rate
 
 NO_QUOTA = Quota()
-"""A quota without limits."""
+"""A quota that limits nothing."""
 
 
 class DraftStore(Protocol):
@@ -173,7 +173,7 @@ class GarbageStore(Protocol):
         """Return up to `limit` documents that `condemn_documents` would mark or has marked."""
 
     async def find_strays(self, cids: Sequence[Cid], network: Network) -> list[Cid]:
-        """Return those of these documents that `detach_strays` would detach."""
+        """Return the documents among these that `detach_strays` would detach."""
 
     async def detach_strays(self, cids: Sequence[Cid], network: Network, at: datetime) -> int:
         """Detach those of these documents that no version, thumbnail or intent refers to.

@@ -37,7 +37,7 @@ class Kind(Enum):
     PREPARED = b"p"
     """The worker has opened everything and waits for permission to serve."""
     READY = b"r"
-    """The worker is serving."""
+    """The worker is serving requests."""
     FAILED = b"f"
     """The worker is about to exit. The body gives the reason."""
     SAMPLES = b"m"

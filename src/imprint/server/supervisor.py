@@ -74,7 +74,7 @@ class ServiceNotifier:
 
 
 def _watchdog_interval(environ: Mapping[str, str]) -> float | None:
-    """Seconds between watchdog notifications: half of its timeout."""
+    """Seconds between watchdog notifications: half of the watchdog's timeout."""
     microseconds, pid = environ.get("WATCHDOG_USEC", ""), environ.get("WATCHDOG_PID", "")
     if not microseconds.isdecimal() or pid not in ("", str(os.getpid())):
         return None

@@ -44,7 +44,7 @@ REFRESH_SECONDS = 0.5
 """Seconds between checks for new decisions."""
 
 _AT_ONCE = 500
-"""Number of decisions that are read at once."""
+"""Number of decisions read together."""
 
 MOST_PURGED = 1_000
 """Maximum number of posts whose addresses are listed for caches in front of the service."""
@@ -206,7 +206,7 @@ class Moderation:
         return await self.store.newest_decisions(newest)
 
     async def whole_log(self) -> AsyncIterator[LoggedDecision]:
-        """Every decision, in order."""
+        """Every decision in the log, in order."""
         number = 0
         while found := await self.store.decisions_after(number, _AT_ONCE):
             for each in found:

@@ -60,7 +60,7 @@ class Secret:
         self._text = text
 
     def reveal(self) -> str:
-        """Return the text itself."""
+        """Return the secret text itself."""
         return self._text
 
     def reveal_bytes(self) -> bytes:

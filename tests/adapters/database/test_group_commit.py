@@ -49,7 +49,7 @@ async def submit_all(queue, *numbers):
 
 
 async def occupy(queue, doubling):
-    """Submit 0 and wait until the group that contains only it is being committed."""
+    """Submit 0 and wait until its group, which contains no other job, is being committed."""
     (task,) = await submit_all(queue, 0)
     assert await asyncio.to_thread(doubling.entered.wait, 10)
     return task

@@ -17,7 +17,7 @@ ALL_WELL = Condition(database=True, storage=True, chain=True)
 
 
 async def respond() -> None:
-    """Respond at once."""
+    """Respond immediately."""
 
 
 async def never_respond() -> None:

@@ -211,7 +211,7 @@ async def test_a_malformed_wrapper_is_refused(town: World, name: str) -> None:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def wallet(town: World) -> ContractWallet:
-    """A deployed wallet."""
+    """A contract wallet that is already deployed."""
     return open_wallet(town)
 
 

@@ -80,7 +80,7 @@ class Crawl:
 
 
 def seeds(world: World, author: Wallet) -> list[str]:
-    """Every path, with parameters that anybody can know."""
+    """Return every path of the site, with parameters that anybody can find out."""
     given = {"id": "2", "address": author.address, "tag": "ink", "start": "0", "token": "A" * 43}
     given |= {"name": "site.css", "slug": "another-title"}
     query = {

@@ -193,7 +193,7 @@ class MarketplaceDeployment:
             await asyncio.sleep(self._poll_seconds)
 
     async def _fees(self, block: dict[str, Any]) -> tuple[int, int | None]:
-        """The maximum fee per gas and its priority part."""
+        """The maximum fee per gas and the priority fee in it."""
         if block.get("baseFeePerGas") is None:
             (price,) = await self._ask(Call("eth_gasPrice"))
             return _read(parse_hex_number, price), None

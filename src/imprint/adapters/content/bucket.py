@@ -204,7 +204,7 @@ class BucketStore:
             await self._client.get(MARKER, deadline)
 
     async def close(self) -> None:
-        """Refuse further operations."""
+        """Refuse all further operations on the store."""
         self._client.close()
 
     async def _delete_below(

@@ -423,7 +423,7 @@ class SmallDocuments:
     """
 
     def __init__(self, path: Path, access: Access = Access.MIGRATE) -> None:
-        """Open the file.
+        """Open the file of small documents.
 
         Raises `DamagedLog` if opening it would lose documents, and `NeedsUpgrade` if an earlier
         release wrote it.
@@ -517,7 +517,7 @@ class SmallDocuments:
         self._writer.execute("COMMIT")
 
     def _reader(self) -> sqlite3.Connection:
-        """This thread's connection."""
+        """The connection of the current thread."""
         connection: sqlite3.Connection | None = getattr(self._thread, "connection", None)
         if connection is None:
             connect = connect_looker if self._reads_only else connect_reader

@@ -474,7 +474,7 @@ class KuboStore:
             await self._rpc.show_version(deadline)
 
     async def close(self) -> None:
-        """Close connections."""
+        """Close the connections to the node."""
         await self._client.close()
 
     def _timeout(self, cid: Cid) -> float:

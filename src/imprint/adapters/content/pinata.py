@@ -460,7 +460,7 @@ class PinataStore:
             await self._api.list_one(self._where(Network.PRIVATE), deadline)
 
     async def close(self) -> None:
-        """Close connections."""
+        """Close the connections to Pinata."""
         await self._client.close()
 
     def _where(self, network: Network) -> Network:

@@ -41,7 +41,7 @@ class Snapshot(Protocol):
     """A snapshot of the database."""
 
     async def read(self, rule: Rule[*Ts, T], *args: *Ts) -> T:
-        """Run a read-only rule."""
+        """Run a read-only transaction rule."""
         ...
 
 
@@ -49,7 +49,7 @@ class Database(ABC):
     """A database that runs rules in transactions, and implements the port `DatabaseHealth`."""
 
     name: ClassVar[str]
-    """Display name for operators."""
+    """Name of the database, shown to operators."""
     identity: Identity
     """Id of the installation that owns the records."""
     damage: Damage

@@ -73,7 +73,7 @@ async def _admit(tx: Transaction, key: str, rate: Rate, now: datetime, cost: int
 
 
 def admission(key: str, rate: Rate, now: datetime, cost: int = 1) -> dict[str, Any]:
-    """Parameters of `ADMIT`."""
+    """Return the parameters of the statement `ADMIT`."""
     moment, period = micros(now), rate.seconds * _SECOND
     share = period * min(cost, rate.count) // rate.count
     return {

@@ -360,10 +360,7 @@ def _is_log(value: Any) -> TypeGuard[dict[str, Any]]:
 
 
 def _read_context(value: dict[str, Any], outer: _Context) -> _Context:
-    """The context for values inside `value`.
-
-    Inner members replace outer ones, except for networks and chain ids, which are collected.
-    """
+    """Return the context for the members of `value`."""
     if _CONTEXT_MEMBERS.isdisjoint(value):
         return outer
     metadata = value.get("metadata")

@@ -64,7 +64,7 @@ def write_car(root: Cid, blocks: Iterable[tuple[Cid, bytes | memoryview]]) -> It
 
 
 def read_header(read: Read) -> tuple[Cid, ...]:
-    """Read the header and return its roots. Raises `NotACar`."""
+    """Read the header of a CAR and return its roots. Raises `NotACar`."""
     length = _take_length(read)
     if length is None or length > _LONGEST_HEADER:
         raise NotACar("This is not a CAR: it does not start with a header.")

@@ -171,7 +171,7 @@ def _first(parts: Iterable[str], longest: int | None) -> Iterator[str]:
 def _converted(
     blocks: list[Block], converters: dict[str, Callable[[Block], str]], work: TextWork
 ) -> Iterator[str]:
-    """Convert each block. Raises the same errors as `TextWork.spend`."""
+    """Convert each block of a document. Raises the same errors as `TextWork.spend`."""
     for block in blocks:
         kind, data = block.get("type"), block.get("data")
         if not isinstance(data, dict):

@@ -168,7 +168,7 @@ class Entitlement:
                 self._forget_reader((post_id, reader))
 
     def invalidate_all(self) -> None:
-        """Clear the cache."""
+        """Clear the cache of access decisions."""
         self._invalidations += 1
         self._grants.clear()
         self._readers.clear()

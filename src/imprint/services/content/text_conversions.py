@@ -23,7 +23,7 @@ Load = Callable[[], Awaitable[str]]
 """Reads the text of a document."""
 
 Convert = Callable[[str, TextWork], T]
-"""Converts a text, within the limits of its work."""
+"""Converts a text, within the limits of a `TextWork`."""
 
 
 @dataclass(slots=True, eq=False)

@@ -38,7 +38,7 @@ MANIFEST_ENTRY = "backup.json"
 """The name of the manifest, which is written last, so that a backup without it is incomplete."""
 
 BATCH = 256
-"""Number of documents looked up at once."""
+"""Number of documents looked up together."""
 
 MAX_DOCUMENT = 64 * 1024 * 1024
 """The largest entry in bytes that a repair reads as a document."""
@@ -91,7 +91,7 @@ class CatalogCopy(Protocol):
         """The decisions of the operator who made the backup."""
 
     async def close(self) -> None:
-        """Close the copy."""
+        """Close the copy of the catalog."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from imprint.services.installation.exports import DocumentMissing
 from imprint.services.tasks.leases import pause_collection
 
 BATCH = 256
-"""Number of documents looked up at once."""
+"""Number of documents looked up together."""
 
 CONCURRENT_COPIES = 8
 """Number of documents copied concurrently."""

@@ -87,7 +87,7 @@ class Panel:
     problem: str | None = None
 
     def named(self, key: str, title: str) -> "Panel":
-        """Return the same panel with this key and title."""
+        """Return a copy of the panel with this key and title."""
         return replace(self, key=key, title=title)
 
     @property
@@ -109,12 +109,12 @@ def write_number(number: int) -> str:
 
 
 def write_count(number: int, noun: str) -> str:
-    """Format a count with its noun."""
+    """Format a count with a singular or plural noun."""
     return f"{write_number(number)} {noun}{'' if number == 1 else 's'}"
 
 
 def write_bytes(size: int) -> str:
-    """Format a size in its largest unit."""
+    """Format a size in the largest suitable unit."""
     if size < 1024:
         return write_count(size, "byte")
     amount = float(size)

@@ -30,10 +30,10 @@ from imprint.services.installation.scrub import verify_some, walk_profiles
 from imprint.services.publication.chain_sync import Follower
 
 BATCH = 256
-"""Number of documents looked up at once."""
+"""Number of documents looked up together."""
 
 SavedDocuments = Callable[[Collection[tuple[Cid, Network]]], Iterable[tuple[Cid, Network, bytes]]]
-"""Returns those of these documents that a backup has."""
+"""Returns the documents among these that a backup has."""
 
 
 @dataclass(slots=True)
@@ -51,13 +51,13 @@ class RepairReport:
     followed_to: int | None = None
     """The block up to which the chain was read again."""
     notes: list[str] = field(default_factory=list)
-    """Notes for the operator."""
+    """Notes on the repair for the operator."""
     lost: list[str] = field(default_factory=list)
     """The data that could not be recovered."""
 
     @property
     def whole(self) -> bool:
-        """Whether nothing is lost."""
+        """Whether no data is lost."""
         return not self.lost
 
     def as_json(self) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from imprint.services.tasks.periodic_task import run_periodically
 log = logging.getLogger(__name__)
 
 BATCH = 25
-"""Number of records verified at once."""
+"""Number of records verified together."""
 
 SOME_RECORDS = 5000
 """Number of records that a quick check verifies, which takes about a second."""

@@ -103,7 +103,7 @@ COMPARE_SECONDS = 3_600.0
 """Seconds between two comparisons of the ids in the index with those on the chain."""
 
 DETAILS_AT_ONCE = 50
-"""Number of posts whose descriptions are requested at once."""
+"""Number of posts whose descriptions are requested together."""
 
 ROUNDS_UNTIL_SKIPPED = 5
 """Rounds in which a receipt or description must fail before the index skips it."""

@@ -331,7 +331,7 @@ class Posts:
         return self._sales.of(rows, (expires, measures.number), make)
 
     async def _withheld_of(self, post_ids: set[int], measures: Measures) -> frozenset[int]:
-        """Return those of these posts that are withheld."""
+        """Return the posts among these that are withheld."""
         if not measures.withholds:
             return frozenset()
         posts = [await self.index.indexed_post(post_id) for post_id in post_ids]

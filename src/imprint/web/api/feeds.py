@@ -1,4 +1,4 @@
-"""Feed endpoints: public feeds, and those of one reader."""
+"""Feed endpoints: public feeds, and the private feeds of a reader."""
 
 import asyncio
 import re

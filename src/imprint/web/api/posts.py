@@ -265,7 +265,7 @@ def own_request(
 
 
 def _search(query: QueryParams) -> str | None:
-    """Return the search text."""
+    """Return the search text of a request."""
     return only_value(query, "q")
 
 

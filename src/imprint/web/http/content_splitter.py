@@ -49,7 +49,7 @@ class ContentSplitter:
         self._least_size = 0
 
     def take(self, chunk: bytes) -> None:
-        """Process the next chunk.
+        """Process the next chunk of the body.
 
         Refuses with `too_large` for an envelope or content that is too long,
         `invalid_request` for too many tokens, and `invalid_json` for deep nesting or a

@@ -222,7 +222,7 @@ class RequestBody:
         return cls(receive, client, limits, declared, declared == 0, expects_continue)
 
     async def __call__(self) -> Message:
-        """Return the next message.
+        """Return the next message of the request.
 
         Refuses with `overloaded` above a budget, and `rate_limited` above a rate.
         """

@@ -18,7 +18,7 @@ from starlette.types import ASGIApp, Lifespan, Receive, Scope, Send
 from imprint.web.http.requests import with_query
 
 Endpoint = Callable[[Request], Awaitable[Response]]
-"""Responds to a request."""
+"""Endpoint function that responds to a request."""
 
 ExceptionHandlers = Mapping[int | type[Exception], Callable[[Request, Any], Awaitable[Response]]]
 """Exception handlers by class or, for an `HTTPException`, by status."""

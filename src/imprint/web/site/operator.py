@@ -152,7 +152,7 @@ class OperatorRoutes:
             return None
 
     async def log_json(self, request: Request) -> Response:
-        """`/operator/log.json`: every decision."""
+        """`/operator/log.json`: every decision of the operator."""
         if not self._is_signed_in(request):
             return self._form(403)
         records = [each.record async for each in self.moderation.whole_log()]

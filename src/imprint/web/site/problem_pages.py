@@ -17,7 +17,7 @@ from imprint.web.site.templates import Templates
 from imprint.web.site.words import page_words
 
 ProblemHandler = Callable[[Request, Any], Awaitable[Response]]
-"""Responds to an exception."""
+"""Handler that responds to an exception."""
 
 Refuse = Callable[[Response, str], Response]
 """Renders the page shown in place of a problem response, with this sentence in it."""

@@ -25,7 +25,8 @@ QUOTA = Quota(bytes=900, drafts=15)
 RATE = Rate(20, 60)
 
 GROUP = "min(f.id) OVER (PARTITION BY f.group_id)"
-"""A canonical group id, because the id of a group created by an event depends on positions."""
+"""Return a canonical group id, because the id of a group created by an event depends on
+positions."""
 
 TABLES = {
     "files": f"""

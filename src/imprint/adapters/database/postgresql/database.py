@@ -86,7 +86,7 @@ WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace"""
 """Size of all tables and their indexes in bytes."""
 
 _ATTEMPTS = 6
-"""Attempts per transaction."""
+"""Number of attempts per transaction."""
 
 _PAUSE = 0.01
 """Longest pause before the second attempt, in seconds. Each further pause is twice as long."""

@@ -34,7 +34,7 @@ CREATE TABLE schema_migrations (number BIGINT PRIMARY KEY, name TEXT NOT NULL)""
 
 
 _ATTEMPTS = 60
-"""Attempts per migration."""
+"""Number of attempts per migration."""
 
 _PAUSE = 0.25
 """Seconds between attempts, during which blocked requests can continue."""

@@ -94,7 +94,7 @@ def connect_writer(
 
 
 def connect_reader(path: Path, cache: int = CACHE_KILOBYTES) -> sqlite3.Connection:
-    """A read-only connection."""
+    """Open a read-only connection."""
     connection = _connect(path, _READER_TIMEOUT, cache)
     with closing_on_error(connection):
         connection.execute("PRAGMA query_only = ON")

@@ -512,7 +512,7 @@ class SqliteDatabase(Database):
         return [f"This user is not allowed to write to {self._path} and its folder."]
 
     def note_findings(self, findings: Findings) -> None:
-        """Record a check's findings."""
+        """Record the findings of an integrity check."""
         self.damage.note_structure(next(iter(findings.records), None))
         self.damage.note_index(next(iter(findings.index), None))
 

@@ -250,7 +250,7 @@ class DamagedCatalog:
 
     @property
     def is_damaged(self) -> bool:
-        """Whether anything is damaged."""
+        """Whether anything in the catalog is damaged."""
         return self.file_damage is not None or self.log_damage is not None
 
 

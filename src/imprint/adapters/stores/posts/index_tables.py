@@ -176,7 +176,7 @@ class IndexTable(Generic[K, R]):
         return " ".join(map(str, self.key_parts(key)))
 
     def decode_key(self, text: str) -> K:
-        """Decode a key."""
+        """Decode a key from one string."""
         return self.key_of(text.split(" "))
 
     def encode_row(self, row: R | None) -> str | None:
@@ -188,7 +188,7 @@ class IndexTable(Generic[K, R]):
         return json.dumps(plain, separators=(",", ":"))
 
     def decode_row(self, text: str | None) -> R | None:
-        """Decode a row."""
+        """Decode a row that was encoded to be restored."""
         return None if text is None else self.row_of(json.loads(text))
 
 
