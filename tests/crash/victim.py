@@ -104,7 +104,7 @@ class Victim:
 
 @dataclass(slots=True)
 class Scene:
-    """A victim, and a world that sends its requests to it."""
+    """A service to be killed, and a world that sends its requests to it."""
 
     victim: Victim
     world: World
