@@ -39,8 +39,7 @@ from imprint.web.http.responses import (
 )
 
 DECODED = 4
-"""Maximum ratio of a text's size in memory to its document's. One wide character is enough for
-it."""
+"""Maximum ratio of a text's size in memory to the size of its document, due to wide characters."""
 
 
 @dataclass(frozen=True, slots=True)
