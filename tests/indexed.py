@@ -20,7 +20,7 @@ async def fill_index(world: World) -> None:
 
 
 async def forget_completeness(tx: Transaction) -> None:
-    """Let the index be as in the middle of a rebuild."""
+    """Leave the index as it is in the middle of a rebuild."""
     await tx.execute("UPDATE index_state SET complete = 0")
 
 

@@ -47,7 +47,7 @@ def publish(page: Page) -> None:
 
 
 def present_step(page: Page) -> Locator:
-    """Return the current step."""
+    """Return the current publishing step."""
     return page.locator(".publish-step[data-state=now]")
 
 

@@ -35,7 +35,7 @@ make run
 
 HELD = """(id) => fetch(`/posts/${id}`, {cache: "no-store"})
   .then((response) => response.json()).then(({holders}) => holders > 0)"""
-"""Whether the index has a holder for a post; it reads blocks shortly after the chain."""
+"""Whether the index has a holder for a post. It reads blocks shortly after the chain has them."""
 
 
 @dataclass(frozen=True, slots=True)

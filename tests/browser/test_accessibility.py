@@ -196,7 +196,7 @@ def test_the_first_lines_of_a_post_are_on_the_first_screen(
     expect(page.locator("#text > p").first).to_be_in_viewport(ratio=1)
 
 
-def test_the_newest_post_comes_at_once_on_the_front_page(open_page: OpenPage, place: Place) -> None:
+def test_the_newest_post_is_at_the_top_of_the_front_page(open_page: OpenPage, place: Place) -> None:
     page = open_page(viewport={"width": 1280, "height": 800}).page
     STATES["front"](page, place)
     lead = page.locator(".featured .card").first.bounding_box()

@@ -17,7 +17,7 @@ def _portrait() -> dict[str, object]:
     return {"name": "me.png", "mimeType": "image/png", "buffer": file.getvalue()}
 
 
-def test_an_author_sets_a_profile_and_it_is_in_the_byline(
+def test_a_profile_set_by_an_author_is_shown_in_the_byline(
     open_page: OpenPage, new_wallet: NewWallet, service: Service
 ) -> None:
     wallet = new_wallet()

@@ -1,4 +1,4 @@
-"""An operator's place in a browser: a TOML file and two Markdown pages, light and dark."""
+"""A customized site in a browser: a TOML file and two Markdown pages, light and dark."""
 
 import re
 import sys
@@ -47,7 +47,7 @@ PAGES = {
 
 @pytest.fixture(scope="module")
 def tidewater(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a preview of the place."""
+    """The URL of a preview of the customized site."""
     folder = tmp_path_factory.mktemp("tidewater")
     (folder / "pages").mkdir()
     for name, text in PAGES.items():
@@ -68,7 +68,7 @@ def tidewater(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("width", [360, 1280])
-def test_a_place_is_accessible_on_phones_and_desks_in_light_and_dark(
+def test_a_customized_site_is_accessible_on_phones_and_desktops_in_both_modes(
     browser: Browser, tidewater: str, width: int
 ) -> None:
     context = browser.new_context(viewport={"width": width, "height": 800})
@@ -87,7 +87,7 @@ def test_a_place_is_accessible_on_phones_and_desks_in_light_and_dark(
     context.close()
 
 
-def test_the_accent_has_a_shade_for_each_mode_and_the_links_lead_on(
+def test_the_accent_has_a_shade_for_each_mode_and_the_links_work(
     browser: Browser, tidewater: str
 ) -> None:
     page = browser.new_page()

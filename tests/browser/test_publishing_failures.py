@@ -17,7 +17,7 @@ from tests.browser.wallet import NewWallet
 from tests.processes import Service
 
 MINUTE = 60_000
-"""Milliseconds: longer than the pause between two requests to a node that was unreachable."""
+"""Milliseconds that are longer than the pause between two requests to an unreachable node."""
 
 
 def alert(page: Page, text: str) -> None:

@@ -1,4 +1,4 @@
-"""One draft in two tabs or on two machines: both texts are shown, and none is overwritten."""
+"""One draft in two tabs or on two machines: both texts are shown, and neither is overwritten."""
 
 import re
 
@@ -130,7 +130,7 @@ def test_both_versions_stay_in_the_browser_if_the_signature_is_declined(
     expect(editor(one)).to_contain_text("Written at home.")
 
 
-def test_a_full_disk_prevents_setting_a_version_aside(
+def test_a_full_disk_prevents_storing_a_second_version(
     open_page: OpenPage, new_wallet: NewWallet
 ) -> None:
     first, second = two_machines(open_page, new_wallet)

@@ -79,7 +79,7 @@ def ask_to_save(page: Page) -> None:
 
 
 def save_without_prompts(page: Page) -> None:
-    """Have the wallet allow this browser to save without prompts."""
+    """Let the wallet allow this browser to save without prompts."""
     page.get_by_text("Your wallet confirms each save").click()
     page.get_by_role("button", name="Save automatically for 24 hours").click()
     panel = page.get_by_text("Saving automatically", exact=True)
@@ -111,7 +111,8 @@ def open_list(page: Page) -> None:
 
 
 def wait_until_kept(page: Page, text: str) -> None:
-    """Wait until the local copy in this browser contains the text; it is written after a pause."""
+    """Wait until the local copy in this browser contains the text, which is written after a
+    pause."""
     page.evaluate(KEPT, text)
 
 
@@ -130,7 +131,7 @@ def full_storage(opened: Opened) -> Iterator[None]:
 def elsewhere(
     url: str, account: Account, act: Callable[[Imprint, KeyWallet], Coroutine[Any, Any, Made]]
 ) -> Made:
-    """Act with the same account from another program."""
+    """Act from another program with the same account."""
 
     async def connected() -> Made:
         async with Imprint.connect(url) as imprint:

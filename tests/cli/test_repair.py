@@ -1,4 +1,4 @@
-"""`imprint repair`."""
+"""Tests of `imprint repair`."""
 
 import json
 import shutil
@@ -152,7 +152,7 @@ def test_an_unreadable_catalog_is_not_discarded_without_a_backup(here):
 
 
 def test_a_schema_that_is_not_valid_text_is_reported_as_damage(here, tmp_path):
-    """SQLite quotes the schema in its error message."""
+    """SQLite quotes the damaged schema in its error message."""
     environ = environment_of(here)
     assert run(environ, "backup", "--out", tmp_path / "saved.tar").exit_code == 0
     before = files_in(here)

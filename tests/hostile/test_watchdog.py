@@ -44,10 +44,10 @@ TEXTS = {
     "line separators": "a\N{LINE SEPARATOR}\v\f\x1c" * 250_000,
     "controls": "\x01\u202e" * 500_000,
 }
-"""Texts that are cheap to write, by kind."""
+"""Texts that are cheap to write, by type."""
 
 COPIES = {"empty links": 12, "ligatures": 12}
-"""Number of free posts with such a text, each with a different ending; the default is two."""
+"""Number of free posts with such a text, each with a different ending. The default is two."""
 
 TITLE = 33
 """Number of leading characters of a text used as its posts' title and description."""
@@ -165,7 +165,7 @@ async def _publish(world: World, text: str, copies: int) -> Town:
 
 
 def _requests(town: Town) -> Iterator[tuple[Route, str, str]]:
-    """Every route with its methods, paths and parameters; deletions come last."""
+    """Every route with its methods, paths and parameters. Deletions come last."""
     order = ["GET", "HEAD", "POST", "DELETE"]
     routes = town.world.app.routes  # type: ignore[attr-defined]
     methods = [(method, route) for route in routes for method in route.methods]
@@ -213,7 +213,8 @@ async def _call(town: Town, method: str, target: str, body: bytes) -> int:
 
 
 async def _watch_requests(folder: Path, name: str) -> dict[int, str]:
-    """Send every request in a new world; the slow ones, by their number in the sequence."""
+    """Send every request in a new world, and return the slow ones by their number in the
+    sequence."""
     async with open_world(folder) as world:
         # What a process makes once, such as its description, is not the work of a text.
         usual = await _publish(world, "Some *words* in a text.", 1)

@@ -1,4 +1,4 @@
-"""Erasure: what is stored of a person is gone, and everybody else's is not."""
+"""Erasure: everything stored about a person is gone, and other people's data is not affected."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
@@ -71,7 +71,7 @@ class Person:
 
 
 async def settle(world: World, number: int, image: bytes | None = None) -> Person:
-    """Let an author write; with an image, the draft has it as its thumbnail."""
+    """Let an author write. With an image, the draft has it as its thumbnail."""
     wallet = world.wallet(number)
     old = await world.create(wallet, f"A first draft of {number}.")
     draft = await world.update(wallet, old["cid"], f"A draft of {number}.")
@@ -102,7 +102,7 @@ async def stored(world: World, cids: list[str], network: Network) -> list[str]:
 
 
 async def statuses(world: World, person: Person) -> dict[str, int]:
-    """How everything of a person that others can ask for is answered."""
+    """Return the response to every request for something of a person that others can send."""
     number, wallet = person.post_id, person.wallet
     addresses = (
         f"/posts/{number}",
@@ -125,7 +125,7 @@ async def rows(world: World, text: str) -> list[Any]:
     return await world.adapters.stores.database.fetch(tuple, text, {})
 
 
-async def test_an_author_is_erased_and_others_are_not(world: World) -> None:
+async def test_erasing_an_author_does_not_affect_others(world: World) -> None:
     shared = picture()
     alice, bob = await settle(world, 1, shared), await settle(world, 2, shared)
     common = alice.shared
@@ -153,7 +153,7 @@ async def test_an_author_is_erased_and_others_are_not(world: World) -> None:
     assert await world.adapters.stores.garbage.recount_usage() == 0
 
 
-async def test_a_reader_finds_no_erased_words(world: World) -> None:
+async def test_a_reader_cannot_find_erased_words(world: World) -> None:
     alice = await settle(world, 1)
     assert await texts_of(world).read_pending() == 1
     assert len(await rows(world, "SELECT body FROM post_texts")) == 1
@@ -166,7 +166,7 @@ async def test_a_reader_finds_no_erased_words(world: World) -> None:
     assert found.json()["posts"] == []
 
 
-async def test_a_second_run_changes_nothing(world: World) -> None:
+async def test_a_second_erasure_changes_nothing(world: World) -> None:
     alice = await settle(world, 1)
     target = address_of(alice.wallet)
     await erase(world, target)
@@ -176,7 +176,7 @@ async def test_a_second_run_changes_nothing(world: World) -> None:
 
 
 class Killed(Exception):
-    """Ends a run between two steps."""
+    """Raised to end a run between two steps."""
 
 
 @pytest.mark.parametrize(
@@ -189,7 +189,7 @@ class Killed(Exception):
         (TargetKind.CID, "take_lease"),
     ],
 )
-async def test_the_next_run_completes_a_killed_one(
+async def test_the_next_run_completes_a_killed_erasure(
     world: World, kind: TargetKind, step: str
 ) -> None:
     alice = await settle(world, 1)
@@ -213,7 +213,7 @@ async def test_the_next_run_completes_a_killed_one(
 
 @dataclass
 class KilledStore:
-    """A store whose named method ends the run; the first file is still erased."""
+    """A store whose named method ends the run, although the first file is still erased."""
 
     store: Any
     step: str
@@ -251,7 +251,7 @@ async def test_a_post_is_erased_by_its_cid(world: World) -> None:
     assert await stored(world, alice.texts, Network.PRIVATE) == alice.texts[:2]
 
 
-async def test_an_earlier_version_is_erased_alone(world: World) -> None:
+async def test_an_earlier_version_can_be_erased_alone(world: World) -> None:
     alice = await settle(world, 1)
     await erase(world, cid_of(alice.replaced))
     assert await stored(world, alice.texts, Network.PRIVATE) == [alice.draft, alice.post]
@@ -276,7 +276,7 @@ async def test_a_picture_is_erased_by_its_cid(world: World) -> None:
     assert await world.adapters.stores.garbage.recount_usage() == 0
 
 
-async def test_the_chain_does_not_bring_an_erased_post_back(world: World) -> None:
+async def test_the_chain_does_not_restore_an_erased_post(world: World) -> None:
     alice = await settle(world, 1)
     await erase(world, address_of(alice.wallet))
     await world.index()
@@ -286,7 +286,7 @@ async def test_the_chain_does_not_bring_an_erased_post_back(world: World) -> Non
     assert await stored(world, alice.texts, Network.PRIVATE) == []
 
 
-async def test_what_is_not_here_is_refused(world: World) -> None:
+async def test_erasing_a_target_without_stored_data_is_refused(world: World) -> None:
     erasure = erasure_of(world)
     for target in (
         address_of(world.stranger()),

@@ -1,4 +1,4 @@
-"""The actions of a simulation; all of them take their randomness from a single source."""
+"""The actions of a simulation, all of which take their randomness from a single source."""
 
 import json
 from collections.abc import Awaitable, Callable
@@ -413,7 +413,7 @@ async def collect(universe: Universe, model: Model) -> None:
 
 
 async def read(universe: Universe, model: Model) -> None:
-    """Read a post at any moment; a reader who was never entitled to it must not get it."""
+    """Read a post at any moment. A reader who was never entitled to it must not get it."""
     reader, post_id = universe.anybody(), _choose_post(universe)
     session = await universe.session(reader)
     _note_free(universe, model)
@@ -463,7 +463,7 @@ ACTIONS: dict[Action, int] = {
     collect: 2,
     read: 6,
 }
-"""The default frequency of each action; a run may increase some and disable others."""
+"""The default frequency of each action. A run may increase some and disable others."""
 
 
 def choose(universe: Universe, model: Model, state: str) -> Version | None:
@@ -504,7 +504,7 @@ def _foreign(universe: Universe, model: Model) -> Call:
 
 
 def _movement(universe: Universe) -> tuple[str, str, int, int]:
-    """A sender, a receiver, a post and an amount; usually the sender has the tokens."""
+    """A sender, a receiver, a post and an amount. Usually the sender has the tokens."""
     random, market = universe.random, universe.market
     post_id = _choose_post(universe) if random.random() < 0.95 else 10**30
     everybody = market.chain.wallet.addresses[1:6]

@@ -13,7 +13,7 @@ Record = dict[str, Any]
 """A file, as returned by the service."""
 
 SAMPLE = 3
-"""How many files and readers are checked in detail; at the end of a run, all of them are."""
+"""How many files and readers are checked in detail. At the end of a run, all of them are."""
 
 
 async def check(universe: Universe, model: Model, whole: bool) -> None:

@@ -35,7 +35,8 @@ TAG = f"#?[{TAG_CHARACTERS}]{{1,{MAX_TAG_LENGTH}}}"
 """A hashtag that needs no normalization except for case."""
 
 TIMESTAMP = "#/components/schemas/Timestamp"
-"""Replaced by digits: random integers sometimes have a decimal point, as JSON Schema allows."""
+"""Replaced by digits, because random integers sometimes have a decimal point, as JSON Schema
+allows."""
 
 DOMAIN_MEMBERS = [
     {"name": "name", "type": "string"},
@@ -113,7 +114,7 @@ def _narrow_writing_sessions(components: dict[str, Any], facts: Mapping[str, Any
 
 
 def _narrow_profiles(components: dict[str, Any]) -> None:
-    """Profiles without a picture: its hash would have to be that of the file."""
+    """Restrict profiles to those without a picture, whose hash would have to match the file."""
     components["UpdateProfileTypes"]["properties"] |= {
         PROFILE_TYPE.name: {"const": PROFILE_TYPE.declared},
         "EIP712Domain": {"const": DOMAIN_MEMBERS},

@@ -93,18 +93,18 @@ __all__ = [
 ]
 
 INKDAO_NAME = "InkDAO"
-"""Name of the earlier service's signing domain, whose front end signs `inkdao-1`."""
+"""Name of the signing domain of the earlier service, whose front end signs `inkdao-1`."""
 
 Check = tuple[str, Callable[[], bool]]
-"""A readiness member, and the function that checks it."""
+"""The name of a readiness check, and the function that runs it."""
 
 
 def build_service(
     settings: Settings, adapters: Adapters, node: str | None = None, *, measures: bool = False
 ) -> ASGIApp:
-    """The web application over these adapters; pages call `node`, that of `imprint dev`.
+    """The web application over these adapters. Pages call `node`, the chain of `imprint dev`.
 
-    With `measures`, this process measures stored amounts for all processes' metrics.
+    With `measures`, this process measures stored amounts for the metrics of all processes.
     """
     stores, content, cipher = adapters.stores, adapters.content, adapters.cipher
     marketplace, clock = adapters.marketplace, adapters.clock

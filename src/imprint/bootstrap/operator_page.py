@@ -1,4 +1,4 @@
-"""Wires the operator's page."""
+"""Wires the operator's page to the adapters."""
 
 import os
 import platform
@@ -24,10 +24,10 @@ from imprint.settings.publication import Publication
 from imprint.web.site.words import page_words
 
 LIBRARIES = ("starlette", "uvicorn", "msgspec", "cryptography", "jinja2", "nh3")
-"""Libraries whose versions are shown: those that parse untrusted input."""
+"""Libraries whose versions are shown, because they parse untrusted input."""
 
 PROVIDERS = ("provider-a", "provider-b")
-"""The known webhook providers."""
+"""The supported webhook providers."""
 
 _STORES = {
     EmbeddedContent: "panels.usage.folder",
@@ -40,7 +40,7 @@ _STORES = {
 def build_operations(
     settings: Settings, adapters: Adapters, readiness: Readiness, webhooks: Webhooks
 ) -> Operations:
-    """The operator page's data for this process and its installation."""
+    """The data on the operator's page for this process and its installation."""
     chain, storage, stores = settings.chain, settings.storage, adapters.stores
     say = page_words().text
     versions = {"Imprint": __version__, "Python": platform.python_version()}
@@ -76,7 +76,8 @@ def build_operations(
 
 
 def _describe_publication(settings: Settings, say: Say) -> dict[str, str | None]:
-    """The publication and the chain that readers see, in words; None for what is missing."""
+    """The publication and the chain as readers see them, in words, with None for missing
+    settings."""
     given, chain, accent = settings.publication, settings.chain, settings.publication.accent
     is_named = given.name != declared_in(Publication)["name"].default
     return {

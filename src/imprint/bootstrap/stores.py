@@ -1,4 +1,4 @@
-"""Opens a database's stores, including those specific to PostgreSQL."""
+"""Opens the stores of a database, including those specific to PostgreSQL."""
 
 from dataclasses import dataclass
 
@@ -37,7 +37,7 @@ from imprint.adapters.stores.revisions import SqlRevisionStore
 
 @dataclass(frozen=True, slots=True)
 class Stores:
-    """One database's stores; tests replace some of them."""
+    """The stores of one database. Tests replace some of them."""
 
     database: Database
     files: SqlFileStore

@@ -1,4 +1,4 @@
-"""`imprint moderate`, `imprint erase`: measures, their log, reports, and erasing for good."""
+"""`imprint moderate`, `imprint erase`: measures, their log, reports, and permanent erasure."""
 
 import asyncio
 import json
@@ -30,7 +30,7 @@ MEASURES = {
 LISTS = ("log", "reports")
 
 MOST_REPORTS = 1_000
-"""The most reports that are listed."""
+"""Maximum number of reports to list."""
 
 
 @click.command()
@@ -57,11 +57,11 @@ def moderate(  # noqa: PLR0917  one parameter for each of click's
 ) -> None:
     """Hide posts and authors, and list reports.
 
-    unlist takes posts out of every list, and their pages stay. withhold gives them to nobody, their
-    buyers included. refuse refuses an author's signed writes, except deletes. allow shows an author
-    where IMPRINT_SHOW is allowed. undo lifts everything on a target. Running services follow within
-    a second. Afterwards it prints the addresses to purge from caches in front of the service. log
-    and reports only list.
+    unlist takes posts out of every list, but their pages stay. withhold hides posts from everybody,
+    including their buyers. refuse refuses an author's signed writes, except deletes. allow shows an
+    author if IMPRINT_SHOW is allowed. undo lifts all measures on a target. Running services apply a
+    measure within a second. Afterwards, the command prints the addresses to purge from caches in
+    front of the service. log and reports only list.
     """
     if action in LISTS:
         if kind is not None:

@@ -1,4 +1,4 @@
-"""The typed data (EIP-712) signed by wallets and writing sessions, in every form."""
+"""The typed data (EIP-712) that wallets and writing sessions sign, in every form."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ _DOMAIN_MEMBERS = (("name", "string"), ("version", "string"), ("chainId", "uint2
 class TypedData:
     """Typed data to sign: a message of one type, in the service's domain.
 
-    Other libraries' wallets take `declared`; those that sign hashes take `digest`.
+    Wallets of other libraries take `declared`; those that sign hashes take `digest`.
     """
 
     kind: StructType
@@ -33,7 +33,7 @@ class TypedData:
 
     @property
     def salt(self) -> dict[str, Any]:
-        """The typed data in the form the service accepts."""
+        """The typed data in the form that the service accepts."""
         domain = {"name": self.facts.name, "version": self.facts.version}
         return {
             "domain": {**domain, "chainId": self.facts.chain_id},
@@ -51,7 +51,7 @@ class TypedData:
 
     @property
     def signed_bytes(self) -> bytes:
-        """The 66 bytes that are hashed; a writing session's key signs them with SHA-256."""
+        """The 66 bytes that are hashed. The key of a writing session signs them with SHA-256."""
         facts = self.facts
         domain = SigningDomain(facts.name, facts.version, facts.chain_id)
         return domain.signed_bytes(self.kind.hash_struct(self.values))
@@ -64,7 +64,7 @@ class TypedData:
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """The content of a signed write; each form signs different parts of it."""
+    """The content of a signed write. Each form signs different members of it."""
 
     action: Action
     cid: str = ""

@@ -189,7 +189,7 @@ def _count(value: object) -> int:
 
 
 def write_profile(profile: Profile) -> dict[str, Any]:
-    """Convert a profile into the value of a DAG-JSON node."""
+    """Convert a profile into a DAG-JSON value."""
     texts, avatar = profile.texts, profile.avatar_cid
     return {
         "address": profile.address,
@@ -202,7 +202,7 @@ def write_profile(profile: Profile) -> dict[str, Any]:
 
 
 def read_profile(record: Any) -> Profile:
-    """Parse a profile. Raises `NotAnExport` for anything that `write_profile` would not write."""
+    """Parse a profile. Raises `NotAnExport` for anything that `write_profile` would not produce."""
     try:
         avatar = record["avatar_cid"]
         profile = Profile(
@@ -282,7 +282,7 @@ def _read_revision(record: Any) -> Revision:
 # --- Pages, indexes, the manifest and its signed root ---
 
 FILES_PER_PAGE = 250
-"""Maximum number of records on a page, which stays far below the block size limit."""
+"""Maximum number of records on a page, chosen to stay far below the block size limit."""
 
 REVISIONS_PER_PAGE = 20
 """Maximum number of revisions on a page: the signature of a contract may have 16 KiB."""

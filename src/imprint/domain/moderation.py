@@ -1,4 +1,4 @@
-"""Measures of the operator: which of them are in force, and which one applies to a post."""
+"""Moderation measures of the operator: which are in force, and which one applies to a post."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -12,11 +12,11 @@ from imprint.domain.formats.instants import format_instant
 from imprint.domain.posts.indexed_posts import IndexedPost
 
 MAX_STATEMENT = 2_000
-"""The most characters of a statement."""
+"""Maximum number of characters in a statement."""
 
 
 class Measure(StrEnum):
-    """What the operator decided about a target; `undone` lifts everything decided before."""
+    """What the operator decided about a target. `undone` lifts everything decided before."""
 
     UNLISTED = "unlisted"
     WITHHELD = "withheld"
@@ -26,11 +26,11 @@ class Measure(StrEnum):
 
 
 ERASED = "Erased at the request of its author."
-"""The statement of the measure on what was erased."""
+"""The statement of the measure that an erasure takes."""
 
 
 class TargetKind(StrEnum):
-    """What a measure is about."""
+    """The type of target that a measure applies to."""
 
     POST = "post"
     AUTHOR = "author"
@@ -39,14 +39,14 @@ class TargetKind(StrEnum):
 
 
 class Ground(StrEnum):
-    """Why a measure was taken: the law, or the rules of the service."""
+    """Why a measure was taken: for legal reasons, or because of the service's rules."""
 
     LEGAL = "legal"
     POLICY = "policy"
 
 
 class Show(StrEnum):
-    """Which posts lists show, besides what measures hide."""
+    """Which posts lists show, apart from those that measures hide."""
 
     ALL = "all"
     HOSTED = "hosted"
@@ -54,7 +54,7 @@ class Show(StrEnum):
 
 
 FOR_AUTHORS = frozenset({Measure.REFUSED, Measure.ALLOWED})
-"""Measures that only an author can be the target of."""
+"""Measures whose target can only be an author."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """A decision of the operator about a target; the log has every one of them."""
+    """A decision of the operator about a target. The log contains all decisions."""
 
     target: Target
     measure: Measure
@@ -85,7 +85,7 @@ class LoggedDecision:
 
     @property
     def record(self) -> dict[str, str | int]:
-        """The decision as exports of the log have it."""
+        """The decision in the form used in exports of the log."""
         decision = self.decision
         return {
             "number": self.number,
@@ -99,7 +99,7 @@ class LoggedDecision:
 
 
 def read_decision(record: Mapping[str, object]) -> LoggedDecision:
-    """The decision that a record of an exported log describes. Raises `ValueError`."""
+    """Parse the decision in a record of an exported log. Raises `ValueError`."""
     names = ("at", "measure", "kind", "target", "ground", "statement")
     values = {name: record.get(name) for name in names}
     texts = {name: value for name, value in values.items() if isinstance(value, str)}
@@ -184,7 +184,7 @@ _HIDING = (Measure.UNLISTED, Measure.WITHHELD)
 
 
 def _strictness(decision: Decision) -> tuple[bool, bool, float]:
-    """Withheld before unlisted, the law before rules, the earlier before the later."""
+    """Sort key: withheld before unlisted, legal reasons before rules, earlier before later."""
     return (
         decision.measure is Measure.WITHHELD,
         decision.ground is Ground.LEGAL,
@@ -204,7 +204,7 @@ def post_targets(
 
 
 def refuse_withheld(decision: Decision | None) -> None:
-    """Refuse `withheld` or `removed` if a decision withholds what was asked for."""
+    """Refuse `withheld` or `removed` if a decision withholds the requested post or document."""
     if decision is None or decision.measure is not Measure.WITHHELD:
         return
     code = Code.WITHHELD if decision.ground is Ground.LEGAL else Code.REMOVED
@@ -212,7 +212,7 @@ def refuse_withheld(decision: Decision | None) -> None:
 
 
 def author_refused() -> Refusal:
-    """The refusal of a signed write by an author whom the operator refuses."""
+    """The refusal of a signed write by an author whose writes the operator refuses."""
     return Refusal(Code.AUTHOR_REFUSED, "The operator of this service refuses your writes.")
 
 
@@ -227,10 +227,10 @@ class ReportReason(StrEnum):
 
 
 MAX_REPORT_TEXT = 2_000
-"""The most characters of a report's text."""
+"""Maximum number of characters in the text of a report."""
 
 MAX_CONTACT = 200
-"""The most characters of a report's contact."""
+"""Maximum number of characters in the contact of a report."""
 
 MAX_REPORTS = 10_000
 """The most reports that are kept; the oldest closed ones are dropped first, then those of the post
@@ -239,7 +239,7 @@ that has the most."""
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A report of a post; nobody but the operator sees it."""
+    """A report of a post, which only the operator sees."""
 
     id: str
     post_id: int

@@ -95,7 +95,7 @@ class PublishForm(SignedBody, frozen=True, kw_only=True):
     """An image, a signed write and hashtags.
 
     Every part except `file` is text, and may be sent with a file name, as browsers do for a
-    `Blob`; `salt` is JSON.
+    `Blob`. `salt` is JSON.
     """
 
     file: Annotated[
@@ -111,7 +111,7 @@ class PublishForm(SignedBody, frozen=True, kw_only=True):
 
 
 class KeyValues(Struct, frozen=True, rename="camel", omit_defaults=True):
-    """The metadata of a file; each hashtag is an additional member whose value is its name."""
+    """The metadata of a file. Each hashtag is an additional member whose value is its name."""
 
     owner: LowerAddress
     status: FileStatus
@@ -121,7 +121,7 @@ class KeyValues(Struct, frozen=True, rename="camel", omit_defaults=True):
 
 
 class Draft(Struct, frozen=True):
-    """A file as returned by writes; every update changes its CID."""
+    """A file as returned by writes. Every update changes its CID."""
 
     id: Uuid
     name: Annotated[str, doc("The owner's address and a rising number.", "^0x[0-9a-f]{40}_[0-9]+$")]

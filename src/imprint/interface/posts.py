@@ -67,7 +67,7 @@ class PricePoint(Struct, frozen=True):
 
 
 class Byline(Struct, frozen=True, rename="camel"):
-    """How an author is named beside a post. Names are not unique: only addresses are."""
+    """How an author is named next to a post. Names are not unique: only addresses are."""
 
     name: Annotated[str, doc("The name in the author's profile: any visible characters.")]
     avatar_cid: Annotated[
@@ -206,8 +206,8 @@ class Profile(Struct, frozen=True, rename="camel"):
 class ProfileForm(Struct, frozen=True, omit_defaults=True):
     """A signed profile, and its new picture if there is one.
 
-    Every part but `file` is text, and may be sent with a file name as browsers send a `Blob`;
-    `salt` is JSON.
+    Every part except `file` is text, and may be sent with a file name, as browsers do for a
+    `Blob`. `salt` is JSON.
     """
 
     salt: Annotated[Any, doc("The signed typed data (EIP-712).")]
@@ -464,7 +464,7 @@ class MeasureRecord(Struct, frozen=True, rename="camel"):
 
 
 class MeasuresResponse(Struct, frozen=True):
-    """The measures on the session's author."""
+    """The measures on the author of this session."""
 
     measures: Annotated[tuple[MeasureRecord, ...], doc("Those on the author come first.")]
 
@@ -498,12 +498,12 @@ class ReportBody(Struct, frozen=True, rename="camel", omit_defaults=True):
 
 
 class ReportId(Struct, frozen=True):
-    """A report that was taken."""
+    """An accepted report."""
 
     id: Annotated[str, doc("The id of the report.")]
 
 
 class ReportResponse(Struct, frozen=True):
-    """A report that was taken; only the operator reads it."""
+    """An accepted report, which only the operator reads."""
 
     report: ReportId

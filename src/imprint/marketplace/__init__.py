@@ -14,7 +14,7 @@ class Artifact:
 
     abi: list[dict[str, Any]]
     bytecode: str
-    """The creation code as 0x-prefixed hex; the constructor takes no arguments."""
+    """The creation code as 0x-prefixed hex. The constructor takes no arguments."""
 
 
 def artifact() -> Artifact:

@@ -1,4 +1,4 @@
-"""Ports for the operator's measures, for reports of readers, and for erasing what is stored."""
+"""Ports for the operator's measures, for readers' reports, and for erasing stored data."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,22 +12,22 @@ from imprint.domain.moderation import Decision, LoggedDecision, Report, Show, Ta
 
 
 class ModerationStore(Protocol):
-    """The append-only log of decisions, and what follows from it for lists of posts."""
+    """The append-only log of decisions, and its effect on lists of posts."""
 
     async def decisions_after(self, number: int, limit: int) -> list[LoggedDecision]:
         """The first decisions after a number, in order."""
 
     async def newest_decisions(self, limit: int) -> list[LoggedDecision]:
-        """The newest decisions, the newest first."""
+        """The newest decisions, newest first."""
 
     async def add_decision(self, decision: Decision) -> LoggedDecision:
-        """Add a decision to the log; lists follow it in the same transaction."""
+        """Add a decision to the log. Lists of posts change in the same transaction."""
 
     async def choose_shown(self, show: Show) -> None:
-        """Make lists show these posts; does nothing if they already do."""
+        """Make lists show these posts. Does nothing if they already do."""
 
     async def files_with_thumbnail(self, cid: Cid, limit: int) -> list[File]:
-        """Live files whose thumbnail this is."""
+        """The live files that have this thumbnail."""
 
     async def authors_with_avatar(self, cid: Cid, limit: int) -> list[Address]:
         """Authors whose profile has this picture."""
@@ -43,7 +43,7 @@ class ModerationStore(Protocol):
         of the post that has the most."""
 
     async def open_reports(self, limit: int) -> list[Report]:
-        """The oldest reports that are not closed."""
+        """The oldest reports that are still open."""
 
     async def close_reports(self, report_ids: Sequence[str], at: datetime) -> None:
         """Close these reports."""
@@ -51,14 +51,14 @@ class ModerationStore(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class PersonalRecords:
-    """What is stored of a person, or with a document."""
+    """The data stored about a person, or with a document."""
 
     drafts: tuple[Cid, ...] = ()
     posts: tuple[Cid, ...] = ()
     versions: tuple[Cid, ...] = ()
     """Replaced and deleted versions that are not destroyed yet."""
     pictures: tuple[Cid, ...] = ()
-    """Thumbnails and avatars that nobody else has."""
+    """Thumbnails and avatars that nobody else uses."""
     revisions: tuple[Cid, ...] = ()
     """Corrections of posts."""
     profile: bool = False
@@ -67,14 +67,14 @@ class PersonalRecords:
 
 
 class ErasureStore(Protocol):
-    """Deletes records at once; the garbage collector destroys their documents without a grace
+    """Deletes records immediately. The garbage collector destroys their documents without a grace
     period.
 
-    Everything can be repeated. Nonces stay spent, and what the chain says stays recorded.
+    Every method can be repeated. Nonces stay spent, and facts from the chain stay recorded.
     """
 
     async def records_of(self, address: Address) -> PersonalRecords:
-        """What is stored of an address."""
+        """The data stored about an address."""
 
     async def records_with(self, cid: Cid) -> PersonalRecords:
         """What is stored with a document: its file with all earlier versions and
@@ -90,4 +90,4 @@ class ErasureStore(Protocol):
         """Delete the profile, the writing sessions and the private feeds of an address."""
 
     async def erase_picture(self, cid: Cid) -> None:
-        """Take a picture away from everything that has it."""
+        """Remove a picture from everything that uses it."""

@@ -42,10 +42,10 @@ class IndexSource:
 
 @dataclass(frozen=True, slots=True)
 class IndexState:
-    """The last block in the index, None before the first.
+    """The last block in the index, or None before the first.
 
     Blocks up to `final` cannot be undone: if one of them is replaced, the index starts
-    over. `final` is -1 before the first block; `final_hash` is None if no such block has
+    over. `final` is -1 before the first block. `final_hash` is None if no such block has
     been read yet. `complete` is true once the index has reached the newest block.
     """
 
@@ -70,7 +70,7 @@ class IndexStep:
 
     `events` are all events of whole blocks, in order, above the last remaining block.
     `until` is the last block that was read. Events in blocks above `final` can be undone
-    later; `logs` are all logs of those blocks, including undecodable ones. `final_hash` is
+    later. `logs` are all logs of those blocks, including undecodable ones. `final_hash` is
     the hash of the block at `final`, for later comparison with the chain.
     """
 
@@ -85,7 +85,7 @@ class IndexStep:
 
 @dataclass(frozen=True, slots=True)
 class PostGap:
-    """An id that no post of the index has, and the block of the next post, or of the newest one."""
+    """An id that no indexed post has, and the block of the next post, or of the newest one."""
 
     post_id: int
     block: BlockRef
@@ -95,13 +95,13 @@ class PostIndexWriter(Protocol):
     """The index from the perspective of the process that fills it."""
 
     async def index_state(self) -> IndexState | None:
-        """Return the state of the index; None if indexing has never started."""
+        """Return the state of the index, or None if indexing has never started."""
 
     async def applied_logs(self) -> list[AppliedLog]:
         """The logs in the index whose blocks a reorg may still replace, in order."""
 
     async def find_gaps(self) -> list[PostGap]:
-        """The first id that is missing between others, and the one after the newest."""
+        """The first missing id between existing ones, and the id after the newest."""
 
     async def restart_index(self, source: IndexSource) -> None:
         """Empty the index, so that it is filled again from its first block."""
@@ -116,7 +116,7 @@ class PostIndexWriter(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class PostAddress:
-    """A post in a sitemap; `title` is as much of it as its slug needs."""
+    """A post in a sitemap. `title` is only as long as its slug requires."""
 
     place: int
     post_id: int
@@ -127,7 +127,7 @@ class PostAddress:
 class PostIndexReader(Protocol):
     """The index from the perspective of readers.
 
-    It shows what is on the chain; it never decides who may read.
+    It shows what is on the chain, but never decides who may read.
     """
 
     async def is_complete(self) -> bool:
@@ -154,7 +154,7 @@ class PostIndexReader(Protocol):
         """Return the post with this ID, and its latest prices."""
 
     async def account(self, address: Address) -> AccountSummary | None:
-        """Return the account of an address; None if it has no activity."""
+        """Return the account of an address, or None if it has no activity."""
 
     async def library(self, holder: Address, before: int | None, limit: int) -> list[HeldPost]:
         """Return the posts that an address holds, latest arrival first, before a position."""
@@ -169,7 +169,7 @@ class PostIndexReader(Protocol):
         """The totals of the marketplace."""
 
     async def shown_totals(self) -> ShownTotals:
-        """The totals of the posts that lists show; visits every one of them."""
+        """The totals of the posts that lists show. Visits every one of them."""
 
     async def post_times(self, author: Address, since: datetime, limit: int) -> list[datetime]:
         """Return an author's newest `limit` publication times from `since` on, in order."""
@@ -181,10 +181,11 @@ class PostIndexReader(Protocol):
         """Return when the prices of these posts, at most `FEED_SIZE`, last changed, if ever."""
 
     async def place_after(self, after: int, count: int) -> int | None:
-        """Return the position of the post `count` posts after `after`; None if there are fewer."""
+        """Return the position of the post `count` posts after `after`, or None if there are
+        fewer."""
 
     async def addresses(self, after: int, limit: int) -> list[PostAddress]:
-        """Those of the first posts after a position that are shown, in chain order."""
+        """The shown posts among the first posts after a position, in chain order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,4 +273,5 @@ class Hub(Protocol):
     """A WebSub hub, which fetches feeds and forwards them to their subscribers."""
 
     async def publish(self, topics: Sequence[str]) -> bool:
-        """Notify the hub that these feeds have changed; False if it did not accept this."""
+        """Notify the hub that these feeds have changed. Returns False if the hub did not accept
+        this."""

@@ -1,7 +1,7 @@
 """Moderation: the measures in force, what they withhold, and the operator's desk.
 
-Lists follow a decision in the transaction that adds it. Everything else asks the measures that a
-process holds in memory; it reads new decisions at most half a second after they were made.
+Lists change in the same transaction that adds a decision. Everything else checks the measures that
+a process holds in memory. It reads new decisions at most half a second after they were made.
 """
 
 import asyncio
@@ -41,16 +41,16 @@ from imprint.ports.moderation import ModerationStore
 from imprint.ports.post_index import PostIndexReader
 
 REFRESH_SECONDS = 0.5
-"""Seconds after which new decisions are looked for."""
+"""Seconds between checks for new decisions."""
 
 _AT_ONCE = 500
-"""Decisions that are read at once."""
+"""Number of decisions read together."""
 
 MOST_PURGED = 1_000
-"""The most posts whose addresses are listed for caches in front of the service."""
+"""Maximum number of posts whose addresses are listed for caches in front of the service."""
 
 _SAME_PICTURE = 100
-"""Files with the same thumbnail that are looked at."""
+"""Maximum number of files with the same thumbnail that are checked."""
 
 _POSTS_AT_ONCE = 50
 
@@ -60,7 +60,7 @@ RETRY_SECONDS = 1.0
 
 @dataclass(slots=True)
 class CurrentMeasures:
-    """The measures in force, as this process knows them; without a store there are none."""
+    """The measures in force, as known to this process. Without a store, there are none."""
 
     store: ModerationStore | None = None
     monotonic: Monotonic = monotonic
@@ -96,7 +96,7 @@ class CurrentMeasures:
         self._read_at = began
 
     async def check_post(self, post: IndexedPost) -> Decision | None:
-        """The measure that hides a post from lists, if any. Refuses a withheld one."""
+        """The measure that hides a post from lists, if any. Refuses a withheld post."""
         decision = (await self.on_posts([post])).get(post.post_id)
         refuse_withheld(decision)
         return decision
@@ -138,7 +138,7 @@ class CurrentMeasures:
         return await self.store.tags_of_posts(post_ids)
 
     async def check_author(self, author: Address) -> Decision | None:
-        """The measure that hides an author from lists, if any. Refuses a withheld one."""
+        """The measure that hides an author from lists, if any. Refuses a withheld author."""
         decision = (await self.current()).on_author(author)
         refuse_withheld(decision)
         return decision
@@ -148,7 +148,7 @@ class CurrentMeasures:
         refuse_withheld((await self.current()).on_cid(cid))
 
     async def check_missing(self, kind: TargetKind, value: str) -> None:
-        """Refuse a post or cid without a file here whose event on the chain is withheld."""
+        """Refuse a post or cid without a file here if its event on the chain is withheld."""
         measures = await self.current()
         if self.store is None or not measures.withholds:
             return
@@ -157,7 +157,7 @@ class CurrentMeasures:
         refuse_withheld(measures.on_any([target, *found]))
 
     async def check_picture(self, cid: Cid) -> None:
-        """Refuse a picture that is withheld, or that only withheld posts and authors have."""
+        """Refuse a picture that is withheld, or that only withheld posts and authors use."""
         measures = await self.current()
         refuse_withheld(measures.on_cid(cid))
         if self.store is None or not measures.withholds:
@@ -249,11 +249,11 @@ class Moderation:
         return await self.purge_paths(target)
 
     async def log(self, newest: int) -> list[LoggedDecision]:
-        """The newest decisions, the newest first."""
+        """The newest decisions, newest first."""
         return await self.store.newest_decisions(newest)
 
     async def whole_log(self) -> AsyncIterator[LoggedDecision]:
-        """Every decision, in order."""
+        """Every decision in the log, in order."""
         number = 0
         while found := await self.store.decisions_after(number, _AT_ONCE):
             for each in found:
@@ -276,7 +276,7 @@ class Moderation:
         return found
 
     async def purge_paths(self, target: Target) -> list[str]:
-        """The paths of everything that caches may have of a target, the newest posts first."""
+        """The paths of everything about a target that caches may store, newest posts first."""
         paths: dict[str, None] = {}
         if target.kind is TargetKind.CID:
             paths[f"/ipfs/{target.value}"] = None
@@ -324,7 +324,7 @@ class Moderation:
     # Reports
 
     async def report(self, post_id: int, reason: ReportReason, text: str, contact: str) -> Report:
-        """Keep a report of a post. Refuses an unknown post, and texts that are too long."""
+        """Store a report of a post. Refuses an unknown post, and texts that are too long."""
         text = clean_text(text, MAX_REPORT_TEXT, "The text of a report")
         # One line, wherever it is copied to.
         contact = " ".join(clean_text(contact, MAX_CONTACT, "A contact").split())
@@ -334,7 +334,7 @@ class Moderation:
         return report
 
     async def open_reports(self, limit: int) -> list[Report]:
-        """The oldest reports that are not closed."""
+        """The oldest reports that are still open."""
         return await self.store.open_reports(limit)
 
     async def close_reports(self, report_ids: Sequence[str]) -> None:
@@ -343,7 +343,7 @@ class Moderation:
 
 
 def clean_text(text: str, longest: int, what: str) -> str:
-    """A text without control and bidirectional characters. Refuses one that is too long."""
+    """Return a text without control and bidirectional characters. Refuses one that is too long."""
     if len(text) > longest:
         raise Refusal(Code.INVALID_REQUEST, f"{what} has at most {longest} characters.")
     return "".join(char for char in text if char in "\n\t" or _is_visible(char)).strip()
@@ -352,7 +352,7 @@ def clean_text(text: str, longest: int, what: str) -> str:
 _BIDIRECTIONAL = frozenset(
     "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 )
-"""Characters that change the direction of what follows them."""
+"""Characters that change the direction of the text after them."""
 
 
 def _is_visible(char: str) -> bool:
@@ -392,7 +392,7 @@ def _add_tag(paths: dict[str, None], tag: str) -> None:
 
 
 async def keep_newer_log(store: ModerationStore, log: Sequence[LoggedDecision]) -> bool:
-    """Add the decisions of a newer log; returns False, and adds none, for a log of its own."""
+    """Add the decisions of a newer log. Returns False, and adds none, for an unrelated log."""
     known: list[LoggedDecision] = []
     # A repair may have left gaps.
     while found := await store.decisions_after(known[-1].number if known else 0, _AT_ONCE):
@@ -407,13 +407,13 @@ async def keep_newer_log(store: ModerationStore, log: Sequence[LoggedDecision]) 
 
 @dataclass(frozen=True, slots=True)
 class ShownPosts:
-    """Makes lists show what the setting says; the walk over all posts runs once, after a change."""
+    """Makes lists show the posts that the setting selects. A change walks over all posts once."""
 
     store: ModerationStore
     show: Show
 
     async def run(self) -> None:
-        """Choose once, and try again while the database does not respond."""
+        """Apply the setting once, and retry while the database does not respond."""
         while True:
             try:
                 return await self.store.choose_shown(self.show)

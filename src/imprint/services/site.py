@@ -29,7 +29,7 @@ class ShownPost:
     file: File | None
     price: int | None
     is_listed: bool = True
-    """Whether lists, and those of search engines, may contain it."""
+    """Whether lists and search engines may contain the post."""
     opening: File | None = None
 
 
@@ -41,7 +41,7 @@ class Pages:
     reads: Reads
 
     async def show(self, post_id: int) -> ShownPost:
-        """A post, before its text is read. Refuses an unknown one, and a withheld one."""
+        """Return a post before its text is read. Refuses an unknown or withheld post."""
         post = await find_post(self.index, post_id)
         is_listed = await self.reads.measures.check_post(post) is None
         opening = await self._opening(post)
@@ -85,7 +85,7 @@ UNSETTLED = 1024 * LOGS_PER_BLOCK
 
 @dataclass(slots=True)
 class Sitemap:
-    """Sitemap pages by start position; the starts of settled pages never change and are cached.
+    """Sitemap pages by start position. The starts of settled pages never change and are cached.
 
     The first listing therefore walks over all posts once, and later ones only over new
     posts.
@@ -96,7 +96,7 @@ class Sitemap:
     _starts: list[int] = field(default_factory=lambda: [BEGINNING], init=False)
 
     async def pages(self) -> list[int]:
-        """Return the positions after which the pages begin; there is always a first page."""
+        """Return the positions after which the pages begin. There is always a first page."""
         starts = list(self._starts)
         while (end := await self.index.place_after(starts[-1], self.page_size)) is not None:
             starts.append(end)

@@ -135,7 +135,8 @@ SMALLEST_SHARE = 2
 
 @dataclass(frozen=True, slots=True)
 class ClientRates:
-    """The rate limits per client, None for no limit; `webhooks` is for unverified deliveries."""
+    """The rate limits per client, with None for no limit. `webhooks` is for unverified
+    deliveries."""
 
     reads: Rate | None = None
     signed: Rate | None = None
@@ -170,7 +171,7 @@ class WebOptions:
     logs_addresses: bool = False
 
     def budget(self, total: int, largest: int = 1) -> Budget:
-        """Return a budget for all clients; without shares, one client may hold all of it."""
+        """Return a budget for all clients. Without shares, one client may hold all of it."""
         return Budget.of(total, largest, SHARE if self.has_shares else 1)
 
     def slots(self, total: int) -> Budget:
@@ -235,8 +236,8 @@ def build_app(
 class StartingApp:
     """Build the application of a service that waits for a dependency before it can start.
 
-    It is alive but not ready, and refuses everything else with the code of that dependency:
-    browsers get a page, with its assets.
+    It is alive but not ready, and refuses everything else with the code of that dependency.
+    Browsers get a page, with its assets.
     """
 
     def __init__(self, facts: Facts, options: WebOptions, monotonic: Monotonic) -> None:
@@ -431,7 +432,7 @@ def _site_routes(site: SiteRoutes) -> Iterator[Route]:
 def _operator_routes(
     services: Services, facts: Facts, site: SiteRoutes | None, clock: Clock
 ) -> Iterator[Route]:
-    """Return the operator page; None without a secret or without pages."""
+    """Return the operator page, or None if there is no secret or there are no pages."""
     secret = None if facts.site is None else facts.site.operator_secret
     if secret is None or site is None or services.operations is None:
         return

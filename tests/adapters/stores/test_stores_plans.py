@@ -1,4 +1,4 @@
-"""At scale, PostgreSQL never scans a whole table or sorts a list, for any parameter values."""
+"""At scale, PostgreSQL never scans a whole table or sorts a list, whatever the parameters."""
 
 import asyncio
 

@@ -40,7 +40,7 @@ WHOLE = {
 }
 """Statements that may read a whole table.
 
-Operators run some of them; the garbage collector and the scrub run others once a day. At
+Operators run some of them. The garbage collector and the scrub run others once a day. At
 startup, one checks whether a removed master key is still in use. Those that count rows stop
 at a limit.
 """

@@ -24,7 +24,7 @@ from imprint.services.installation.backup import BackupManifest, NotABackup
 from imprint.services.installation.exports import DocumentMissing
 
 BOTH = pytest.mark.parametrize("records", ["sqlite", "postgresql"], indirect=True)
-"""Backs up records from either database; a restored backup is always in SQLite."""
+"""Backs up records from either database. A restored backup is always in SQLite."""
 
 DRILL_SECONDS = 1.0
 """Seconds for which others write before the backup of the drill starts, and again afterwards."""

@@ -115,7 +115,7 @@ class Author:
         return response
 
     async def prepare(self, cid: str, hashtags: str) -> str:
-        """Send the publication form with its file first, like the front end; returns the cid of the
+        """Send the publication form with its file first, like the front end. Returns the cid of the
         thumbnail."""
         signed = self.sign(Request("publish", cid))
         texts = signed | {"salt": json.dumps(signed["salt"], separators=(",", ":"))}
@@ -150,7 +150,7 @@ async def walk(site: World, path: str, **options: Any) -> list[dict[str, Any]]:
 
 
 async def publish(author: Author, title: str, tags: str) -> int:
-    """Create a draft, add a WebP thumbnail, and publish it on the chain; returns the id of the
+    """Create a draft, add a WebP thumbnail, and publish it on the chain. Returns the id of the
     post."""
     site = author.site
     file = await author.create(title)
@@ -304,7 +304,7 @@ async def test_the_browser_may_send_a_session_from_the_front_ends_origin(
     assert all(name in allowed for name in headers.split(","))
 
 
-async def test_the_read_rate_limit_allows_loading_the_feed_and_drafts_at_once(
+async def test_the_read_rate_limit_allows_loading_the_feed_and_drafts_together(
     site: World,
 ) -> None:
     limiter = RateLimiter(site.settings.limits.reads)

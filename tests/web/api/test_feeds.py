@@ -57,7 +57,7 @@ def items(response: httpx2.Response) -> list[dict[str, Any]]:
 async def publish(
     world: World, content: str, price: int, title: str = "A title", text: str = "About it."
 ) -> int:
-    """Publish a post by the first wallet with the hashtag `ink`; returns its id."""
+    """Publish a post by the first wallet with the hashtag `ink`, and return its id."""
     author = world.wallet(1)
     file = await world.create(author, content)
     post = (file["cid"], title, "bafkreithumbnail", text, price, ["ink"])

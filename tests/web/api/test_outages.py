@@ -78,7 +78,7 @@ def _is_outage(response: Any, code: str) -> None:
     assert int(response.headers["retry-after"]) >= 1
 
 
-async def test_without_a_node_reads_that_need_the_chain_fail_at_once(world: World) -> None:
+async def test_without_a_node_reads_that_need_the_chain_fail_immediately(world: World) -> None:
     alice, bob = world.wallet(1), world.wallet(2)
     paid, _ = await world.post(alice)
     free, _ = await world.post(alice, price=0)

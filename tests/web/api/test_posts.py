@@ -22,7 +22,7 @@ HOSTILE = "\u202e<script>alert(1)</script>\x00\x1b[31m\"'&\u2028\ud83d\ude00".en
 
 
 async def _post(world: World, wallet: int, *tags: str, price: int = DEFAULT_PRICE) -> str:
-    """Publish a post with these hashtags; returns its id."""
+    """Publish a post with these hashtags, and return its id."""
     file = await world.create(world.wallet(wallet))
     entry = (file["cid"], f"Title {wallet}", "bafythumb", "About it", price, list(tags))
     block = world.create_post_with(world.wallet(wallet), entry)

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.parametrize("records", ["sqlite", "postgresql"], indire
 
 
 async def make(world: World, wallet: Wallet) -> tuple[dict[str, str], dict[str, str]]:
-    """Create a private feed for a wallet; returns it with the session that created it."""
+    """Create a private feed for a wallet. Returns it with the session that created it."""
     session = await world.login(wallet)
     response = await world.client.post("/me/feeds", headers=session)
     assert response.status_code == 201, response.text

@@ -87,7 +87,7 @@ class Crawl:
 
 
 def seeds(world: World, author: Wallet) -> list[str]:
-    """Every path, with parameters that anybody can know."""
+    """Return every path of the site, with parameters that anybody can find out."""
     given = {"id": "2", "address": author.address, "tag": "ink", "start": "0", "token": "A" * 43}
     given |= {"name": "site.css", "slug": "another-title"}
     query = {
@@ -133,7 +133,7 @@ def query_parameters(path: str) -> list[str]:
 
 
 async def populate(world: World) -> Wallet:
-    """Create posts of every kind and a draft; returns their author."""
+    """Create posts of every type and a draft, and return their author."""
     author = world.wallet(1)
     await world.post(author, FREE, 0)
     await world.post(author, PAID)

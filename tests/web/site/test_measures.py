@@ -30,7 +30,7 @@ async def decide(
     *said: str,
     ground: Ground = Ground.POLICY,
 ) -> None:
-    """Take a measure as another process does; this one knows it a second later."""
+    """Take a measure as another process does. This process knows it a second later."""
     target = parse_target(kind, value)
     decision = Decision(target, measure, ground, " ".join(said), world.clock())
     await world.adapters.stores.moderation.add_decision(decision)
@@ -90,7 +90,7 @@ async def test_the_page_of_a_withheld_post_says_why_and_since_when(world: World)
     assert "noindex" in page.text
 
 
-async def test_an_unlisted_post_is_in_no_list_and_its_page_stays(world: World) -> None:
+async def test_an_unlisted_post_is_in_no_list_but_its_page_stays(world: World) -> None:
     post_id = await publish_canary(world, price=7)
     holder = world.wallet(2)
     world.buy(holder, int(post_id), 7)
@@ -122,7 +122,7 @@ async def test_an_unlisted_post_is_in_no_list_and_its_page_stays(world: World) -
     assert [post["id"] for post in library["posts"]] == [post_id]
 
 
-async def test_a_picture_stays_while_another_post_that_is_not_withheld_has_it(
+async def test_a_picture_stays_public_while_another_visible_post_uses_it(
     world: World,
 ) -> None:
     first = await publish_canary(world)
@@ -167,7 +167,7 @@ OF_THE_CHAIN = {"/stats", "/globalMetrics", "/readyz", "/.well-known/imprint.jso
 """Addresses that are about the whole contract, or tell the time of the service."""
 
 
-async def test_posts_of_a_stranger_whose_documents_are_not_here_change_no_page(
+async def test_posts_whose_documents_are_not_stored_here_change_no_page(
     world: World,
 ) -> None:
     await world.adapters.stores.moderation.choose_shown(Show.HOSTED)
@@ -193,7 +193,7 @@ async def test_posts_of_a_stranger_whose_documents_are_not_here_change_no_page(
     assert [post["title"] for post in listed["posts"]] == ["words"] * 50
 
 
-async def test_a_post_is_shown_once_its_document_is_here(world: World) -> None:
+async def test_a_post_is_shown_once_its_document_is_stored_here(world: World) -> None:
     await world.adapters.stores.moderation.choose_shown(Show.HOSTED)
     author = world.wallet(1)
     file = await world.create(author)
@@ -277,7 +277,7 @@ async def test_every_list_shows_what_the_setting_says(
         assert len(files) == 2
 
 
-async def test_totals_of_the_about_page_follow_measures(world: World) -> None:
+async def test_the_totals_on_the_about_page_respect_measures(world: World) -> None:
     await publish(world, 1, title="One")
     second = await publish(world, 2, title="Two")
     totals = await totals_of(world)
@@ -287,12 +287,12 @@ async def test_totals_of_the_about_page_follow_measures(world: World) -> None:
 
 
 async def totals_of(world: World) -> list[str]:
-    """How many posts and authors the about page counts."""
+    """Return how many posts and authors the about page counts."""
     page = (await world.client.get("/about")).text
     return re.findall(r"<dt>(?:Post|Author)s?</dt><dd>(\d+)</dd>", page)
 
 
-async def test_a_page_that_was_being_made_is_not_kept_for_later_readers(world: World) -> None:
+async def test_a_page_rendered_during_a_measure_is_not_cached(world: World) -> None:
     post_id = await publish_canary(world)
     started, go_on = asyncio.Event(), asyncio.Event()
     read = world.adapters.content.read

@@ -1,4 +1,4 @@
-"""The sentences of the pages: all of them are in one file, and all of it is used."""
+"""The texts of the pages are all in one file, and all of them are used."""
 
 import ast
 import re
@@ -30,11 +30,11 @@ SOURCES = [
 ]
 """Modules that say something on pages."""
 SHOWN = ("alt", "aria-label", "placeholder")
-"""Attributes whose values people read; `title` only repeats addresses."""
+"""Attributes whose values people read. `title` only repeats addresses."""
 
 
 class Sentences(HTMLParser):
-    """Collects the words of a template that no expression gives."""
+    """Collects the words in a template that do not come from an expression."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -54,7 +54,7 @@ class Sentences(HTMLParser):
 
 
 def sentences_in(template: str) -> list[str]:
-    """The sentences that are written in a template, and the texts in its expressions."""
+    """Return the sentences written in a template, and the texts in its expressions."""
     reader = Sentences()
     reader.feed(JINJA.sub("", NAMED_ELEMENT.sub(r"\1x", template)))
     literals = (each[1:-1] for code in JINJA.findall(template) for each in LITERAL.findall(code))
@@ -62,7 +62,7 @@ def sentences_in(template: str) -> list[str]:
 
 
 @pytest.mark.parametrize("path", TEMPLATES, ids=lambda path: path.stem)
-def test_no_sentence_is_left_in_a_template(path: Path) -> None:
+def test_no_template_contains_a_sentence(path: Path) -> None:
     assert sentences_in(path.read_text("utf-8")) == []
 
 
@@ -75,7 +75,7 @@ def test_no_sentence_is_left_in_a_template(path: Path) -> None:
         "{% if a %}Sold{% endif %}",
     ],
 )
-def test_a_sentence_in_a_template_is_found(template: str) -> None:
+def test_a_sentence_in_a_template_is_detected(template: str) -> None:
     assert sentences_in(template)
 
 
@@ -93,7 +93,7 @@ def test_every_sentence_is_used_and_every_key_has_one() -> None:
 
 
 NAMED = ("title", "about")
-"""What pages ask for by the name of their path."""
+"""Words that pages look up by the name of their path."""
 
 FILES = {f"{page}.html" for page in ("front", "tag", "author", "search", "post", "library")}
 FILES |= {f"{page}.html" for page in ("studio", "problem", "operator")}
@@ -107,7 +107,7 @@ def test_values_are_escaped_in_html_and_not_in_text() -> None:
     assert words.text("a.b", name="<i>&") == "<b><i>&</b>"
 
 
-def test_a_number_chooses_the_form() -> None:
+def test_a_number_selects_singular_or_plural() -> None:
     words = Words({"a": {"b": {"one": "{count} post", "other": "{count} posts"}}})
     assert [words.text("a.b", count=number) for number in (0, 1, 2)] == [
         "0 posts",
@@ -195,7 +195,7 @@ DEVELOPMENT = "wallet/development.ts"
 """The names of the accounts of the development chain."""
 
 
-def test_no_sentence_is_left_in_a_script() -> None:
+def test_no_script_contains_a_sentence() -> None:
     found = [
         f"{path.relative_to(SITE)}: {line.strip()}"
         for part in PARTS

@@ -1,7 +1,7 @@
 """`ErasureStore` in the database: deletes records, and leaves their documents to the collector.
 
-Every method is one transaction and can be repeated. A document that nobody else has is detached so
-long ago that the garbage collector destroys it at once.
+Every method is one transaction and can be repeated. A document that nobody else has is detached
+with an old time, so that the garbage collector destroys it immediately.
 """
 
 from collections.abc import Iterable
@@ -60,7 +60,7 @@ SELECT 1 FROM file_groups g JOIN files f ON f.group_id = g.id
 WHERE g.thumbnail_cid = :picture AND f.state IN ('pending', 'onchain')
   AND g.id <> (SELECT group_id FROM files WHERE cid = :cid)
 UNION ALL SELECT 1 FROM profiles WHERE avatar_cid = :picture LIMIT 1"""
-"""Whether a picture is used beside the group of a file."""
+"""Whether a picture is used outside the group of a file."""
 
 HASTEN = """
 UPDATE detached SET detached_at = 0 WHERE cid = :cid AND network = :network AND condemned = 0"""
@@ -83,7 +83,7 @@ WHERE avatar_cid = :cid"""
 
 @dataclass(frozen=True, slots=True)
 class SqlErasureStore:
-    """The records of all authors, to be deleted."""
+    """Erases records of any author."""
 
     database: Database
 
@@ -170,7 +170,8 @@ async def _find_file(tx: Transaction, cid: Cid) -> File | None:
 
 
 async def _erase_file(tx: Transaction, cid: Cid) -> None:
-    """Delete a version with its key; what is bound to it on the chain has no file from now on."""
+    """Delete a version with its key. A post that is bound to it on the chain has no file from
+    now on."""
     file = await find_version(tx, VERSION_BY_CID, cid=cid)
     if file is None:
         return
@@ -209,7 +210,8 @@ async def _erase_revision(tx: Transaction, cid: Cid) -> None:
 async def _detach(
     tx: Transaction, cid: Cid, network: Network, owner: str | None, size: int
 ) -> None:
-    """Detach a document for immediate destruction; a draft's counts for its owner until then."""
+    """Detach a document for immediate destruction. A draft's document counts for its owner until
+    then."""
     values = {"cid": cid, "network": network.value, "owner": owner, "detached_at": 0}
     if owner is None:
         await tx.fetchall(DETACH_UNLESS_KNOWN, **values, size=0)
@@ -233,7 +235,7 @@ async def _erase_account(tx: Transaction, address: Address) -> None:
 
 
 async def _erase_picture(tx: Transaction, cid: Cid) -> None:
-    """Take a picture away from every post, draft and profile that has it."""
+    """Remove a picture from every post, draft and profile that has it."""
     for row in await tx.fetchall(DRAFTS_WITH_THUMBNAIL, cid=cid):
         await count_usage(tx, row["owner"], -row["size"])
     await tx.execute(FORGET_THUMBNAIL, cid=cid)

@@ -43,7 +43,7 @@ INSERT INTO measure_log (id, at, measure, kind, target, ground, statement, check
 VALUES (:id, :at, :measure, :kind, :target, :ground, :statement, :checksum)"""
 
 MODERATION_LOCK = frozenset({"moderation"})
-"""One decision at a time is added, so that their numbers have the order of their commits."""
+"""Lock under which decisions are added one at a time, so that they are numbered in commit order."""
 
 WAIT_FOR_POSTS = Sql(
     "SELECT 1 AS one", postgresql="SELECT pg_advisory_xact_lock(5281730018833220013)"
@@ -63,7 +63,7 @@ SHOW_POSTS_OF = {
     TargetKind.TAG: _SHOW.format(places="SELECT place FROM post_tags WHERE tag = :target"),
     None: _SHOW.format(places="SELECT place FROM posts WHERE place >= 0"),
 }
-"""Lists the posts of each kind of target where they belong, and all posts."""
+"""Statements that update the visibility of posts, for each type of target and for all posts."""
 
 TAGGED_POSTS = """
 SELECT t.position, f.post_id FROM file_tags t JOIN files f ON f.position = t.position
@@ -72,14 +72,14 @@ ORDER BY t.position LIMIT :limit"""
 """Posts whose files have a hashtag; on the chain they may have others."""
 
 _AT_ONCE = 1_000
-"""Posts that one statement lists where they belong."""
+"""Number of posts whose visibility one statement updates."""
 
 SHOWN_COUNTERS = "SELECT name, value FROM counters WHERE name IN ('show', 'shown')"
 SET_COUNTER = """
 INSERT INTO counters (name, value) VALUES (:name, :value)
 ON CONFLICT (name) DO UPDATE SET value = excluded.value"""
 _SHOWS = (Show.ALL, Show.HOSTED, Show.ALLOWED)
-"""What is shown, by the value of the counters."""
+"""Which posts are shown, by the value of the counters."""
 
 AUTHORS_WITH_AVATAR = "SELECT address FROM profiles WHERE avatar_cid = :cid LIMIT :limit"
 
@@ -88,10 +88,10 @@ EVENTS_OF = {
     TargetKind.POST: _EVENT + "post_id = :target LIMIT :limit",
     TargetKind.CID: _EVENT + "cid = :target LIMIT :limit",
 }
-"""What the chain published as a post id or with a cid."""
+"""Selects what the chain published under a post id or with a cid."""
 
 _MOST_EVENTS = 10
-"""Events that are looked at; anybody can claim a cid."""
+"""Maximum number of events to inspect, because anybody can claim a cid."""
 
 _WITHHELD = """
 SELECT 1 FROM measure_log m WHERE m.kind = '{kind}' AND m.target = :{kind}
@@ -125,7 +125,7 @@ CLOSE_REPORT = "UPDATE reports SET closed_at = :at WHERE id = :id AND closed_at 
 
 @dataclass(frozen=True, slots=True)
 class SqlModerationStore:
-    """The decisions of the operator, and the reports of readers."""
+    """The operator's decisions and the readers' reports."""
 
     database: Database
 
@@ -219,7 +219,7 @@ async def _show_tagged_files(tx: Transaction, tag: str) -> None:
 
 
 async def add_logged(tx: Transaction, logged: LoggedDecision) -> None:
-    """Add a decision with its number to the log; the caller lists its posts where they belong."""
+    """Add a numbered decision to the log. The caller updates the visibility of its posts."""
     decision = logged.decision
     columns: tuple[Value, ...] = (
         logged.number,
@@ -236,7 +236,7 @@ async def add_logged(tx: Transaction, logged: LoggedDecision) -> None:
 
 
 def decision_of(row: Row) -> LoggedDecision:
-    """The decision of a row. Raises `Damaged` if it is not as it was written."""
+    """Decode the decision in a row. Raises `Damaged` if it is not as it was written."""
     *columns, checksum = row
     if decision_checksum(*columns) != checksum:
         raise Damaged.record(f"decision {row['id']!a} of the operator")
@@ -251,14 +251,15 @@ def decision_of(row: Row) -> LoggedDecision:
 
 
 async def _is_chosen(tx: Transaction, chosen: int) -> bool:
-    """Whether lists show this already; without a choice, a new catalog shows all."""
+    """Whether lists already show this selection. Without a choice, a new catalog shows all
+    posts."""
     found = {row["name"]: row["value"] for row in await tx.fetchall(SHOWN_COUNTERS)}
     all_posts = _SHOWS.index(Show.ALL)
     return {found.get(name, all_posts) for name in ("show", "shown")} == {chosen}
 
 
 async def _choose_shown(tx: Transaction, chosen: int) -> None:
-    """Choose for posts that arrive from now on; the others follow."""
+    """Choose which posts are shown from now on. Existing posts are updated later."""
     await tx.fetchall(WAIT_FOR_POSTS)
     await tx.execute(SET_COUNTER, name="show", value=chosen)
     # The next start goes on if this one does not come to its end.
@@ -266,7 +267,7 @@ async def _choose_shown(tx: Transaction, chosen: int) -> None:
 
 
 async def _show_next(tx: Transaction, chosen: int, after: int) -> int | None:
-    """List the next posts where they belong; None after the last ones."""
+    """Update the visibility of the next posts. Returns None after the last ones."""
     await tx.fetchall(WAIT_FOR_POSTS)
     rows = await tx.fetchall(SHOW_POSTS_OF[None], after=after, limit=_AT_ONCE)
     if len(rows) == _AT_ONCE:

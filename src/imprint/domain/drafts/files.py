@@ -19,7 +19,7 @@ def new_id() -> str:
     """Return a new UUIDv7: the time in milliseconds, then random bits.
 
     IDs created in sequence are adjacent in an index. An ID is not a secret, so `random` is
-    good enough; it is seeded from the system in every process.
+    good enough. It is seeded from the system in every process.
     """
     bits = random.getrandbits(74)
     number = time.time_ns() // 1_000_000 << 80 | _VERSION | bits >> 62 << 64 | _VARIANT
@@ -42,7 +42,7 @@ class State(StrEnum):
 
 
 class Action(StrEnum):
-    """The action of a signed write of a draft."""
+    """The action of a signed write that concerns a draft."""
 
     CREATE = "create"
     UPDATE = "update"
@@ -51,7 +51,7 @@ class Action(StrEnum):
 
 
 class AccountAction(StrEnum):
-    """The action of a signed write of an account."""
+    """The action of a signed write that concerns an account."""
 
     PROFILE = "profile"
 
@@ -63,7 +63,7 @@ class PostAction(StrEnum):
 
 
 class Network(StrEnum):
-    """The network that holds a document; only this service serves `PRIVATE` ones."""
+    """The network that holds a document. Only this service serves `PRIVATE` ones."""
 
     PRIVATE = "private"
     PUBLIC = "public"
@@ -83,7 +83,7 @@ class File:
     """One version of an author's work.
 
     `position` orders every list: each creation and each publication takes the next
-    position. `wrapped_key` decrypts the document, if it is encrypted.
+    position. `wrapped_key` decrypts the document if it is encrypted.
     """
 
     id: str
@@ -152,7 +152,8 @@ class Label:
 
 @dataclass(frozen=True, slots=True)
 class Intent:
-    """A document about to be stored for a write, recorded first so that a crash leaves a trace."""
+    """A document about to be stored for a write, recorded first so that it can be found after a
+    crash."""
 
     id: str
     write: Write

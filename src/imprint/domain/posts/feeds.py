@@ -10,7 +10,7 @@ from imprint.domain.formats.cids import Cid
 from imprint.domain.posts.indexed_posts import IndexedPost
 
 FEED_SIZE = 50
-"""Number of posts in a feed, newest first; in a private feed, the number per page."""
+"""Number of posts in a feed, newest first, or per page in a private feed."""
 
 MAX_ENTRY_BYTES = 128 * 1024
 """Maximum size in bytes of the HTML of one entry; a longer text ends with a link to its page."""
@@ -31,7 +31,7 @@ ALL_POSTS = "/feeds/posts"
 """The path of the feed of all posts, without the format extension."""
 
 PRIVATE_FEEDS = "/feeds/private/"
-"""The path prefix of private feeds; a token follows it, which is never logged."""
+"""The path prefix of private feeds. It is followed by a token, which is never logged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +57,12 @@ class FeedTexts:
 
 @dataclass(frozen=True, slots=True)
 class Feed:
-    """A feed; `name` is unique per contract and never changes.
+    """A feed. `name` is unique per contract and never changes.
 
-    `path` is its path without the format extension; `page` is the path of the web page with
-    the same posts. The name of the service is put before `title`. A private feed links only
-    to itself, has no hub, and is split into pages: this one has the posts before position
-    `before`, the next one those before `next_before`.
+    `path` is its path without the format extension, and `page` is the path of the web page with the
+    same posts. The name of the service is put before `title`. A private feed links only to itself,
+    has no hub, and is split into pages. A page has the posts before position `before`, and the next
+    page those before `next_before`.
     """
 
     name: str
@@ -86,7 +86,7 @@ class Feed:
 
     @property
     def updated_at(self) -> datetime | None:
-        """The time of the latest change; None without entries."""
+        """The time of the latest change, or None if there are no entries."""
         return max((entry.updated_at for entry in self.entries), default=None)
 
 

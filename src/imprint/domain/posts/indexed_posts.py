@@ -73,7 +73,7 @@ class PricedPost:
 
 
 class PostOrder(StrEnum):
-    """Sort orders of a list of posts; `sales` and `price` sort the highest first."""
+    """Sort orders of a list of posts. `sales` and `price` sort the highest first."""
 
     NEWEST = "newest"
     OLDEST = "oldest"
@@ -82,8 +82,8 @@ class PostOrder(StrEnum):
 
 
 class PostScope(StrEnum):
-    """Among which posts a list looks: all of the chain, those that no measure hides, or those that
-    are also shown as IMPRINT_SHOW says."""
+    """Which posts a list may contain: all posts on the chain, those that no measure hides, or those
+    that are also shown according to IMPRINT_SHOW."""
 
     CHAIN = "chain"
     LISTED = "listed"
@@ -113,7 +113,7 @@ class PostPosition:
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
 class PostPage:
-    """One page of a list of posts; `next` is the start of the next page, None on the last one.
+    """One page of a list of posts. `next` is the start of the next page, or None on the last one.
 
     Because the work per page is bounded, a page may have fewer posts than requested, or
     none, although more follow.
@@ -125,7 +125,7 @@ class PostPage:
 
 @dataclass(frozen=True, slots=True)
 class HeldPost:
-    """A post in a reader's library; `paid` is None if the token was not bought."""
+    """A post in a reader's library. `paid` is None if the token was not bought."""
 
     post: IndexedPost
     balance: int
@@ -187,7 +187,7 @@ class MarketDay:
 class MarketTotals:
     """Totals of the whole marketplace.
 
-    `readers` counts addresses that hold a post; `users` counts addresses that have
+    `readers` counts addresses that hold a post. `users` counts addresses that have
     published or bought a post, or hold one.
     """
 
@@ -201,7 +201,7 @@ class MarketTotals:
 
 @dataclass(frozen=True, slots=True)
 class ShownTotals:
-    """Totals of the posts that lists show; `readers` hold one of them."""
+    """Totals of the posts that lists show. `readers` counts addresses that hold one of them."""
 
     posts: int
     authors: int
@@ -210,15 +210,15 @@ class ShownTotals:
 
 
 PUBLIC_PAGE_SIZE = 9
-"""Number of files on a page of a public list; fixed by the protocol."""
+"""Number of files on a page of a public list, fixed by the protocol."""
 
 DRAFTS_PAGE_SIZE = 12
-"""Number of files on the first page of an owner's drafts; fixed by the protocol."""
+"""Number of files on the first page of an owner's drafts, fixed by the protocol."""
 
 
 @dataclass(frozen=True, slots=True)
 class PublicList:
-    """Posts with all of these tags, newest first; with `drafts_too`, drafts as well."""
+    """Posts with all of these tags, newest first. With `drafts_too`, includes drafts."""
 
     tags: tuple[str, ...] = ()
     drafts_too: bool = False
@@ -236,14 +236,15 @@ ListFilter = PublicList | OwnDrafts
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """One page of a list of files; `next_position` starts the next page, None on the last one."""
+    """One page of a list of files. `next_position` starts the next page, and is None on the last
+    one."""
 
     files: tuple[File, ...]
     next_position: int | None
 
 
 def cut_page(files: list[File], size: int) -> Page:
-    """Build a page from up to `size + 1` files; an extra file means that another page follows."""
+    """Build a page from up to `size + 1` files. An extra file means that another page follows."""
     shown = tuple(files[:size])
     more = len(files) > size
     return Page(shown, shown[-1].position if more else None)

@@ -32,7 +32,7 @@ T = TypeVar("T")
 log = logging.getLogger(__name__)
 
 CACHED_BYTES = 16 * 1024 * 1024
-"""Cache size for contents, in bytes; the least recently read one is evicted."""
+"""Cache size for contents, in bytes. The least recently read one is evicted."""
 
 
 class ContentCache:
@@ -62,7 +62,7 @@ class ContentCache:
 class Reads:
     """Decides first which file a reader may read, and only then fetches its content.
 
-    A file that the operator withholds is refused to everybody, before anything else is asked.
+    A file that the operator withholds is refused to everybody before any other check.
 
     Methods that take a session refuse an ended one, in the same query that finds the file.
     """
@@ -87,7 +87,7 @@ class Reads:
         return file
 
     async def post(self, session: Session, reader: Address, post_id: int) -> File:
-        """Return the post, if the reader is its author or holds its token, or if it is free.
+        """Return the post if the reader is its author or holds its token, or if it is free.
 
         Refuses a reader other than the session's address before querying the chain.
         """
@@ -95,7 +95,7 @@ class Reads:
         return await self.own_post(session, post_id)
 
     async def own_post(self, session: Session, post_id: int) -> File:
-        """Return the post, if the session's address may read it."""
+        """Return the post if the session's address may read it."""
         file, access = await self._bound_post(post_id, session.address, session)
         if access is Access.DENIED:
             raise Refusal(
@@ -106,14 +106,14 @@ class Reads:
         return file
 
     async def free_post(self, post_id: int) -> File:
-        """Return the post, if its price on the chain is zero."""
+        """Return the post if its price on the chain is zero."""
         file, access = await self._bound_post(post_id, None)
         if access is not Access.FREE:
             raise Refusal(Code.NOT_FREE, "This post is not free.")
         return file
 
     async def shown_post(self, post: IndexedPost) -> File:
-        """Return a post of the index, if it is free; only for pages and feeds.
+        """Return a post of the index if it is free. Only for pages and feeds.
 
         While the chain is unreachable, the price in the index counts, for at most an hour
         after the last contact with the chain.

@@ -66,7 +66,7 @@ Content = str | Callable[[], str]
 """A text, or a function that decodes a large one and may refuse it."""
 
 Begin = Callable[[Intent], Awaitable[int | None]]
-"""Records an intent; returns the number that was reserved in place of its own."""
+"""Records an intent, and returns the number that was reserved in place of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,7 @@ class Drafts:
         return await self._commit(self.drafts.add_draft(write, intent, version))
 
     async def update(self, claim: TypedDataClaim, cid: Cid, content: Content) -> File:
-        """Replace a draft with a new version; the old one becomes inaccessible at once.
+        """Replace a draft with a new version. The old one becomes inaccessible immediately.
 
         Refuses a file that does not exist, belongs to somebody else, or is no longer a
         draft.
@@ -136,7 +136,7 @@ class Drafts:
     async def publish(
         self, claim: TypedDataClaim, cid: Cid, image: bytes, hashtags: tuple[str, ...]
     ) -> Cid:
-        """Give a draft a public thumbnail and hashtags; returns the thumbnail's CID.
+        """Give a draft a public thumbnail and hashtags, and return the thumbnail's CID.
 
         The file remains a draft until an event on the chain publishes it. Refuses like
         `update`, and for bytes that are not an acceptable image.
@@ -159,7 +159,7 @@ class Drafts:
         return thumbnail
 
     async def delete(self, claim: TypedDataClaim, cid: Cid) -> File:
-        """Delete a draft; returns its last state.
+        """Delete a draft and return its last state.
 
         Refuses like `update`, and for a draft that its owner has published on the chain. A
         third party who publishes the CID cannot prevent the owner from deleting it.
@@ -218,10 +218,10 @@ class Drafts:
         return post
 
     async def _verify(self, claim: TypedDataClaim, action: Action, cid: Cid | None = None) -> Write:
-        """The write that a claim proves, by the key of its signer or by the signer's contract.
+        """Return the write that a claim proves, by the signer's key or by the signer's contract.
 
-        It may also be signed by the key of a writing session: the catalog checks whether that is
-        revoked. Refuses `author_refused`, except for a delete.
+        It may also be signed by the key of a writing session. The catalog checks whether the
+        session is revoked. Refuses `author_refused`, except for a delete.
         """
         if claim.session is not None:
             write = await self.sessions.prove(claim, claim.session, action, cid)
@@ -261,7 +261,7 @@ class Drafts:
         return file
 
     async def _recode(self, image: bytes, write: Write) -> bytes:
-        """Recode an image; an invalid one counts as several of its signer's writes.
+        """Recode an image. An invalid one counts as several of its signer's writes.
 
         Such an image may have taken as long as the sandbox allows.
         """
@@ -304,7 +304,7 @@ class Drafts:
         return intent, version
 
     def _make(self, write: Write, content: str, number: int | None = None) -> "_MadeDocument":
-        """Build the document of a new version; its number defaults to the time in microseconds.
+        """Build the document of a new version. Its number defaults to the time in microseconds.
 
         Takes a tenth of a second for large content.
         """
@@ -344,7 +344,7 @@ class Drafts:
         return await self._note_intent(self.drafts.begin_write(intent, self.quota))
 
     async def _open_create(self, intent: Intent) -> int | None:
-        """Begin a create that was not opened before; may refuse like `_prove`."""
+        """Begin a create that was not opened before. May refuse like `_prove`."""
         write, key = intent.write, write_key(intent.write.signer)
         opened = self.drafts.open_create(write, self.rate, key, intent, self.quota)
         return await self._note_intent(opened)

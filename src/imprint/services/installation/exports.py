@@ -80,7 +80,7 @@ FREE_REPETITION = 16 * 1024 * 1024
 """Additional allowance in bytes, for small export files."""
 
 MAX_REMEMBERED = 10_000
-"""Maximum number of stored thumbnails that an import tracks; others are stored again."""
+"""Maximum number of stored thumbnails that an import tracks. Others are stored again."""
 
 Added = TypeVar("Added")
 
@@ -88,7 +88,7 @@ MAX_ATTEMPTS = 5
 """Number of attempts to store a file's documents if documents are being deleted meanwhile."""
 
 MAX_CONFLICTS = 10
-"""Maximum number of reported conflicts; an archive with more is the wrong one."""
+"""Maximum number of reported conflicts. An archive with more is the wrong one."""
 
 _IMAGE_SIGNATURES = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff")
 """The signatures of PNG and JPEG, the thumbnail formats."""
@@ -346,7 +346,7 @@ def _assemble(archive: Archive, cid: Cid, limit: int) -> bytes:
 
 
 def _check_profile(archive: Archive, manifest: Manifest, profile: Profile, left: int) -> int:
-    """Verify a profile; returns the bytes of its picture, of which `left` are allowed."""
+    """Verify a profile and return the bytes of its picture, of which `left` are allowed."""
     if manifest.owner not in (None, profile.address):
         raise NotAnExport(f"The profile of {profile.address} is not of the export's owner.")
     if not archive.note("profile", profile.address):
@@ -405,7 +405,7 @@ def _check_record(archive: Archive, manifest: Manifest, exported: ExportedFile) 
 
 
 class ImportConflicts(Exception):
-    """The export conflicts with this installation; nothing was written."""
+    """The export conflicts with this installation. Nothing was written."""
 
     def __init__(self, reasons: list[str]) -> None:
         super().__init__("The export conflicts with this installation.")
@@ -429,7 +429,7 @@ class Import:
     async def run(
         self, archive: Archive, opened: OpenedExport, progress: Progress
     ) -> Counter[ImportOutcome]:
-        """Import an export that `check_export` has verified; returns the file count by outcome.
+        """Import an export that `check_export` has verified, and return the file count by outcome.
 
         Raises `ImportConflicts` before anything is written.
         """
@@ -502,7 +502,7 @@ class Import:
         return await add_with_fence(self.garbage, attempt)
 
     async def _import_profile(self, archive: Archive, profile: Profile, stored: "_Stored") -> None:
-        """Add a profile with its picture, unless its author has one here or is withheld."""
+        """Add a profile with its picture, unless its author already has one or is withheld."""
         if await self.archives.is_withheld(profile.address, profile.avatar_cid):
             return
 
@@ -526,7 +526,7 @@ class Import:
         await add_with_fence(self.garbage, attempt)
 
     async def _store_thumbnail(self, archive: Archive, cid: Cid | None, stored: "_Stored") -> int:
-        """Store a thumbnail and return its size; many files may share one thumbnail."""
+        """Store a thumbnail and return its size. Many files may share one thumbnail."""
         if cid is None:
             return 0
         size = stored.thumbnails.get(cid)
@@ -545,9 +545,8 @@ async def add_with_fence(
 ) -> Added:
     """Store the documents of a file and add it, with the current fence.
 
-    That is repeated after exceptions in `again`, first of all if documents were condemned
-    meanwhile: only a collector that has not noticed the pause condemns any. Raises
-    `CollectionNotPaused`.
+    This is repeated after exceptions in `again`, above all if documents were condemned meanwhile.
+    Only a collector that has not noticed the pause condemns any. Raises `CollectionNotPaused`.
     """
     for _ in range(MAX_ATTEMPTS):
         try:

@@ -61,7 +61,7 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """A table; every row has one text per column."""
+    """A table. Every row has one text per column."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -77,7 +77,7 @@ class Advice:
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """One part of the page. `problem` says why its facts are unavailable."""
+    """One panel of the page. `problem` says why its facts are unavailable."""
 
     key: str = ""
     title: str = ""
@@ -87,12 +87,12 @@ class Panel:
     problem: str | None = None
 
     def named(self, key: str, title: str) -> "Panel":
-        """Return the same panel with this key and title."""
+        """Return a copy of the panel with this key and title."""
         return replace(self, key=key, title=title)
 
     @property
     def mark(self) -> Mark:
-        """The most severe mark among its facts."""
+        """The most severe mark among the facts of the panel."""
         marks = {each.mark for each in self.facts} | ({Mark.BAD} if self.problem else set())
         return next(
             (each for each in (Mark.BAD, Mark.WARN, Mark.GOOD) if each in marks), Mark.PLAIN
@@ -117,12 +117,12 @@ def write_number(number: int) -> str:
 
 
 def write_count(say: Say, key: str, number: int) -> str:
-    """Format a count with its noun."""
+    """Format a count with a singular or plural noun."""
     return say(key, count=number, number=write_number(number))
 
 
 def write_bytes(say: Say, size: int) -> str:
-    """Format a size in its largest unit."""
+    """Format a size in the largest suitable unit."""
     if size < 1024:
         return write_count(say, "panels.bytes", size)
     amount = float(size)
@@ -134,7 +134,7 @@ def write_bytes(say: Say, size: int) -> str:
 
 
 def write_duration(say: Say, span: timedelta | float) -> str:
-    """Format a duration in its two largest units, omitting zero parts: 2 hours 5 minutes."""
+    """Format a duration in its two largest units, omitting zero values: 2 hours 5 minutes."""
     seconds = max(int(span.total_seconds() if isinstance(span, timedelta) else span), 0)
     parts = list[tuple[int, str]]()
     for length, noun in _SPANS:
@@ -155,13 +155,13 @@ def write_moment(moment: datetime) -> str:
 log = logging.getLogger(__name__)
 
 PANEL_SECONDS = 4.0
-"""The timeout of a panel; a panel that times out says so."""
+"""The timeout of a panel. A panel that times out says so."""
 
 CHAIN_SECONDS = 3.0
-"""The timeout for nodes, shorter so that panels can still show data from the database."""
+"""The timeout for nodes, which is shorter so that panels can still show data from the database."""
 
 LISTED = 10
-"""Number of events listed per kind."""
+"""Number of events listed per category."""
 
 COUNT_TO = 1_000
 """The limit up to which events are counted."""
@@ -170,10 +170,10 @@ LARGE_LAG = 50
 """The lag in blocks that needs attention, as in the Prometheus alerts."""
 
 OLD_BACKUP = timedelta(days=7)
-"""The age from which a backup needs attention."""
+"""The age above which a backup needs attention."""
 
 USAGE_SECONDS, USAGE_SHARE = 60.0, 100
-"""A measurement is valid for a minute, or for a hundred times its duration if longer."""
+"""A measurement is valid for a minute, or for a hundred times its duration if that is longer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +202,7 @@ class ChainView:
 
 @dataclass(slots=True)
 class Operations:
-    """Builds the panels; `started` is this process's start time on the monotonic clock."""
+    """Builds the panels. `started` is this process's start time on the monotonic clock."""
 
     deployment: Deployment
     store: OperatorFacts
@@ -596,7 +596,7 @@ def _mismatch_rows(found: EventsToExamine) -> tuple[tuple[str, ...], ...]:
 
 
 def _mark_of(member: str, well: bool) -> Mark:
-    """Return the mark of a check; only failing reads make the service not ready."""
+    """Return the mark of a check. Only failing reads make the service not ready."""
     if well:
         return Mark.GOOD
     return Mark.BAD if member in ("database", "storage") else Mark.WARN

@@ -1,7 +1,7 @@
 """Scrub: slowly reads all stored data, so that damage is found before the data is needed.
 
 Records have checksums, and documents are named by theirs. Damage raises an alarm, and
-damaged data is never shown; `imprint repair` and backups restore it.
+damaged data is never shown. `imprint repair` restores it from backups.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ from imprint.services.tasks.periodic_task import run_periodically
 log = logging.getLogger(__name__)
 
 BATCH = 25
-"""Number of records verified at once."""
+"""Number of records verified together."""
 
 SOME_RECORDS = 5000
 """Number of records that a quick check verifies, which takes about a second."""
@@ -68,12 +68,12 @@ class Scrub:
     _documents: set[str] = field(default_factory=set, init=False)
 
     async def run(self, interval: float) -> None:
-        """Scrub until cancelled; an interrupted pass continues where it stopped."""
+        """Scrub until cancelled. An interrupted pass continues where it stopped."""
         await asyncio.sleep(FIRST_PASS_SECONDS)
         await run_periodically("scrub", self._scrub_in_turn, interval, retry_after=RETRY_SECONDS)
 
     async def scrub(self) -> bool:
-        """Run one pass, or the rest of one; False if another process has the lease."""
+        """Run one pass, or the rest of one. Returns False if another process has the lease."""
         async with hold_lease(self.leases, SCRUB_LEASE, LEASE_TIME, self.holder) as lease:
             while lease is not None and not lease.lost:
                 if not await self._scrub_batch():
@@ -82,7 +82,8 @@ class Scrub:
         return False
 
     async def _scrub_in_turn(self) -> None:
-        """Run one pass after those of other processes; each process knows only what it has read."""
+        """Run one pass after those of other processes, because each process knows only what it
+        has read."""
         while not await self.scrub():  # noqa: ASYNC110  another process ends the wait
             await asyncio.sleep(RETRY_SECONDS)
 
@@ -173,9 +174,9 @@ async def _verify_others(
 async def _verify_profiles(
     records: RecordStore, files: FileStore, content: ContentStore
 ) -> AsyncIterator[tuple[str, bool]]:
-    """The profiles that are damaged, and the pictures that are missing or damaged.
+    """Yield damaged profiles and missing or damaged pictures, each with whether it is a record.
 
-    Each with whether it is a record. Raises `Unavailable` as `verify_documents` does.
+    Raises `Unavailable` as `verify_documents` does.
     """
     async for address, profile in walk_profiles(records):
         if profile is None:
@@ -189,7 +190,7 @@ async def _verify_profiles(
 
 
 async def walk_profiles(records: RecordStore) -> AsyncIterator[tuple[str, Profile | None]]:
-    """Every profile by its address; None for one that is damaged."""
+    """Yield every profile by its address, or None for one that is damaged."""
     after = ""
     while batch := await records.verify_profiles(after, BATCH):
         for each in batch:
@@ -226,7 +227,7 @@ async def _is_sound(content: ContentStore, cid: Cid, network: Network) -> bool:
 async def verify_some(
     records: RecordStore, most: int = SOME_RECORDS
 ) -> AsyncIterator[tuple[int, str | None]]:
-    """Verify the oldest records; yields the count so far, and any damage of each record."""
+    """Verify the oldest records, and yield the count so far and any damage of each record."""
     async for done, record in _walk(records):
         yield done, record.damage
         if done >= most:
@@ -281,7 +282,7 @@ class Examination:
         await run_periodically("examination", self.examine, EXAMINATION_SECONDS)
 
     async def examine(self) -> bool:
-        """Check the database unless it is too early; returns whether it was checked."""
+        """Check the database unless it is too early, and return whether it was checked."""
         started = self.monotonic()
         if started < self._due:
             return False

@@ -39,13 +39,13 @@ from imprint.services.access.reads import Reads
 from imprint.services.posts.posts import expect_complete, find_author
 
 MAX_PRIVATE_FEEDS = 10
-"""Maximum number of private feeds per reader: one for each device."""
+"""Maximum number of private feeds per reader, enough for one per device."""
 
 TOKEN_BYTES = 32
 """Number of random bytes in the token of a private feed's URLs."""
 
 LONGEST_TOKEN = 64
-"""Maximum number of characters in a token; longer texts are not hashed."""
+"""Maximum number of characters in a token. Longer texts are not hashed."""
 
 CONCURRENT = 8
 """Maximum number of concurrent chain queries for one feed."""
@@ -56,7 +56,8 @@ FEED_SECONDS = 20.0
 CONVERTING = "The texts of this feed are still being converted."
 
 NOTED_EVERY = timedelta(minutes=1)
-"""Minimum time between recorded fetches of a feed; readers poll, and each record is a commit."""
+"""Minimum time between recorded fetches of a feed, because readers poll and each record is a
+commit."""
 
 _Find = Callable[[IndexedPost], Awaitable[File]]
 
@@ -77,7 +78,7 @@ class Feeds:
     """Builds feeds: the index determines their posts, the chain who may read their texts.
 
     If the chain cannot be queried about a text and has not responded for an hour, the whole
-    feed is `Unavailable`: feed readers then keep their copy, which a feed without the text
+    feed is `Unavailable`. Feed readers then keep their copy, which a feed without the text
     would replace. The same applies while the index is being filled: its newest posts are
     old ones, which feed readers would show as new.
     """
@@ -92,7 +93,7 @@ class Feeds:
         return await self._public(Feed("posts", "newest posts", ALL_POSTS, "/"), PostFilter())
 
     async def tagged(self, tag: str) -> Feed:
-        """Return the newest posts with a hashtag; empty if nobody has used it."""
+        """Return the newest posts with a hashtag, or an empty feed if nobody has used it."""
         feed = Feed(f"tag:{tag}", f"#{tag}", tag_path(tag), f"/t/{tag}")
         return await self._public(feed, PostFilter(tags=(tag,)))
 
@@ -187,7 +188,7 @@ class Feeds:
         return await self.private_feeds.list_feeds(session.address)
 
     async def rotate(self, session: LiveSession, feed_id: str) -> FeedAccess:
-        """Give a feed a new token; the old one stops working. Refuses an unknown feed."""
+        """Give a feed a new token. The old one stops working. Refuses an unknown feed."""
         access, owner = FeedAccess(feed_id, token_urlsafe(TOKEN_BYTES)), session.address
         if not await self.private_feeds.replace_token(owner, feed_id, _hash(access.token)):
             raise _no_feed()
@@ -312,13 +313,13 @@ class _Owned:
 
 @dataclass(frozen=True, slots=True)
 class _OwnedPage:
-    """Posts of an owner, newest first; those before `next_before` are on the next page."""
+    """Posts of an owner, newest first. Posts before `next_before` are on the next page."""
 
     posts: tuple[_Owned, ...]
     next_before: int | None
 
     def cut(self, count: int) -> "_OwnedPage":
-        """Return the page with only its first posts; the others move to the next page."""
+        """Return the page with only its first posts. The others move to the next page."""
         if len(self.posts) <= count:
             return self
         return _OwnedPage(self.posts[:count], self.posts[count - 1].place)

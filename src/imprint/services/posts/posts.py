@@ -143,7 +143,7 @@ class Derived(Generic[T]):
     The catalog returns the same object until a commit, so a value is derived from it only
     once. The value is dropped when its source is garbage-collected, because nobody can
     request it again after a commit. A source that does not support weak references, such as
-    a list, is cached together with its value. `weigh` returns the weight of a value; the
+    a list, is cached together with its value. `weigh` returns the weight of a value. The
     total weight is at most `most`, and the least recently used values are evicted.
     """
 
@@ -200,13 +200,13 @@ def _itself(source: object) -> object:
 
 
 def _pages(rows: Callable[[T], Sized], most: int = KEPT_ROWS) -> Callable[[], Derived[T]]:
-    """Return a factory for a cache of pages with these rows; an empty page weighs one row."""
+    """Return a factory for a cache of pages with these rows. An empty page weighs one row."""
     return lambda: Derived(lambda page: 1 + len(rows(page)), most)
 
 
 @dataclass(frozen=True, slots=True)
 class Posts:
-    """Reads from the index, which shows what is on the chain; access is decided elsewhere."""
+    """Reads from the index, which shows what is on the chain. Access is decided elsewhere."""
 
     index: PostIndexReader
     tokens: PostPageTokens
@@ -230,7 +230,7 @@ class Posts:
     _stats: Derived[Stats] = field(default_factory=_pages(lambda page: page.days, 2 * STATS_DAYS))
 
     async def list(self, request: ListRequest, client: str = "") -> ListedPosts:
-        """Return a page of posts; clients take turns to search. Refuses a token of another list."""
+        """Return a page of posts. Clients take turns to search. Refuses a token of another list."""
         which, after, limit, text = self._posts_start(request)
         if which.scope is not PostScope.SHOWN and not self.lists_any:
             raise Refusal(Code.INVALID_REQUEST, "This service lists only authors that it allows.")
@@ -277,9 +277,9 @@ class Posts:
         return self._found.of(found, (expires, text), make)
 
     async def post(self, post_id: int) -> PricedPost:
-        """The post with this id, and its latest prices.
+        """Return the post with this id, and its latest prices.
 
-        Refuses one that does not exist, and one that is withheld.
+        Refuses a post that does not exist or is withheld.
         """
         found = await _expect_post(self.index, await self.index.priced_post(post_id))
         await self.measures.check_post(found.post)
@@ -386,14 +386,14 @@ class Posts:
         return self._sales.of(rows, (expires, hidden), make)
 
     async def _withheld_of(self, post_ids: set[int]) -> frozenset[int]:
-        """Those of these posts that are withheld."""
+        """Return the posts among these that are withheld."""
         if not (await self.measures.current()).withholds:
             return frozenset()
         posts = [await self.index.indexed_post(post_id) for post_id in post_ids]
         return await self.measures.withheld([post for post in posts if post is not None])
 
     async def stats(self) -> Stats:
-        """Return the totals and the last 90 days; unavailable while the index is being filled."""
+        """Return the totals and the last 90 days. Unavailable while the index is being filled."""
         await expect_complete(self.index)
         today = day_of(self.clock())
         first = today - STATS_DAYS + 1
@@ -453,7 +453,7 @@ async def expect_complete(index: PostIndexReader) -> None:
 
 
 async def find_post(index: PostIndexReader, post_id: int) -> IndexedPost:
-    """Return the post with this ID. Refuses one that does not exist; raises `Unavailable`."""
+    """Return the post with this ID. Refuses one that does not exist, and raises `Unavailable`."""
     return await _expect_post(index, await index.indexed_post(post_id))
 
 
@@ -469,7 +469,7 @@ async def _expect_post(index: PostIndexReader, found: T | None) -> T:
 
 
 async def find_author(index: PostIndexReader, address: Address) -> AccountSummary:
-    """The account of an author. Refuses an address without a post and a profile.
+    """Return the account of an author. Refuses an address with neither a post nor a profile.
 
     Raises `Unavailable`.
     """

@@ -55,7 +55,7 @@ TEXTS_AT_ONCE = 100
 """Number of posts processed between two checks of the lease."""
 
 TEXTS_PER_ROUND = 5_000
-"""Maximum number of posts per round; the next round continues with the rest."""
+"""Maximum number of posts per round. The next round continues with the rest."""
 
 UNHOSTED_TIME = timedelta(minutes=10)
 """How long after its block a post waits for a document that is not stored here yet.
@@ -78,7 +78,7 @@ class SearchTexts:
     holder: str = field(default_factory=partial(name_holder, "search texts"))
 
     async def run(self, interval: float) -> None:
-        """Process pending posts until cancelled; failures are retried in the next round."""
+        """Process pending posts until cancelled. Failures are retried in the next round."""
         await run_periodically("search texts", self.read_pending, interval)
 
     async def read_pending(self) -> int:
@@ -103,7 +103,7 @@ class SearchTexts:
         return settled
 
     async def _settle(self, pending: PendingText) -> bool:
-        """Store or skip a text; False if the post remains pending."""
+        """Store or skip a text. Returns False if the post remains pending."""
         post_id = pending.post_id
         if post_id is not None:
             if not pending.hosted and self.clock() - pending.created_at < UNHOSTED_TIME:
@@ -169,10 +169,10 @@ Beyond that, a snippet is the start of a text.
 """
 
 SEARCHES = 2
-"""Maximum number of concurrent searches over all posts; clients take turns."""
+"""Maximum number of concurrent searches over all posts. Clients take turns."""
 
 LIBRARY_SEARCHES = 4
-"""Maximum number of concurrent library searches; readers take turns."""
+"""Maximum number of concurrent library searches. Readers take turns."""
 
 OVERLOADED = "Too many searches are running."
 
@@ -235,7 +235,7 @@ def parse_search(text: str) -> SearchQuery:
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """Finds posts by their public texts; available to everybody."""
+    """Finds posts by their public texts. Available to everybody."""
 
     index: PostIndexReader
     words: SearchIndex
@@ -254,7 +254,7 @@ class Search:
         *,
         by_score: bool,
     ) -> FoundPosts:
-        """Return a page of matches; within each window best first, or in the order of the filter.
+        """Return a page of matches, within each window best first, or in the order of the filter.
 
         Results are cached as long as the search index returns the same matches, which is
         until the next commit.
@@ -461,7 +461,7 @@ class LibrarySearch:
 
 
 def _match_text(query: SearchQuery, post: IndexedPost, body: str) -> str | None:
-    """Return the snippet of a post with these words; None if it does not match."""
+    """Return the snippet of a post with these words, or None if it does not match."""
     texts = PostTexts(post.title, post.hashtags, post.description, body)
     if not matches(query, texts):
         return None

@@ -66,7 +66,7 @@ class FeedLinks:
         return f"{self.service}{page_path(post.post_id, post.title)}"
 
     def amount(self, wei: int) -> str:
-        """An amount in the coin of the chain."""
+        """Format an amount in the coin of the chain."""
         return format_amount(wei, self.coin)
 
     def picture(self, post: IndexedPost) -> str | None:
@@ -83,7 +83,8 @@ class FeedLinks:
         return f"urn:imprint:feed:{self.chain_id}:{self.contract}:{quote(feed.name, safe=':')}"
 
     def post_id(self, post: IndexedPost) -> str:
-        """Return the ID of a post, the same in every feed; it is unique and never changes."""
+        """Return the ID of a post, which is unique, never changes, and is the same in every
+        feed."""
         return f"urn:imprint:post:{self.chain_id}:{self.contract}:{post.post_id}"
 
 

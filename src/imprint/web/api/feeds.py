@@ -1,4 +1,4 @@
-"""Feed endpoints: public feeds, and those of one reader."""
+"""Feed endpoints: public feeds, and the private feeds of a reader."""
 
 import asyncio
 import re
@@ -47,7 +47,7 @@ FEED_MEMORY = 8 * MAX_FEED_BYTES
 """Memory in bytes for rendering a feed: its escaped texts and the document."""
 
 KEPT_BYTES = 8 * 1024 * 1024
-"""Cache size for feeds in bytes; the least recently fetched are evicted."""
+"""Cache size for feeds in bytes. The least recently fetched are evicted."""
 
 _OVERHEAD = 1_024
 """Overhead of a cached feed in bytes."""

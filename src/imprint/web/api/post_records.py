@@ -53,7 +53,8 @@ class PostRecords:
     _encoded: Derived[records.Post] = field(default_factory=lambda: Derived(lambda _: 1, _KEPT))
 
     def of(self, post: IndexedPost) -> records.Post:
-        """Return the record of a post; cached, as the catalog reuses its objects for a while."""
+        """Return the record of a post, cached because the catalog reuses its objects for a
+        while."""
         return self._records.of(post, None, lambda: post_record(post, self.public_url))
 
     def priced(self, priced: PricedPost) -> records.Post:
@@ -105,7 +106,7 @@ class PostRecords:
 
 
 def post_record(post: IndexedPost, public_url: str) -> records.Post:
-    """Return the JSON form of a post; `public_url` has no trailing slash."""
+    """Return the JSON form of a post. `public_url` has no trailing slash."""
     address = f"{public_url}/posts/{post.post_id}"
     page = public_url + page_path(post.post_id, post.title)
     return records.Post(
@@ -170,7 +171,7 @@ def author_response(account: AccountSummary) -> records.Author:
 
 
 def profile_record(profile: Profile) -> records.Profile:
-    """The record of a profile."""
+    """Return the record of a profile."""
     texts = profile.texts
     return records.Profile(
         profile.address,

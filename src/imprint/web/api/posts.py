@@ -119,7 +119,7 @@ class PostRoutes:
     coin: str
     """The symbol of the chain's coin."""
     has_pages: bool = False
-    """Whether authors have HTML pages; otherwise posts link to their Markdown."""
+    """Whether authors have HTML pages. Otherwise posts link to their Markdown."""
     _encoded: Derived[_Encoded] = field(default_factory=_kept_bodies)
 
     async def list_posts(self, request: Request) -> Response:
@@ -177,7 +177,7 @@ class PostRoutes:
         return self._respond(request, await self.posts.stats(), stats_response, SHORT_LIVED)
 
     async def _sales_table(self, request: Request, session: LiveSession) -> Response:
-        """Return a table of sales; the `Link` header has the URL of the next one."""
+        """Return a table of sales. The `Link` header has the URL of the next one."""
         asked = own_request(request, MAX_TABLE_SIZE)
         page = await self.posts.sales(session, asked, MAX_TABLE_SIZE)
         headers = {
@@ -283,7 +283,7 @@ def own_request(
 
 
 def _search(query: QueryParams) -> str | None:
-    """Return the search text."""
+    """Return the search text of a request."""
     return only_value(query, "q")
 
 

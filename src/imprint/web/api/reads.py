@@ -49,7 +49,7 @@ from imprint.web.http.responses import (
 )
 
 DECODED = 4
-"""Maximum ratio of a text's size in memory to its document; one wide character is enough."""
+"""Maximum ratio of a text's size in memory to the size of its document, due to wide characters."""
 
 
 REVISION_PARAMETERS = frozenset({"revision"})

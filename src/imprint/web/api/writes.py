@@ -71,8 +71,8 @@ class WriteRoutes:
 
     A request is checked in this order: its length, its media type, its CID, its body.
     Images take long to check, so `publishing` limits each client to its share of the
-    waiting ones, and only one image per client is checked at a time: other clients do not
-    wait for all images that one client has sent. With `salvage_tags`, no publication is
+    waiting ones, and only one image per client is checked at a time. Other clients thus do
+    not wait for all images that one client has sent. With `salvage_tags`, no publication is
     refused because of its hashtags.
     """
 
@@ -185,7 +185,7 @@ class WriteRoutes:
 
 
 def _ends_all(body: bytes) -> bool:
-    """Whether a logout ends all sessions; without a body it does not. Refuses any other body."""
+    """Whether a logout ends all sessions. Without a body, it does not. Refuses any other body."""
     try:
         return msgspec.convert(parse_json(body) if body.strip() else {}, LogoutBody).all
     except msgspec.ValidationError:

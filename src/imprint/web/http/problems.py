@@ -134,7 +134,7 @@ def problem_response(problem: Problem, statuses: Mapping[Code, int] = STATUS_OF)
 
 
 def error_response() -> Response:
-    """Build the response to an unexpected error; it does not reveal the cause."""
+    """Build the response to an unexpected error, without revealing the cause."""
     return _response(500, FAILURE, FAILURE_DETAIL)
 
 
@@ -167,7 +167,7 @@ def _challenge(code: Code) -> str:
 
 
 def problem_body(status: int, code: str, detail: str, **extra: Any) -> records.Problem:
-    """Build the body of a problem; `extra` are members that only some codes have."""
+    """Build the body of a problem. `extra` are members that only some codes have."""
     kind, title = f"urn:imprint:problem:{code}", HTTPStatus(status).phrase
     return records.Problem(kind, title, status, detail, code, detail, **extra)
 

@@ -29,7 +29,7 @@ class FeedLink:
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """The metadata in the head of a page; URLs are paths, which are prefixed with `service`."""
+    """The metadata in the head of a page. URLs are paths, which are prefixed with `service`."""
 
     service: str
     path: str
@@ -52,7 +52,7 @@ class Card:
         return None if self.image is None else self.service + self.image
 
     def article(self, publisher: str) -> dict[str, Any] | None:
-        """The structured data (schema.org) of a post; None on other pages."""
+        """The structured data (schema.org) of a post, or None on other pages."""
         post = self.post
         if post is None:
             return None
@@ -96,9 +96,9 @@ class Card:
 
 @dataclass(frozen=True, slots=True)
 class Cards:
-    """Makes the heads of pages of the service with this public URL and name.
+    """Builds the heads of pages of the service with this public URL and name.
 
-    `description` is of the whole site, `coin` the symbol of the chain's coin.
+    `description` describes the whole site, and `coin` is the symbol of the chain's coin.
     """
 
     service: str
@@ -119,12 +119,12 @@ class Cards:
         image: str | None = None,
         indexed: bool = True,
     ) -> Card:
-        """The head of a page of the site."""
+        """Build the head of a page of the site."""
         feeds = (self._site_feed,)
         return Card(self.service, path, title, description, feeds, image, indexed=indexed)
 
     def front(self, image: str | None, *, indexed: bool, feeds: tuple[FeedLink, ...] = ()) -> Card:
-        """The head of the front page; `feeds` are those of the author whose page it is."""
+        """Build the head of the front page. `feeds` are those of the author whose page it is."""
         about = self.description or page_words().text("front.about", name=self.name)
         card = self.page("/", self.name, about, image=image, indexed=indexed)
         return replace(card, feeds=feeds or card.feeds)
@@ -143,7 +143,8 @@ class Cards:
         )
 
     def author(self, author: AccountSummary, image: str | None, *, indexed: bool) -> Card:
-        """The head of the page of an author; `image` stands in for a picture of their own."""
+        """Build the head of an author's page. `image` is used if they have no picture of their
+        own."""
         address, profile, words = author.address, author.profile, page_words()
         name = short_address(address)
         title = words.text("author.title", name=name)
@@ -175,7 +176,7 @@ class Cards:
 
 
 def post_page(post: IndexedPost) -> str:
-    """The path of the page of a post."""
+    """Return the path of a post's page."""
     return page_path(post.post_id, post.title)
 
 
@@ -185,12 +186,12 @@ def post_title(post: IndexedPost) -> str:
 
 
 def author_name(post: IndexedPost) -> str:
-    """The name of a post's author, or their short address."""
+    """Return the name of a post's author, or their short address."""
     return short_address(post.author) if post.byline is None else post.byline.name
 
 
 def first_picture(posts: Iterable[IndexedPost]) -> str | None:
-    """The path of the first picture of these posts."""
+    """Return the path of the first picture of these posts."""
     return next((path for post in posts if (path := thumbnail_path(post)) is not None), None)
 
 
@@ -200,7 +201,7 @@ def short_address(address: str) -> str:
 
 
 def price_text(wei: int, symbol: str) -> str:
-    """A price in the coin of the chain."""
+    """Format a price in the coin of the chain."""
     return page_words().text("posts.free") if wei == 0 else format_amount(wei, symbol)
 
 

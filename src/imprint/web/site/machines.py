@@ -55,7 +55,7 @@ _SITEMAPS = "http://www.sitemaps.org/schemas/sitemap/0.9"
 
 @dataclass(frozen=True, slots=True)
 class MachinePages:
-    """The pages of a service; `links` are its addresses, chain and contract.
+    """The pages of a service. `links` has its URLs, chain and contract.
 
     `own_pages` are the paths of the operator's pages.
     """
@@ -169,7 +169,7 @@ class MachinePages:
         return f'{_XML}<sitemapindex xmlns="{_SITEMAPS}">\n{pages}</sitemapindex>\n'
 
     def sitemap(self, posts: Sequence[PostAddress], *, is_first: bool = False) -> str:
-        """Render a page of the sitemap; the first one has the operator's own pages."""
+        """Render a page of the sitemap. The first one includes the operator's own pages."""
         own = self.own_pages if is_first else ()
         urls = "".join(f"<url><loc>{self.links.service}{path}</loc></url>\n" for path in own)
         urls += "".join(
@@ -290,7 +290,7 @@ def _send(request: Request, reservation: Reservation, media_type: str, cache_tag
 def license_document(service: str, ai_training: str) -> str:
     """Render the machine-readable licence at `/license.xml` (RSL 1.0).
 
-    Search is always permitted; paid posts stay paid.
+    Search is always permitted, and paid posts stay paid.
     """
     trains = ai_training == "permit"
     permitted = "search ai-input ai-train" if trains else "search ai-input"

@@ -42,7 +42,7 @@ MAX_FORM = 4096
 """Maximum size in bytes of the form with the secret."""
 
 MAX_DECISION = 32 * 1024
-"""The largest form with a measure, in bytes: a statement, escaped."""
+"""Maximum size in bytes of a form with a measure, including an escaped statement."""
 
 SHOWN_REPORTS = 50
 SHOWN_DECISIONS = 100
@@ -69,7 +69,7 @@ UNREADABLE = "operator.unreadable"
 
 @dataclass(frozen=True, slots=True)
 class OperatorRoutes:
-    """Routes of the operator page; if the URL `service` is https, the cookie is Secure."""
+    """Routes of the operator page. If the URL `service` is https, the cookie is Secure."""
 
     sessions: OperatorSessions
     operations: Operations
@@ -97,7 +97,7 @@ class OperatorRoutes:
         return Response(html, 200, headers, HTML_TYPE)
 
     async def desk(self, request: Request) -> Response:
-        """`/operator/desk`: reports and measures; a form takes a measure, or closes reports."""
+        """`/operator/desk`: reports and measures. A form takes a measure, or closes reports."""
         if not self._is_signed_in(request):
             return self._form(200 if request.method == "GET" else 403)
         if request.method == "GET":
@@ -154,7 +154,7 @@ class OperatorRoutes:
             return None
 
     async def log_json(self, request: Request) -> Response:
-        """`/operator/log.json`: every decision."""
+        """`/operator/log.json`: every decision of the operator."""
         if not self._is_signed_in(request):
             return self._form(403)
         records = [each.record async for each in self.moderation.whole_log()]
@@ -212,7 +212,7 @@ class OperatorRoutes:
         return self.sessions.is_valid(request.cookies.get(COOKIE, ""), self.clock())
 
     def _is_own_form(self, request: Request) -> bool:
-        """Whether a form was sent from this page; only browsers send an origin."""
+        """Whether a form was sent from this page. Only browsers send an origin."""
         kind = request.headers.get("content-type", FORM_TYPE).partition(";")[0].strip().lower()
         if kind != FORM_TYPE:
             return False
@@ -239,7 +239,7 @@ COLUMNS = ("number", "at", "measure", "kind", "target", "ground", "statement")
 
 
 def _read_fields(body: bytes) -> dict[str, str]:
-    """The fields of a form; empty if it cannot be read."""
+    """Return the fields of a form, or none if it cannot be read."""
     try:
         return dict(parse_qsl(body.decode("ascii"), keep_blank_values=True, max_num_fields=16))
     except ValueError:
@@ -247,7 +247,7 @@ def _read_fields(body: bytes) -> dict[str, str]:
 
 
 def _read_secret(body: bytes) -> bytes:
-    """Return the field `secret` of a form; empty if it is missing or repeated."""
+    """Return the field `secret` of a form, or an empty text if it is missing or repeated."""
     try:
         found = parse_qs(body.decode("ascii"), max_num_fields=4, errors="surrogateescape")
     except ValueError:

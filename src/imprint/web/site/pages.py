@@ -100,7 +100,7 @@ MOST_BOUGHT = 5
 """Number of popular posts that the front page lists besides the newest."""
 
 FURTHER = 3
-"""Posts to read next, at the end of a post."""
+"""Number of posts to read next at the end of a post."""
 
 POPULAR_TAGS = 12
 """Number of popular hashtags that the front page lists."""
@@ -162,12 +162,13 @@ class SiteRoutes:
     _posts: Derived[RenderedPage] = field(default_factory=_kept_pages)
     _own_pages: Derived[RenderedPage] = field(default_factory=_kept_pages)
     _previews: TextConversions = field(default_factory=partial(TextConversions, at_once=1))
-    """One preview at a time is rendered, so that previews never delay readers."""
+    """Renders one preview at a time, so that previews never delay readers."""
 
     # Lists
 
     async def front(self, request: Request) -> Response:
-        """`/`: the newest posts; the first page has the featured ones, and what is bought most."""
+        """`/`: the newest posts. The first page also has the featured posts and the best
+        sellers."""
         if self.front_page.author is not None:
             return await self._author_page(request, self.front_page.author, is_front=True)
         token = only_value(query_params(request), TOKEN)
@@ -210,7 +211,7 @@ class SiteRoutes:
         return self._respond(request, self._lists.of(listed, (tag, token, self._year), render))
 
     async def _featured(self) -> list[IndexedPost]:
-        """The posts that the operator features, without those that do not exist."""
+        """Return the posts that the operator features, without those that do not exist."""
         found = []
         for post_id in self.front_page.featured:
             with suppress(Refusal):
@@ -223,7 +224,8 @@ class SiteRoutes:
         return await self._author_page(request, address, self.front_page.author == address)
 
     async def _author_page(self, request: Request, address: Address, is_front: bool) -> Response:
-        """The page of an author, which may be the front page, also before their first post."""
+        """Return the page of an author, which may be the front page, even before their first
+        post."""
         token = only_value(query_params(request), TOKEN)
         listed = await self.sources.posts.list(ListRequest({"author": address}, token))
         author: AccountSummary | None = None
@@ -270,7 +272,7 @@ class SiteRoutes:
         return self._respond(request, self._searches.of(listed, (text, token, self._year), render))
 
     async def _totals(self) -> ShownTotals | None:
-        """Return the totals; None while the index is being filled."""
+        """Return the totals, or None while the index is being filled."""
         try:
             return await self.sources.totals.shown()
         except Unavailable as problem:
@@ -281,7 +283,7 @@ class SiteRoutes:
     # The operator's own pages
 
     async def own_page(self, request: Request) -> Response:
-        """`/about` and the other pages that the operator writes; the first has the totals."""
+        """`/about` and the other pages that the operator writes. The first has the totals."""
         (page,) = (each for each in self.frame.pages if each.path == request.url.path)
         totals = await self._totals() if page is self.frame.pages[0] else None
 
@@ -297,7 +299,7 @@ class SiteRoutes:
     async def post(self, request: Request) -> Response:
         """`/p/{id}/{slug}`: a post, with its text if it is free.
 
-        Other slugs, and none, redirect to the one of the title.
+        Any other slug, or none, redirects to the slug of the title.
         """
         post_id = canonical_post_id(request.path_params["id"])
         client = client_of(request)
@@ -355,7 +357,7 @@ class SiteRoutes:
         return page
 
     async def _further(self, post: IndexedPost) -> tuple[IndexedPost, ...]:
-        """Other posts to read next: the author's newest, then everybody's."""
+        """Return other posts to read next: the author's newest, then everybody's."""
         posts = self.sources.posts
         try:
             own = await posts.list(ListRequest({"author": post.author}, None, FURTHER + 1))
@@ -534,7 +536,7 @@ class SiteRoutes:
         return self._respond(request, self._rendered("library.html", self._unindexed("library")))
 
     async def studio(self, request: Request) -> Response:
-        """`/studio`: the page where authors write; filled in by scripts."""
+        """`/studio`: the page where authors write, filled in by scripts."""
         nonce = secrets.token_urlsafe(16)
         card = self._unindexed("studio")
         page = self.templates.render("studio.html", card=card, style_nonce=nonce)
@@ -545,7 +547,7 @@ class SiteRoutes:
         return Response(page, 200, headers, HTML_TYPE)
 
     async def preview(self, request: Request) -> Response:
-        """`/studio/preview`: a preview of the post being written, as its page; needs a session."""
+        """`/studio/preview`: the post being written, rendered as its page. Needs a session."""
         await self.sources.login.authenticate(request.headers.get("authorization"))
         limit = ESCAPED_PREVIEW * self.max_content + SMALL_BODY
         unread = self.bodies.open_json(request, limit)
@@ -567,7 +569,7 @@ class SiteRoutes:
     # Files
 
     async def icon(self, request: Request) -> Response:
-        """`/icon.svg`: the icon that the operator gives, or the first letter of the name."""
+        """`/icon.svg`: the operator's icon, or the first letter of the name."""
         if self.frame.files.icon is not None:
             headers = {"Location": self.frame.icon, "Cache-Control": SHARED}
             return Response(status_code=302, headers=headers)
@@ -593,7 +595,7 @@ class SiteRoutes:
         return problem_page(self.templates, problem, detail, self.rpc_url)
 
     def _unindexed(self, name: str) -> Card:
-        """The head of a page that search engines do not need."""
+        """Build the head of a page that search engines do not need."""
         title, about = self.words.text(f"{name}.title"), self.words.text(f"{name}.about")
         return self.cards.page(f"/{name}", title, about, indexed=False)
 
@@ -603,7 +605,7 @@ class SiteRoutes:
 
     @property
     def _year(self) -> int:
-        """The current year, which dates on pages leave out."""
+        """The current year, which dates on pages omit."""
         return self.clock().year
 
     def _respond(self, request: Request, page: RenderedPage, tag: str = "posts") -> Response:
@@ -617,7 +619,7 @@ class SiteRoutes:
 
 
 def _with_first(featured: Sequence[IndexedPost], listed: ListedPosts) -> ListedPosts:
-    """A list with the featured posts at its beginning, each once."""
+    """Return a list with the featured posts at its beginning, each only once."""
     if not featured:
         return listed
     ids = {each.post_id for each in featured}

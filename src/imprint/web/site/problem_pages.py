@@ -16,21 +16,22 @@ from imprint.web.site.templates import Templates
 from imprint.web.site.words import page_words, write_day
 
 ProblemHandler = Callable[[Request, Any], Awaitable[Response]]
-"""Responds to an exception."""
+"""Handler that responds to an exception."""
 
 Refuse = Callable[[Response, str], Response]
 """Renders the page shown in place of a problem response, with this sentence in it."""
 
 PAGES = frozenset({"/", "/search", "/library", "/studio", "/operator", "/docs"})
 PAGE_PREFIXES = ("/p/", "/t/", "/a/", "/studio/", "/posts/", "/authors/")
-"""Paths of pages, and of what sends browsers to one; a site also has pages of its operator."""
+"""Paths of pages, and of routes that redirect browsers to one. A site also has its operator's
+pages."""
 
 KEPT_HEADERS = ("retry-after", "allow")
 """Headers of a problem response that its page also carries."""
 
 
 def wants_page(request: Request, own: Collection[str]) -> bool:
-    """Whether a request comes from a browser, for a page; `own` are paths of the operator's."""
+    """Whether a request comes from a browser and is for a page. `own` are the operator's paths."""
     path = request.url.path
     is_page = path in PAGES or path in own or path.startswith(PAGE_PREFIXES)
     return is_page and prefers(request, HTML_TYPE)
@@ -50,7 +51,7 @@ def page_handler(handler: ProblemHandler, refuse: Refuse, own: Collection[str]) 
 
 
 def _explain(problem: Problem) -> str:
-    """What a reader is told: of something withheld also why, and since when."""
+    """Return the sentence shown to a reader, for a withheld post also why, and since when."""
     if not isinstance(problem, Withheld):
         return problem.detail
     since = page_words().text("problem.since", day=write_day(problem.since))
@@ -58,7 +59,7 @@ def _explain(problem: Problem) -> str:
 
 
 def failure_responder(refuse: Refuse, own: Collection[str]) -> Callable[[Request], Response]:
-    """Return a responder to unexpected errors; it renders the page now, so as not to fail later."""
+    """Return a responder to unexpected errors. It renders the page now, so as not to fail later."""
     page = refuse(error_response(), FAILURE_DETAIL)
 
     def respond(request: Request) -> Response:

@@ -31,12 +31,12 @@ FONTS = ("source-serif-4-latin-400-normal.woff2", "source-serif-4-latin-600-norm
 
 
 PICTURE_WIDTHS = (384, 640, 960, 1280, 1920)
-"""Widths of the pictures that pages offer, in pixels: sizes in which thumbnails are kept."""
+"""Widths in pixels of the pictures that pages offer, which are the sizes of cached thumbnails."""
 
 
 class Templates:
-    """Renders templates; `shared` are the values that every page has, `coin` is the symbol of the
-    chain's coin."""
+    """Renders templates. `shared` are the values that every page has, and `coin` is the symbol of
+    the chain's coin."""
 
     def __init__(self, assets: Assets, shared: dict[str, Any], coin: str) -> None:
         self._environment = _environment(assets, coin)
@@ -88,17 +88,18 @@ def script_data(value: object) -> Markup:
 
 
 def _srcset(address: str) -> str:
-    """The sizes of a picture among which browsers choose."""
+    """Return the sizes of a picture among which browsers choose."""
     return ", ".join(f"{address}?img-width={width} {width}w" for width in PICTURE_WIDTHS)
 
 
 def _link_text(link: str) -> str:
-    """A link without its scheme."""
+    """Return a link without its scheme."""
     return link.removeprefix("https://").removeprefix("mailto:").removesuffix("/")
 
 
 def _shared_names(posts: Iterable[IndexedPost]) -> frozenset[str]:
-    """The names that more than one author of these posts has, as `name_key` compares them."""
+    """Return the names that more than one author of these posts has, as `name_key` compares
+    them."""
     named = {(post.author, name_key(post.byline.name)) for post in posts if post.byline}
     counted = Counter(name for _, name in named)
     return frozenset(name for name, count in counted.items() if count > 1)

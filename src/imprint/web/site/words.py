@@ -1,4 +1,4 @@
-"""The sentences of the pages, one file per language."""
+"""The texts of the pages, one file per language."""
 
 import tomllib
 from collections.abc import Iterator, Mapping
@@ -10,11 +10,11 @@ from typing import Any
 from markupsafe import Markup
 
 Sentence = str | Mapping[str, str]
-"""A sentence, or its forms by number: `one` and `other`."""
+"""A text, or its forms by number: `one` and `other`."""
 
 
 class Words:
-    """Sentences by their dotted keys; an unknown key raises `KeyError`."""
+    """Texts by their dotted keys. An unknown key raises `KeyError`."""
 
     def __init__(self, document: Mapping[str, Any]) -> None:
         self._sentences = dict(_flat(document, ""))
@@ -24,15 +24,15 @@ class Words:
 
     @property
     def keys(self) -> frozenset[str]:
-        """The keys of all sentences."""
+        """The keys of all texts."""
         return frozenset(self._sentences)
 
     def text(self, key: str, **values: object) -> str:
-        """A sentence as plain text."""
+        """Return a text as plain text."""
         return self._sentence(key, values).format(**values)
 
     def html(self, key: str, **values: object) -> Markup:
-        """A sentence as HTML, in which the values are escaped."""
+        """Return a text as HTML, in which the values are escaped."""
         return Markup(self._sentence(key, values)).format(**values)  # noqa: S704 - ours
 
     def _sentence(self, key: str, values: Mapping[str, object]) -> str:
@@ -44,7 +44,7 @@ class Words:
 
 @cache
 def page_words(language: str = "en") -> Words:
-    """The words of the pages in a language."""
+    """Load the texts of the pages in a language."""
     file = files("imprint.web.site").joinpath("languages", f"{language}.toml")
     return Words(tomllib.loads(file.read_text("utf-8")))
 

@@ -60,7 +60,7 @@ ALSO = [
 
 
 def statements() -> dict[str, str]:
-    """Return every statement, including those built for each kind of list."""
+    """Return every statement, including those built for each type of list."""
     found = {
         name: text
         for name, text in vars(index_sql).items()

@@ -357,7 +357,7 @@ async def test_a_skipped_text_is_pending_again_once_its_file_is_published(
 
 
 async def test_frequent_and_rare_words_are_found_among_many_posts(market: Market) -> None:
-    """Uses more posts than PostgreSQL scans before it uses its index."""
+    """Publish more posts than PostgreSQL scans before it uses its index."""
     events = [
         PostPublished(
             replace(market.origin(), place=position_of(0, log)),

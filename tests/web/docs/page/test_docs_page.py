@@ -75,7 +75,7 @@ def article_of(operation: Operation) -> str:
 
 
 def section_of(article: str, opening: str) -> str:
-    """The definition list that starts with this tag or title; empty if the article has none."""
+    """Return the definition list that starts with this tag or title, or none if there is none."""
     return article.partition(opening)[2].partition("</dl>")[0]
 
 

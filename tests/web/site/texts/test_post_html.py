@@ -302,7 +302,7 @@ def test_a_long_ordinary_text_is_rendered(text: str) -> None:
     assert TOO_LONG not in text_markup(text, "", TextWork(seconds=math.inf)).markup
 
 
-def test_all_kinds_of_line_endings_are_accepted() -> None:
+def test_all_types_of_line_endings_are_accepted() -> None:
     text = "# A\n\nb\nc\n\n|d|\n|-|\n|e|"
     assert {post_html(text.replace("\n", end)) for end in ("\n", "\r\n", "\r")} == {post_html(text)}
 

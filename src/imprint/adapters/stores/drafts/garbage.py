@@ -151,7 +151,7 @@ _NEVER_ATTACHED = 0
 
 
 _BEFORE_ALL = Condemned(Cid(""), Network.PRIVATE, -1)
-"""A cursor before every document marked for deletion."""
+"""Cursor that precedes every document marked for deletion."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,7 +227,7 @@ async def _condemn_documents(  # noqa: PLR0917  a rule takes its values in order
     limit: int,
     after: Condemned | None,
 ) -> list[Condemned]:
-    """Up to `limit` documents to delete, those already marked first.
+    """Find up to `limit` documents to delete, those already marked first.
 
     With `by_server`, a clock ahead of the server's is corrected, so that it cannot shorten the
     grace period.
@@ -277,7 +277,7 @@ async def _is_condemned(tx: Transaction, condemned: Condemned) -> bool:
 
 
 async def _purge(tx: Transaction, condemned: Condemned) -> PurgeOutcome:
-    """Delete a document's deletion mark, unless the document is needed again.
+    """Delete the deletion mark of a document, unless the document is needed again.
 
     The caller holds the document's lock, as does everybody who needs the document.
     """
@@ -329,8 +329,8 @@ async def _detach_strays(
 async def _prune_replays(tx: Transaction, before: datetime) -> None:
     """Delete deliveries, logins, sessions and rate limits that are too old to matter.
 
-    Expired sessions are kept as long as logins: a process whose clock is ahead must not forget an
-    ended session while it is still valid for the others.
+    Expired sessions are kept as long as logins, because a process whose clock is ahead must not
+    forget an ended session while it is still valid for the others.
     """
     await tx.execute(FORGET_DELIVERIES, before=micros(before))
     await tx.execute(FORGET_LOGINS, before=micros(before))
@@ -340,13 +340,13 @@ async def _prune_replays(tx: Transaction, before: datetime) -> None:
 
 
 async def _time_ahead(tx: Transaction, now: datetime) -> timedelta:
-    """How far a clock is ahead of the server's."""
+    """How far a clock is ahead of the server's clock."""
     (row,) = await tx.fetchall(SERVER_TIME, now=None)
     return max(now - moment_of(row["now"]), timedelta(0))
 
 
 async def _expire(tx: Transaction, intent: Row) -> None:
-    """End an intent; its document counts for the signer until it is deleted."""
+    """End an intent. Its document counts for the signer until it is deleted."""
     if await tx.fetchone(END_INTENT, id=intent["id"]) is None:
         # Its write took effect since it was read.
         return
@@ -362,7 +362,7 @@ async def _expire(tx: Transaction, intent: Row) -> None:
 
 
 async def _abandon(tx: Transaction, intent: Row, size: int) -> None:
-    """Release the usage of an intent without effect, including this many of its bytes."""
+    """Release the usage of an intent that had no effect, including this many of its bytes."""
     drafts = 1 if intent["action"] == Action.CREATE else 0
     if size or drafts:
         await count_usage(tx, intent["signer"], -size, drafts=-drafts)

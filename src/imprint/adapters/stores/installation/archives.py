@@ -228,7 +228,7 @@ async def _import_profile(tx: Transaction, profile: Profile, size: int, fence: i
 
 
 async def _public_documents(tx: Transaction, after: str, limit: int) -> list[StoredDocument]:
-    """The thumbnails and the pictures of profiles, each once."""
+    """The thumbnails and profile pictures, each listed once."""
     found: set[Cid] = set()
     for statement in (THUMBNAILS, AVATARS):
         found |= {row["cid"] for row in await tx.fetchall(statement, after=after, limit=limit)}

@@ -46,7 +46,7 @@ SELECT (SELECT count(*) FROM files WHERE state = 'pending') AS drafts,
        + (SELECT CAST(coalesce(sum(avatar_size), 0) AS BIGINT) FROM profiles)
        + (SELECT CAST(coalesce(sum(size), 0) AS BIGINT) FROM revisions) AS stored_bytes,
        (SELECT CAST(coalesce(sum(size), 0) AS BIGINT) FROM detached) AS detached_bytes"""
-"""Counts walk the draft and post indexes; the sums read every live file once."""
+"""Counts walk the draft and post indexes. The sums read every live file once."""
 
 
 # Keys
@@ -71,7 +71,7 @@ MASTER_KEYS = "SELECT master_keys FROM installation WHERE only_row = 1"
 SET_MASTER_KEYS = "UPDATE installation SET master_keys = :ids WHERE only_row = 1"
 
 MASTER_KEYS_LOCK = "master keys"
-"""Lock for changing the master key ids."""
+"""Lock for changing the ids of master keys."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,7 +249,8 @@ _EXAMINED = (EventStatus.AUTHOR_MISMATCH, EventStatus.UNKNOWN_FILE)
 
 @dataclass(frozen=True, slots=True)
 class SqlOperatorFacts:
-    """The service's state as recorded in the database, and the database's own."""
+    """The state of the service as recorded in the database, and the state of the database
+    itself."""
 
     _database: Database
 

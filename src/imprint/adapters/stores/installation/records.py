@@ -104,7 +104,7 @@ async def _verify(tx: Transaction, row: Row) -> VerifiedRecord:
 
 
 async def _verify_indexes(tx: Transaction, file: File) -> None:
-    """Raise `Damaged` if a file is not found by its cid, or a live one not by its tags."""
+    """Raise `Damaged` if a file cannot be found by its cid, or a live one by its tags."""
     row = await tx.fetchone(VERSION_BY_CID, cid=file.cid)
     if row is None or row["id"] != file.id:
         raise Damaged.record(f"the index of cids at file {file.id!a}")
@@ -129,7 +129,7 @@ async def _verify_decisions(
 
 
 async def _fill_checksums(tx: Transaction, file_id: str) -> None:
-    """Set a file's and its group's missing checksums; the caller has locked the owner."""
+    """Set the missing checksums of a file and its group. The caller has locked the owner."""
     row = await tx.fetchone(VERSION_BY_ID, id=file_id)
     if row is None:
         return

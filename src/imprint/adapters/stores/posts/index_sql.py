@@ -1,8 +1,8 @@
 """Statements that read the post index, in SQL that SQLite and PostgreSQL both understand.
 
-A list is found in two steps: first its posts' positions, by walking one index in order, then the
-posts at these positions. A filter that the index does not cover is applied to a limited number of
-candidates, in a subquery with a limit, which neither database reorders or flattens.
+A list is found in two steps: first the positions of its posts, by walking one index in order, then
+the posts at these positions. A filter that the index does not cover is applied to a limited number
+of candidates, in a subquery with a limit, which neither database reorders or flattens.
 """
 
 # ruff: noqa: S608  every text here is made of constants; values are always named
@@ -13,16 +13,16 @@ from functools import lru_cache
 from imprint.adapters.database.transaction import Sql
 
 WALK = 5_000
-"""Candidates visited per request; the page token continues after them."""
+"""Number of candidates visited per request. The page token continues after them."""
 
 SORTED = 2_000
-"""Up to this many posts of a tag or author are sorted by sales or price."""
+"""Maximum number of a tag's or author's posts that are sorted by sales or price."""
 
 BATCHES = (1, 4, 16, 64, 256)
-"""Rows one statement finds by their keys; the last key is repeated to fill it up."""
+"""Number of rows that one statement finds by their keys. The last key is repeated to fill it up."""
 
 HOSTED = "(SELECT 1 FROM files f WHERE f.post_id = p.post_id AND f.state = 'onchain' LIMIT 1)"
-"""1 if post `p`'s document is stored here, NULL otherwise."""
+"""1 if the document of post `p` is stored here, NULL otherwise."""
 
 NEWEST_REVISION = (
     "(SELECT r.{column} FROM revisions r WHERE r.document = p.cid AND r.owner = p.author"
@@ -48,7 +48,7 @@ SELECT p.place, p.post_id, p.author, p.cid, p.spelled_cid, p.thumbnail_cid, p.ti
        {NEWEST_REVISION.format(column="note")} AS note,
        {NEWEST_REVISION.format(column="created_at")} AS revised_at
 FROM posts p"""
-"""A post's columns, in the order of `index_reader.build_post`'s parameters."""
+"""Columns of a post, in the order of the parameters of `index_reader.build_post`."""
 
 POSTS_WITH_THUMBNAIL = (
     POST_COLUMNS
@@ -83,7 +83,7 @@ SELECT h.post_id, h.balance, h.arrived, h.arrived_at, h.paid FROM holdings h
 WHERE h.holder = :holder AND h.held = 1 AND h.arrived < :before
     AND (SELECT 1 FROM posts p WHERE p.post_id = h.post_id) = 1
 ORDER BY h.arrived DESC LIMIT :limit"""
-"""Excludes tokens of posts published before the index's first block."""
+"""Excludes tokens of posts published before the first block of the index."""
 SALES_OF = """
 SELECT s.place, s.post_id, s.buyer, s.price, s.at, s.block_hash, s.tx_hash,
        (SELECT p.title FROM posts p WHERE p.post_id = s.post_id) AS title
@@ -119,7 +119,7 @@ class Walk:
 
 
 def _by_place(source: str) -> tuple[Walk, Walk]:
-    """The walks of an index that ends with the position: towards older and newer posts."""
+    """The walks of an index whose last column is the position: towards older and newer posts."""
     return (
         Walk(f"{source} place < :place", "place DESC"),
         Walk(f"{source} place > :place", "place"),
@@ -137,12 +137,12 @@ SAME_PRICE = Walk("posts WHERE price = :value AND place < :place", "place DESC",
 LOWER_PRICE = Walk(
     "posts WHERE price < :value AND price >= :low", "price DESC, place DESC", "price"
 )
-"""Walks ordered by a value have two parts: SQLite does not search an index by two columns if a pair
-of values is compared, and thousands of posts have no sales."""
+"""Walks ordered by a value have two parts, because SQLite does not search an index by two columns
+if a pair of values is compared, and thousands of posts have no sales."""
 
 
 def among_shown(walk: Walk) -> Walk:
-    """The same walk over the posts that all lists show, by an index that has no others."""
+    """The same walk over only those posts that all lists show, by an index that has no others."""
     return Walk(walk.source.replace("WHERE", "WHERE shown = 2 AND"), walk.order, walk.value)
 
 
@@ -185,7 +185,7 @@ def find_places(walk: Walk, also: Also) -> str:
 
 @lru_cache(maxsize=32)
 def end_of_walk(walk: Walk) -> str:
-    """The last candidate that `find_places` visits, if it visits that many."""
+    """The last candidate that `find_places` visits, if it reaches the limit."""
     return (
         f"SELECT place, {walk.value} AS value FROM {walk.source}"
         f" ORDER BY {walk.order} LIMIT 1 OFFSET {WALK - 1}"

@@ -2,7 +2,7 @@
 
 SQLite's index yields matches from newest to oldest, so it stops after the limit. PostgreSQL's
 yields all of them in any order, so it is queried by buckets of posts, newest first. If neither
-finishes in time, the newest posts' rows are scanned, as far as time allows.
+finishes in time, the rows of the newest posts are scanned, as far as time allows.
 """
 
 # ruff: noqa: S608  every text here is made of constants; values are always named
@@ -29,10 +29,10 @@ from imprint.domain.posts.search import SearchQuery, SearchTerm, fold, pattern_o
 from imprint.ports.post_index import Match, Matches, PendingText
 
 LONGEST_PREFIX = 6
-"""Longest word prefixes in SQLite's index, in characters."""
+"""Length in characters of the longest word prefixes in SQLite's index."""
 
 _PAGES = 64
-"""Database pages visited at most to read a text."""
+"""Maximum number of database pages to visit when reading a text."""
 
 _FREE = price_bytes(0)
 """The price zero in stored form."""
@@ -88,18 +88,18 @@ FROM post_search s WHERE s.place < :before ORDER BY s.place DESC LIMIT :limit"""
 """Compares the newest rows with all patterns, which have only letters, digits and spaces."""
 
 WALKED_AT_ONCE = 16
-"""Rows per statement of a scan: each may have 128 KiB."""
+"""Number of rows per statement of a scan. Each may have 128 KiB."""
 
 WALKED = 2 * 1024 * 1024
-"""Characters after which a scan ends."""
+"""Number of characters after which a scan ends."""
 
 _ROW = 256
-"""Characters counted for an empty row."""
+"""Number of characters that an empty row counts as."""
 
 
 @dataclass(frozen=True, slots=True)
 class SqlSearchIndex:
-    """`SearchIndex` with its database's rule for finding posts."""
+    """`SearchIndex` with the rule by which its database finds posts."""
 
     database: Database
     find: FindRule
@@ -144,7 +144,7 @@ class SqlSearchIndex:
 async def find_in_sqlite(
     tx: Transaction, query: SearchQuery, before: int, limit: int, scope: PostScope
 ) -> Matches:
-    """The newest FTS5 matches. Prefixes longer than its index has are compared with rows."""
+    """The newest FTS5 matches. Longer prefixes than the index has are compared with rows."""
     long = [pattern_of(term) for term in query.terms if _is_long(term)]
     values: dict[str, Value] = {f"part{number}": part for number, part in enumerate(long)}
     values["match"] = " AND ".join(map(_fts_term, query.terms))
@@ -159,7 +159,7 @@ def _is_long(term: SearchTerm) -> bool:
 
 
 def _fts_term(term: SearchTerm) -> str:
-    """A term in FTS5 syntax; words have only letters and digits and need no escaping."""
+    """A term in FTS5 syntax. Words have only letters and digits, so they need no escaping."""
     words = " ".join(term.words)
     return f'"{words[:LONGEST_PREFIX]}"*' if term.prefix else f'"{words}"'
 
@@ -213,7 +213,7 @@ def _match(query: SearchQuery, row: Row) -> Match:
 async def walk_posts(
     tx: Transaction, query: SearchQuery, before: int, limit: int, scope: PostScope
 ) -> Matches:
-    """Matches among the newest posts, compared one by one; ends after `WALKED` characters."""
+    """Matches among the newest posts, compared one by one. Ends after `WALKED` characters."""
     patterns = "\n".join(map(pattern_of, query.terms))
     found: list[Match] = []
     left = WALKED
@@ -232,7 +232,7 @@ async def walk_posts(
 
 
 def _tsquery_term(term: SearchTerm) -> str:
-    """A term in PostgreSQL syntax; words have only letters and digits and need no escaping.
+    """A term in PostgreSQL syntax. Words have only letters and digits, so they need no escaping.
 
     A bucket number goes before each `~`.
     """

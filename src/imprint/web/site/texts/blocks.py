@@ -20,17 +20,18 @@ from imprint.web.site.texts.pictures import Pictures
 from imprint.web.site.texts.text_links import link_address, picture_markup
 
 INLINE_TAGS = {"a", "b", "br", "code", "em", "i", "mark", "s", "strong", "u"}
-"""Elements allowed in the text of a block; of any other, only the text is kept."""
+"""Elements allowed in the text of a block. Of any other element, only the text is kept."""
 
 
 _TAG = re.compile(r"<[^<>]*>")
 
 MAX_TAGS = 1_000
-"""Maximum number of tags in one text; the sanitiser's time is quadratic in the open tags."""
+"""Maximum number of tags in one text, because the sanitiser's time is quadratic in the open
+tags."""
 
 
 def inline_html(text: str) -> str:
-    """Sanitise a text with inline HTML; if it has too many tags, all of them are removed."""
+    """Sanitise a text with inline HTML. If it has too many tags, all of them are removed."""
     if "<" not in text and "&" not in text:
         return escape(text)
     if text.count("<") > MAX_TAGS:

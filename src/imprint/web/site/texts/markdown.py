@@ -160,7 +160,7 @@ _markdown = _build_parser()
 
 
 def markdown_html(text: str, pictures: Pictures, title: str, work: TextWork) -> str:
-    """Render a text as HTML; a first heading that repeats the title is left out.
+    """Render a text as HTML, without a first heading that repeats the title.
 
     Raises the errors of `TextWork.spend`.
     """
@@ -180,9 +180,9 @@ def markdown_html(text: str, pictures: Pictures, title: str, work: TextWork) -> 
 
 
 def first_heading(text: str, work: TextWork) -> tuple[str, str] | None:
-    """The first heading of a text, as it is written and as plain text; None without one.
+    """Return the first heading of a text, as written and as plain text, or None if there is none.
 
-    Raises what `TextWork.spend` raises.
+    Raises the errors of `TextWork.spend`.
     """
     environment: dict[str, Any] = {"work": work}
     tokens = _markdown.parse(text, environment)

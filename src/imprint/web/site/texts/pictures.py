@@ -27,7 +27,7 @@ _JPEG_SIZES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 
 @dataclass(slots=True)
 class Pictures:
-    """The images of one text by number; `secret` cannot be guessed, so names cannot be forged."""
+    """The images of one text by number. `secret` cannot be guessed, so names cannot be forged."""
 
     secret: str
     urls: list[str] = field(default_factory=list)
@@ -50,10 +50,10 @@ class Pictures:
         return self._name.sub("picture", text)
 
     def put_back(self, markup: str) -> str:
-        """Put the images back into the HTML; a base64 URL needs no escaping.
+        """Put the images back into the HTML. A base64 URL needs no escaping.
 
-        A text can refer to one image many times. Together they take at most `REPEATED`
-        times their length in the text; further ones are shown as their descriptions.
+        A text can refer to one image many times. Together, its images take at most `REPEATED`
+        times their length in the text. Further ones are shown as their descriptions.
         """
         if not self.urls:
             return markup

@@ -1,6 +1,6 @@
 """Post texts as inert HTML: rendered within limits, then sanitised.
 
-The sanitiser is always the last step: anything that it does not allow never reaches a page.
+The sanitiser is always the last step, so anything that it does not allow never reaches a page.
 """
 
 import re
@@ -94,7 +94,7 @@ async def read_markup(
 
 
 def text_markup(content: str, title: str, work: TextWork) -> TextMarkup:
-    """Render a post's content as HTML; a first heading that repeats the title is left out.
+    """Render a post's content as HTML, without a first heading that repeats the title.
 
     A text that takes too much work is shown as plain text. Raises `Abandoned`.
     """
@@ -118,7 +118,7 @@ def _render(text: str, pictures: Pictures, title: str, work: TextWork) -> str:
 
 
 def _as_written(text: str) -> str:
-    """Return the beginning of a text line by line; for blocks, their words."""
+    """Return the beginning of a text line by line, or for blocks, their words."""
     if not is_markdown(text):
         text = readable_text(text) or text
     notice = page_words().html("text.cut" if len(text) > MAX_TEXT else "text.plain")
