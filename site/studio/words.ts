@@ -292,8 +292,7 @@ export const WORDS = {
   beforePublish: "Before you publish",
   missing: "Missing",
   writeDescription: "A description, for lists and search",
-  describePictures: (pictures: number) =>
-    `What ${count(pictures, "picture")} in the text shows`,
+  describePictures: (pictures: number) => `What ${count(pictures, "picture")} in the text shows`,
   fixedLater: "Can’t be changed later",
   fixedOwnPicture: "Your picture",
   fixedMadePicture: "The picture made from your title",

@@ -71,7 +71,7 @@ export interface ServiceFacts {
   now: number;
 }
 
-/** The EIP-712 domain of typed data; spread it into the `domain` of `salt`. */
+/** The EIP-712 domain of typed data. Spread it into the `domain` of `salt`. */
 export interface SigningFacts {
   /** The name of the domain. */
   name: string;
@@ -214,7 +214,7 @@ export interface Problem {
   since?: string;
 }
 
-/** A file as returned by writes; every update changes its CID. */
+/** A file as returned by writes. Every update changes its CID. */
 export interface Draft {
   /** A UUID. */
   id: string;
@@ -231,7 +231,7 @@ export interface Draft {
   keyvalues: KeyValues;
 }
 
-/** The metadata of a file; each hashtag is an additional member whose value is its name. */
+/** The metadata of a file. Each hashtag is an additional member whose value is its name. */
 export type KeyValues = {
   /** An Ethereum address in lower case. */
   owner: Address;
@@ -241,7 +241,7 @@ export type KeyValues = {
   publishedAt?: string;
 } & { [name: string]: string };
 
-/** A reader's session; `token` is a secret. */
+/** A reader's session. `token` is a secret. */
 export interface Session {
   /** The session, a JWT for the Authorization header. */
   token: string;
@@ -408,7 +408,7 @@ export interface PostLinks {
   page: string;
 }
 
-/** How an author is named beside a post. Names are not unique: only addresses are. */
+/** How an author is named next to a post. Names are not unique: only addresses are. */
 export interface Byline {
   /** The name in the author's profile: any visible characters. */
   name: string;

@@ -53,7 +53,10 @@ function measureText(name: string, text: string, limitBytes: number): Measure {
   const measure = { used, limit: fitting + left, isOver: over > 0 };
   if (/\p{Surrogate}/u.test(text))
     return { ...measure, problem: WORDS.containsHalfCharacterType(name) };
-  return { ...measure, problem: over ? WORDS.shortenTheBy(name, WORDS.characterCount(over)) : null };
+  return {
+    ...measure,
+    problem: over ? WORDS.shortenTheBy(name, WORDS.characterCount(over)) : null,
+  };
 }
 
 /** Cut a text to this many bytes, at the end of a word if there is one in the last third. */
