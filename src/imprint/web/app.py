@@ -291,20 +291,18 @@ def _routes(
         options.serves_inkdao,
     )
     sessions = WritingSessionRoutes(services.login, services.writing_sessions, bodies)
-    reads = ReadRoutes(services.login, services.reads, services.lists, services.posts, budget)
-    gateway = GatewayRoutes(
-        services.reads, services.posts, services.thumbnails, budget, options.gateway_fallback
-    )
+    read = services.reads
+    reads = ReadRoutes(services.login, read, services.lists, services.posts, budget)
+    fallback = options.gateway_fallback
+    gateway = GatewayRoutes(read, services.posts, services.thumbnails, budget, fallback)
     links = facts.links
-    show = FeedText(services.reads, links).show
+    show = FeedText(read, links).show
     feeds = FeedRoutes(services.login, services.feeds, links, bodies, budget, show)
     written = _machine_pages(links, site)
     machines = MachineRoutes(services.pages, services.sitemap, written, budget)
     records = PostRecords(links.service)
-    coin = facts.service.chain.coin.symbol
-    posts = PostRoutes(
-        services.login, services.posts, services.reads, records, coin, site is not None
-    )
+    coin, has_pages = facts.service.chain.coin.symbol, site is not None
+    posts = PostRoutes(services.login, services.posts, read, records, coin, has_pages)
     unverified = RateLimiter(options.rates.webhooks)
     webhooks = WebhookRoutes(services.webhooks, bodies, unverified, monotonic)
     about = _about(services, facts, options, clock, assets)

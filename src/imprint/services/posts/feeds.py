@@ -208,9 +208,8 @@ class Feeds:
         readable = [post for post in posts if post.free and post.hosted]
         async with _bounded_time(Unavailable.chain()):
             files = await self._find_all(readable, None, partial(_find_free, self.reads))
-            openings = await self._find_openings(
-                post for post in posts if post.post_id not in files
-            )
+            others = [post for post in posts if post.post_id not in files]
+            openings = await self._find_openings(others)
         changes = await self.index.price_changes([post.post_id for post in posts])
         entries = tuple(
             FeedEntry(
