@@ -280,16 +280,6 @@ def _routes(
     assets: Assets,
 ) -> list[Route]:
     bodies = BodyReader(options.body_timeout)
-    writes = WriteRoutes(
-        services.login,
-        services.drafts,
-        services.profiles,
-        bodies,
-        options.max_content,
-        options.max_image,
-        options.budget(MAX_PUBLISHING),
-        options.serves_inkdao,
-    )
     sessions = WritingSessionRoutes(services.login, services.writing_sessions, bodies)
     read = services.reads
     reads = ReadRoutes(services.login, read, services.lists, services.posts, budget)
@@ -320,7 +310,7 @@ def _routes(
             for name in (provider, WEBHOOK_ALIASES[provider])
         ),
         *_file_routes(reads),
-        *_write_routes(writes),
+        *_write_routes(services, options, bodies),
         *_writing_session_routes(sessions),
         *_feed_routes(feeds),
         *_machine_routes(machines),
@@ -476,7 +466,17 @@ def _file_routes(reads: ReadRoutes) -> Iterator[Route]:
     yield Route("/filesMetaData", reads.files_meta_data)
 
 
-def _write_routes(writes: WriteRoutes) -> Iterator[Route]:
+def _write_routes(services: Services, options: WebOptions, bodies: BodyReader) -> Iterator[Route]:
+    writes = WriteRoutes(
+        services.login,
+        services.drafts,
+        services.profiles,
+        bodies,
+        options.max_content,
+        options.max_image,
+        options.budget(MAX_PUBLISHING),
+        options.serves_inkdao,
+    )
     yield Route("/auth/login", writes.login, methods=["POST"])
     yield Route("/auth/logout", writes.logout, methods=["POST"])
     yield Route("/create/group", writes.create, methods=["POST"])
