@@ -72,6 +72,7 @@ INSERT INTO revisions (id, document, number, owner, name, cid, size, note, creat
                        signature)
     SELECT 'revision-' || n, 'cid-' || n, 1, 'owner-' || n, 'name-' || n, 'revised-' || n, n, '', n,
            '', '' FROM generate_series(1, {ROWS}) n;
+INSERT INTO text_facts SELECT 'revised-' || n, n, 0 FROM generate_series(1, {ROWS}) n;
 INSERT INTO measure_log SELECT n, n, CASE WHEN n % 3 = 0 THEN 'undone' ELSE 'unlisted' END,
     'author', 'author-' || n % 700, 'policy', '', 0 FROM generate_series(1, {ROWS}) n;
 INSERT INTO reports SELECT 'report-' || n, n::text, 'spam', 'text', '', n,

@@ -341,7 +341,7 @@ class SiteRoutes:
         text = await read_markup(reads, client, file, post_title(post), is_opening=is_opening)
         about = ""
         if shown.opening is not None and not post.description.strip():
-            into = "beginning of the opening"
+            into = "opening-start"
             about = await reads.converted(client, shown.opening, into, _beginning)
         if text.secret is None and len(text) <= SMALL_DOCUMENT:
             page = self._write_post(shown, further, text.markup, about)

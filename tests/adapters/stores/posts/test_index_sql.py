@@ -15,6 +15,9 @@ from imprint.adapters.stores.posts import index_sql
 
 ROWS = 8_000
 
+PARTS = {"HOSTED", "POST_COLUMNS", "NEWEST_REVISION", "_SHOWN_TEXT"}
+"""Parts of statements."""
+
 ONE_ROW = {"IS_COMPLETE", "TOTALS"}
 """Statements on a table with a single row."""
 
@@ -38,6 +41,7 @@ INSERT INTO revisions (id, document, number, owner, name, cid, size, note, creat
                        signature)
     SELECT 'revision-' || n, 'cid-' || n, 1, 'author-' || n, 'name-' || n, 'revised-' || n, n, '',
            n, '', '' FROM generate_series(1, {ROWS}) n;
+INSERT INTO text_facts SELECT 'revised-' || n, n, 0 FROM generate_series(1, {ROWS}) n;
 INSERT INTO market_days (day) SELECT n FROM generate_series(1, {ROWS}) n;
 INSERT INTO counters SELECT 'c' || n, n FROM generate_series(1, {ROWS}) n;
 INSERT INTO measure_log SELECT n, n, CASE WHEN n % 3 = 0 THEN 'undone' ELSE 'unlisted' END,
@@ -64,7 +68,7 @@ def statements() -> dict[str, str]:
     found = {
         name: text
         for name, text in vars(index_sql).items()
-        if name.isupper() and isinstance(text, str) and name not in ("HOSTED", "POST_COLUMNS")
+        if name.isupper() and isinstance(text, str) and name not in PARTS
     }
     for number, walk in enumerate(index_sql.WALKS):
         found[f"end {number}"] = index_sql.end_of_walk(walk)
