@@ -13,6 +13,7 @@ import pytest
 from starlette.routing import Route
 from tests.hostile.attacks.texts import PAGES, WORDS
 from tests.hostile.watchdog import watching
+from tests.revisions import revise, sign_revision
 from tests.web.api.test_search import index
 from tests.world import DEFAULT_PRICE, World, open_world
 
@@ -121,6 +122,7 @@ class Town:
             "/userMetrics": [{"userAddress": author}],
             "/heatmap": [{"userAddress": author}],
             "/update/file": [{"cid": self.draft}],
+            "/revise/post": [{"postId": self.free[0]}],
         }
         return chosen.get(route.path, [{}])
 
@@ -131,6 +133,10 @@ class Town:
         if route.path in ("/create/group", "/update/file"):
             signed = self.world.wallet(1).sign(route.path.split("/")[1])
             return json.dumps(signed | {"content": self.text}).encode()
+        if route.path == "/revise/post":
+            post = (self.free[0], self.cids[0])
+            signed = sign_revision(self.world, self.world.wallet(1), post, self.text)
+            return json.dumps(signed).encode()
         return b""
 
 
@@ -155,6 +161,8 @@ async def _publish(world: World, text: str, copies: int) -> Town:
     draft = (await world.create(author, text))["cid"]
     pictured = await world.create(author, "With a picture.")
     thumbnail = await world.publish(author, pictured["cid"])
+    await index(world)
+    await revise(world, author, (posts[0], cids[0]), f"{text} corrected")
     await index(world)
     session = await world.login(author)
     feed = (await world.client.post("/me/feeds", headers=session)).json()
