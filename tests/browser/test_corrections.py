@@ -5,6 +5,7 @@ import re
 from playwright.sync_api import Page, expect
 from tests.browser.pages import OpenPage, axe_violations, axe_violations_in_both_schemes
 from tests.browser.posts import NewPost, publish
+from tests.browser.shelf import PRICE, SECRET, Visit
 from tests.browser.wallet import NewWallet
 from tests.browser.writing import sign_in
 from tests.processes import Service
@@ -63,3 +64,36 @@ def test_an_author_corrects_a_typo_and_readers_see_what_changed(
     expect(page.get_by_text(RIGHT)).to_have_count(0)
     page.get_by_role("link", name="Read the newest version").click()
     expect(page.locator("#text")).to_contain_text(RIGHT)
+
+
+def test_a_buyer_sees_what_changed_in_a_paid_post_and_others_only_the_note(
+    open_page: OpenPage, new_wallet: NewWallet, service: Service
+) -> None:
+    author = new_wallet()
+    post = NewPost("A paid ink", f"{TYPO}\n\n{SECRET}.", price=PRICE)
+    [post_id] = publish(service.url, [post], author.account)
+    opened = open_page(author)
+    sign_in(opened, opened.page)
+    correct(opened.page, "A paid ink")
+    opened = open_page(new_wallet())
+    assert opened.wallet is not None
+    reader = Visit(opened, opened.wallet, post_id)
+    page = opened.visit(f"/p/{post_id}")
+    correction = page.locator("#correction")
+    expect(correction).to_contain_text(NOTE)
+    expect(correction.get_by_role("link")).to_have_count(0)
+    assert "ink is" not in page.content()
+    reader.buy()
+    reader.connect()
+    reader.expect_text()
+    expect(page.locator("#text")).to_contain_text(RIGHT)
+    correction.get_by_role("link", name="See what changed").click()
+    versions = page.locator("#versions")
+    expect(versions.locator("del")).to_have_text("wett.")
+    expect(versions).to_be_focused()
+    assert axe_violations(page) == []
+    correction.get_by_role("link", name="As first published").click()
+    expect(versions).to_contain_text(TYPO)
+    reader.sign_out()
+    expect(versions).to_be_empty()
+    assert "ink is" not in page.content()
