@@ -1,5 +1,6 @@
 """Tests of `imprint repair`."""
 
+import asyncio
 import json
 import shutil
 import sqlite3
@@ -8,6 +9,8 @@ from hashlib import sha256
 
 import pytest
 from tests.cli.installations import environment_of, files_in, run
+from tests.revisions import published_post, revise
+from tests.world import open_world
 
 from imprint.adapters.database.schema import INDEX_TABLES
 from imprint.adapters.database.sqlite.use_lock import UseLock
@@ -280,6 +283,37 @@ def test_lost_profiles_are_restored_from_a_backup(here, tmp_path):
     run(environ, "repair", "--backup", tmp_path / "saved.tar")
     with closing(sqlite3.connect(here / "imprint.db")) as connection:
         assert connection.execute("SELECT * FROM profiles").fetchall() == [PROFILE]
+
+
+@pytest.mark.parametrize("damage", ["table", "row"])
+def test_lost_revisions_are_restored_from_a_backup(here, tmp_path, damage):
+    asyncio.run(_revise(here))
+    before = _revisions_in(here)
+    environ, saved = environment_of(here), tmp_path / "saved.tar"
+    assert run(environ, "backup", "--out", saved).exit_code == 0
+    if damage == "table":
+        (here / "imprint.db").write_bytes(_with_damaged_index(here / "imprint.db", "revisions"))
+    else:
+        with closing(sqlite3.connect(here / "imprint.db", isolation_level=None)) as connection:
+            connection.execute("UPDATE revisions SET note = 'Forged.'")
+    result = run(environ, "check", "--deep")
+    assert (result.exit_code, "run imprint repair" in result.output) == (1, True)
+    result = run(environ, "repair", "--backup", saved)
+    assert "Corrections of posts that could not be read" in result.output
+    assert _revisions_in(here) == before
+    assert "run imprint repair" not in run(environ, "check", "--deep").output
+
+
+async def _revise(folder):
+    async with open_world(folder) as world:
+        author = world.wallet(2)
+        post = await published_post(world, author)
+        await revise(world, author, post, "A better text.")
+
+
+def _revisions_in(here):
+    with closing(sqlite3.connect(here / "imprint.db")) as connection:
+        return connection.execute("SELECT * FROM revisions").fetchall()
 
 
 REPORT = ("r", "7", "abuse", "Rude.", "", 5, None)

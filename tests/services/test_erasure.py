@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from tests.profiles import portrait, save_profile
+from tests.revisions import published_post, revise
 from tests.web.api.test_search import texts_of
 from tests.web.site.publication import publish
 from tests.world import Wallet, World, picture, problem
@@ -295,3 +296,34 @@ async def test_erasing_a_target_without_stored_data_is_refused(world: World) -> 
         with pytest.raises(Refusal, match="is stored here"):
             await erasure.find(target)
     assert await world.adapters.stores.moderation.decisions_after(0, 1) == []
+
+
+async def test_a_revision_is_erased_alone_and_the_version_before_is_shown(world: World) -> None:
+    author = world.wallet(1)
+    post = post_id, cid = await published_post(world, author, "A first lantern.")
+    texts = ("A second lantern.", "A third lantern.")
+    second, third = [(await revise(world, author, post, text))["cid"] for text in texts]
+    await texts_of(world).read_pending()
+    assert (await erase(world, cid_of(third))).files == 1
+    await texts_of(world).read_pending()
+    shown = (await world.client.get(f"/posts/{post_id}/content")).json()
+    assert (shown["content"], shown["revision"]) == (texts[0], 1)
+    assert await stored(world, [cid, second, third], Network.PRIVATE) == [cid, second]
+    assert await rows(world, "SELECT body FROM post_texts") == [(texts[0],)]
+    assert await world.adapters.stores.garbage.recount_usage() == 0
+
+
+@pytest.mark.parametrize("kind", [TargetKind.AUTHOR, TargetKind.CID])
+async def test_revisions_are_erased_with_their_post(world: World, kind: TargetKind) -> None:
+    author, other = world.wallet(1), world.wallet(2)
+    post = post_id, cid = await published_post(world, author)
+    kept_post = await published_post(world, other)
+    kept = (await revise(world, other, kept_post, "Kept."))["cid"]
+    cids = [cid] + [(await revise(world, author, post, text))["cid"] for text in ("One.", "Two.")]
+    target = address_of(author) if kind is TargetKind.AUTHOR else cid_of(cid)
+    assert (await erase(world, target)).files == 3
+    assert await stored(world, cids, Network.PRIVATE) == []
+    assert await rows(world, "SELECT cid FROM revisions") == [(kept,)]
+    assert problem(await world.client.get(f"/posts/{post_id}/revisions")) == (410, "removed")
+    assert (await world.client.get(f"/posts/{kept_post[0]}/content")).json()["content"] == "Kept."
+    assert await world.adapters.stores.garbage.recount_usage() == 0

@@ -248,6 +248,7 @@ def _build_repair(
         stores.records,
         stores.archives,
         stores.files,
+        stores.revisions,
         stores.garbage,
         content,
         None if backup is None else backup.find_documents(),

@@ -10,6 +10,7 @@ from urllib.parse import quote, urljoin, urlsplit
 import httpx2
 import pytest
 from tests.indexed import fill_index, read_texts
+from tests.revisions import revise
 from tests.web.described import DOCUMENT
 from tests.world import ORIGIN, Wallet, World
 
@@ -21,10 +22,17 @@ DRAFT = "The canary of a draft sings at dawn."
 REPLACED = "The canary of a replaced block sings at dusk."
 BELOW = "The canary below an opening sings at twilight."
 ABOVE = "A bird above the line sings for everybody."
-OPENED = f"{ABOVE} [Far][one]\n\n<!--more-->\n\n{BELOW}\n\n[one]: https://canary.example/below\n"
+MOVED = "The canary that a correction moved below the line sings at sundown."
+REST = f"{BELOW}\n\n[one]: https://canary.example/below\n"
+OPENED = f"{ABOVE} [Far][one]\n\n{MOVED}\n\n<!--more-->\n\n{REST}"
+REOPENED = f"{ABOVE} [Far][one]\n\n<!--more-->\n\n{MOVED}\n\n{REST}"
 CANARY_LINK = "canary.example"
 FREE = "A free bird sings for everybody."
-CANARIES = (PAID, RAISED, DRAFT, REPLACED, BELOW, CANARY_LINK)
+TYPO = "This tpyo is shown to everybody."
+NOTE = "A public note."
+REMOVED = "The canary of a removed sentence sings at nightfall."
+CORRECTED = "The canary of a correction sings at daybreak."
+CANARIES = (PAID, RAISED, DRAFT, REPLACED, BELOW, CANARY_LINK, MOVED, REMOVED, CORRECTED)
 
 HOSTILE = "</title>]]>\u202e [x](/posts/2/content) <a href='/posts/2.md'>\x01 \"--><script>"
 
@@ -34,7 +42,7 @@ CID = re.compile(r"\bbaf[a-z2-7]{56}\b")
 PAGE_TOKEN = re.compile(r'"next_page_token":"([A-Za-z0-9_-]+)"')
 LINK = re.compile(r"<([^<>]+)>")
 
-OF_PAGES = ("q", "next_page_token")
+OF_PAGES = ("q", "next_page_token", "revision")
 """Query parameters of pages, which the API description does not cover."""
 
 OPENED_ID = 6
@@ -112,7 +120,11 @@ def seeds(world: World, author: Wallet) -> list[str]:
             found += [path.format_map({**given, "id": str(number)}) for number in range(1, 9)]
     for word in ("canary", "above", "twilight", "midnight", '"sings at noon"', "dawn"):
         found.append(f"/posts?q={quote(word)}")
+    for word in ("sundown", "nightfall", "daybreak"):
+        found.append(f"/posts?q={word}")
     for post_id in range(1, 9):
+        for path in (f"/posts/{post_id}/content", f"/p/{post_id}/changes"):
+            found += [f"{path}?revision={number}" for number in range(3)]
         found.append(f"/fileByPostId?user={author.address}&postId={post_id}")
         found.append(f"/freeFileByPostId?postId={post_id}")
     return found
@@ -135,8 +147,8 @@ def query_parameters(path: str) -> list[str]:
 async def populate(world: World) -> Wallet:
     """Create posts of every type and a draft, and return their author."""
     author = world.wallet(1)
-    await world.post(author, FREE, 0)
-    await world.post(author, PAID)
+    free, free_file = await world.post(author, f"{FREE} {TYPO}", 0)
+    paid, paid_file = await world.post(author, PAID)
     raised, _ = await world.post(author, RAISED, 0)
     world.set_price(author, raised, 10**15)
     world.create_post(author, "bafkreigh2akiscaildcqabsyg3dfr6chu3fgpregiymsck7e7aqa4s52zy")
@@ -146,14 +158,19 @@ async def populate(world: World) -> Wallet:
     draft = await world.create(author, DRAFT)
     await world.publish(author, draft["cid"], "ink")
     await world.create(author, DRAFT)
-    opened, _ = await world.post(author, OPENED)
+    opened, opened_file = await world.post(author, OPENED)
+    await revise(world, author, (free, free_file["cid"]), FREE, note=NOTE)
+    await revise(world, author, (paid, paid_file["cid"]), REMOVED, note=NOTE)
     await fill_index(world)
     await read_texts(world)
     # Free for a while, and indexed as such.
     world.set_price(author, opened, 0)
     await fill_index(world)
     await read_texts(world)
+    await revise(world, author, (opened, opened_file["cid"]), REOPENED, note=NOTE)
+    await read_texts(world)
     world.set_price(author, opened, 10**15)
+    await revise(world, author, (paid, paid_file["cid"]), CORRECTED, note=NOTE)
     await fill_index(world)
     await read_texts(world)
     return author
@@ -193,7 +210,11 @@ async def test_a_crawler_without_access_finds_no_text_of_a_paid_post_or_a_draft(
     assert any(FREE in response.text for response in crawl.seen.values())
     for path in ("/posts/{}.md", "/posts/{}/opening"):
         assert ABOVE in crawl.seen[path.format(OPENED_ID)].text
-    for word, found in (("above", [str(OPENED_ID)]), ("twilight", [])):
+    assert TYPO in crawl.seen["/p/1/changes"].text
+    for post_id in (1, 2, OPENED_ID):
+        assert NOTE in crawl.seen[f"/posts/{post_id}/revisions"].text
+    for word in ("above", "twilight", "sundown", "nightfall", "daybreak"):
+        found = [str(OPENED_ID)] if word == "above" else []
         response = crawl.seen[f"/posts?q={word}"]
         assert [post["id"] for post in response.json()["posts"]] == found
     assert_every_route_was_reached(world, crawl)
@@ -219,8 +240,9 @@ async def test_entitled_readers_find_the_text_in_their_private_feeds(world: Worl
     world.buy(holder, 2)
     await fill_index(world)
     for wallet, canaries in (
-        (author, {PAID, RAISED, BELOW, CANARY_LINK}),
-        (holder, {PAID}),
+        # The other post of the author says the same as the one that was corrected.
+        (author, {PAID, RAISED, BELOW, CANARY_LINK, MOVED, CORRECTED}),
+        (holder, {CORRECTED}),
     ):
         session = await world.login(wallet)
         feed = (await world.client.post("/me/feeds", headers=session)).json()

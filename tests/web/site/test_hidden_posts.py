@@ -10,6 +10,7 @@ from typing import Any
 import httpx2
 import pytest
 from tests.profiles import portrait, save_profile
+from tests.revisions import revise
 from tests.services.installation.test_backup import open_restored, save
 from tests.services.installations import ignore, say_nothing
 from tests.services.test_erasure import erase
@@ -26,6 +27,7 @@ pytestmark = pytest.mark.parametrize("records", ["sqlite", "postgresql"], indire
 
 TEXTS = ("The canary in the title", "The canary in the description", "The canary in the text")
 SLUG = "the-canary-in-the-title"
+REMOVED, CORRECTED, NOTE = OF_REVISIONS = ("Canaryremoved", "Canarycorrected", "Canarynote")
 OF_AUTHOR = ("Canary of a name", "The canary in the biography")
 
 CRAWLERS = ("stranger", "browser", "holder", "author")
@@ -49,7 +51,7 @@ class Scene:
 
     def canaries(self, kind: TargetKind) -> list[bytes]:
         """What a measure on this kind of target takes from everybody."""
-        texts = [*TEXTS, SLUG]
+        texts = [*TEXTS, *OF_REVISIONS, SLUG]
         pictures = list(self.pictures)
         if kind is TargetKind.AUTHOR:
             texts += OF_AUTHOR
@@ -73,7 +75,9 @@ class Scene:
         for picture in (*self.pictures, self.avatar):
             found += [f"/ipfs/{picture}{query}" for query in ("", "?format=raw", "?img-width=160")]
         for post_id in (self.free, self.paid):
-            found += [f"/p/{post_id}/{path}" for path in (SLUG, "text", "document")]
+            paths = (SLUG, "text", "document", "changes", "first")
+            found += [f"/p/{post_id}/{path}" for path in paths]
+            found += [f"/posts/{post_id}/content?revision={number}" for number in range(2)]
         found += ["/posts?hosted=any", "/posts?sort=sales", "/me/library?q=canary", "/me/sales"]
         return found
 
@@ -85,7 +89,11 @@ async def compose(world: World) -> Scene:
     name, bio = OF_AUTHOR
     profile = await save_profile(world, author, avatar, name=name, bio=bio)
     title, about, words = TEXTS
-    given: dict[str, Any] = {"title": title, "about": about, "content": f"{words}. <b>x</b>"}
+    given: dict[str, Any] = {
+        "title": title,
+        "about": about,
+        "content": f"{words}. {REMOVED}. <b>x</b>",
+    }
     free = await publish(world, 1, "ink", price=0, **given)
     # Its hashtag is known to the service only, and the one of the first also to the chain.
     paid = await publish(world, 1, "pen", price=7, on_chain=("blue",), **given)
@@ -93,6 +101,9 @@ async def compose(world: World) -> Scene:
     world.buy(holder, int(paid), 7)
     await world.index()
     posts = [(await world.client.get(f"/posts/{each}")).json() for each in (free, paid)]
+    for post in posts:
+        corrected = f"{words}. {CORRECTED}. <b>x</b>"
+        await revise(world, author, (post["id"], post["cid"]), corrected, note=NOTE)
     pictures = [*(post["thumbnailCid"] for post in posts), profile["avatarCid"]]
     stored = {each: (await world.client.get(f"/ipfs/{each}")).content for each in pictures}
     feeds = []
@@ -182,6 +193,8 @@ async def test_a_withheld_post_is_at_no_address(world: World, kind: TargetKind) 
     before = await crawl(world, scene, crawlers)
     canaries = scene.canaries(kind)
     assert set(told(before, canaries)) == set(crawlers)
+    for canary in canaries:
+        assert told(before, [canary]), canary
     assert_every_route_was_reached(world, before["holder"])
     await decide(world, Measure.WITHHELD, scene.targets(kind))
     after = await crawl(world, scene, crawlers)
@@ -206,7 +219,7 @@ async def test_an_unlisted_post_is_at_its_own_addresses_only(
     own += [f"/filesMetaData?cid={each}" for each in scene.cids]
     own += [f"/freeFileByPostId?postId={scene.free}", f"/fileByPostId?user={scene.author}"]
     for_readers = (*scene.feeds, "/me/library", "/me/sales")
-    canaries = [each.encode() for each in TEXTS] + [each.encode() for each in scene.cids]
+    canaries = [each.encode() for each in (*TEXTS, *OF_REVISIONS, *scene.cids)]
     for name, addresses in told(after, canaries).items():
         listed = {each for each in addresses if not each.startswith((*own, *for_readers))}
         assert listed == set(), name

@@ -24,7 +24,7 @@ from imprint.ports.archives import ArchiveStore
 from imprint.ports.content import Inventory
 from imprint.ports.damage import DatabaseHealth
 from imprint.ports.drafts import GarbageStore
-from imprint.ports.files import FileStore
+from imprint.ports.files import FileStore, RevisionStore
 from imprint.ports.installation import RecordStore
 from imprint.services.installation.scrub import verify_some, walk_profiles, walk_revisions
 from imprint.services.publication.chain_sync import Follower
@@ -73,6 +73,7 @@ class Repair:
     records: RecordStore
     archives: ArchiveStore
     files: FileStore
+    revisions: RevisionStore
     garbage: GarbageStore
     content: ContentStore
     saved: SavedDocuments | None
@@ -164,8 +165,8 @@ class Repair:
     async def _describe(self, cid: Cid, network: Network) -> str:
         if network is Network.PUBLIC:
             return f"The picture {cid}"
-        file = await self.files.file_by_cid(cid)
-        owner = "a version that was replaced or deleted" if file is None else file.owner
+        live = await self.files.file_by_cid(cid) or await self.revisions.revision_with_cid(cid)
+        owner = "a version that was replaced or deleted" if live is None else live.owner
         return f"The document {cid} of {owner}"
 
 
