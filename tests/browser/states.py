@@ -150,8 +150,11 @@ def _drafts(page: Page, place: Place) -> None:
 def _editor(page: Page, place: Place) -> None:
     _drafts(page, place)
     page.get_by_role("button", name="New draft", exact=True).click()
-    page.get_by_role("textbox", name="Text of the draft").wait_for()
-    page.keyboard.insert_text(place.draft)
+    page.locator(".text-title:focus").wait_for()
+    title, _, text = place.draft.partition("\n")
+    page.keyboard.insert_text(title.removeprefix("# "))
+    page.keyboard.press("Enter")
+    page.keyboard.insert_text(text.lstrip("\n"))
     page.keyboard.press("Control+Home")
     page.evaluate("scrollTo(0, 0)")
     expect(page.locator(".counts")).to_contain_text("words")

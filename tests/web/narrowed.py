@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from imprint.auth.signed_profiles import PROFILE_TYPE
+from imprint.auth.signed_revisions import REVISION_TYPE
 from imprint.auth.typed_data import WRITE_TYPES
 from imprint.auth.writing_sessions import OPENING_TYPE
 from imprint.domain.drafts.tags import MAX_TAG_LENGTH, MAX_TAGS
@@ -91,6 +92,7 @@ def narrow(document: Mapping[str, Any], facts: Mapping[str, Any]) -> dict[str, A
         types |= {each.name: {"const": each.declared}, "EIP712Domain": {"const": DOMAIN_MEMBERS}}
     _narrow_writing_sessions(components, facts)
     _narrow_profiles(components)
+    _narrow_revisions(components)
     components["PublishForm"]["additionalProperties"] = False
     _narrow_problems(narrowed)
     return narrowed
@@ -129,6 +131,17 @@ def _narrow_profiles(components: dict[str, Any]) -> None:
     form = components["ProfileForm"]
     form["additionalProperties"] = False
     del form["properties"]["file"]
+
+
+def _narrow_revisions(components: dict[str, Any]) -> None:
+    components["RevisePostTypes"]["properties"] |= {
+        REVISION_TYPE.name: {"const": REVISION_TYPE.declared},
+        "EIP712Domain": {"const": DOMAIN_MEMBERS},
+    }
+    components["RevisePostMessage"]["properties"] |= {
+        "note": {"type": "string", "pattern": "^[A-Za-z .]{0,280}$"},
+        "timestamp": {"anyOf": [{"const": 1_700_000_000}, {"$ref": TIMESTAMP}]},
+    }
 
 
 def _narrow_problems(document: dict[str, Any]) -> None:

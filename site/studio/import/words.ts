@@ -52,7 +52,7 @@ export const WORDS = {
   changesHeading: "What changes",
   changesIn: (title: string) => `What changes in ${title}`,
   picturesElsewhere: (pictures: number) =>
-    `${count(pictures, "picture")} elsewhere, left as links:`,
+    `${count(pictures, "picture")} on other sites, kept as links:`,
 
   // studio/import/import-ports.ts
   importedFrom: (service: string) => `Imported from ${service}`,

@@ -119,7 +119,7 @@ async def test_a_feed_with_a_free_post_is_unavailable_without_the_chain(world: W
 
 
 SHOWN = ("/feeds/posts.atom", "/feeds/tags/ink.json", "/posts/{}.md", "/p/{}")
-"""Paths that show free posts from the index while the node is unreachable."""
+"""Paths that still show a free post for an hour after the chain last responded."""
 
 
 async def texts_of(world: World, post_id: int) -> set[int | str]:

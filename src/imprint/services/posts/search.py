@@ -58,9 +58,9 @@ TEXTS_PER_ROUND = 5_000
 """Maximum number of posts per round. The next round continues with the rest."""
 
 UNHOSTED_TIME = timedelta(minutes=10)
-"""How long after its block a post waits for a document that is not stored here yet.
+"""How long a post stays pending, counted from its block, while its document is not here yet.
 
-If the document arrives later, this is recorded when its file becomes the post.
+If the document arrives later, the post becomes pending again then.
 """
 
 
