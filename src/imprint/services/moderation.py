@@ -7,6 +7,7 @@ a process holds in memory. It reads new decisions at most half a second after th
 import asyncio
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from urllib.parse import quote
 
 from imprint.domain.drafts.files import File, new_id
@@ -39,6 +40,7 @@ from imprint.ports import Clock, Monotonic, monotonic
 from imprint.ports.files import FileStore, RevisionStore
 from imprint.ports.moderation import ModerationStore
 from imprint.ports.post_index import PostIndexReader
+from imprint.services.tasks.periodic_task import SingleFlight
 
 REFRESH_SECONDS = 0.5
 """Seconds between checks for new decisions."""
@@ -66,19 +68,21 @@ class CurrentMeasures:
     monotonic: Monotonic = monotonic
     _known: Measures = field(default_factory=Measures, init=False)
     _read_at: float | None = field(default=None, init=False)
-    _reading: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
+    _reading: SingleFlight[None, None] = field(default_factory=SingleFlight, init=False)
 
     async def current(self) -> Measures:
         """The measures, at most `REFRESH_SECONDS` old. Raises `Unavailable`."""
         if self.store is None or not self._is_old():
             return self._known
-        async with self._reading:
-            if self._is_old():
-                await self._read(self.store)
+        # All that wait share one read, so that nobody waits for several that fail.
+        await self._reading.run(None, partial(self._read, self.store))
         return self._known
 
     async def refresh(self) -> None:
         """Read new decisions now."""
+        if self._reading.is_running(None):
+            # It may have begun before the newest decision.
+            await self.current()
         self._read_at = None
         await self.current()
 
