@@ -31,6 +31,7 @@ from imprint.adapters.stores.posts.post_words import (
     add_words,
     drop_texts,
     drop_words,
+    want_hosted_texts,
     want_texts,
 )
 from imprint.domain.formats.addresses import ZERO_ADDRESS, Address
@@ -418,10 +419,9 @@ async def _restore_texts(
     Everybody may read the opening of a paid post. If its document arrives later, it is queued then.
     """
     gone = [before.place for before, now in changes if before and not now]
+    new = [now.place for before, now in changes if now and now.price and before is None]
     paid = [
-        now.place
-        for before, now in changes
-        if now and now.price and (before is None or not before.price)
+        now.place for before, now in changes if now and now.price and before and not before.price
     ]
     free = [
         now.place
@@ -432,6 +432,8 @@ async def _restore_texts(
         await drop_words(tx, gone)
     if paid:
         await drop_texts(tx, paid)
-        await want_texts(tx, paid, hosted_only=True)
+        await want_hosted_texts(tx, [(place, place) for place in paid])
+    if new:
+        await want_hosted_texts(tx, [(min(new), max(new))])
     if free:
         await want_texts(tx, free)

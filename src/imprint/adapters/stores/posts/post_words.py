@@ -21,9 +21,9 @@ _FOLDED = "translate(folded, chr(10), ' ')"
 _NEW = "CAST(:title AS TEXT) || {gap} || CAST(:hashtags AS TEXT) || {gap} || :description"
 
 WANT_TEXT = "INSERT INTO pending_texts (place) VALUES (:place) ON CONFLICT (place) DO NOTHING"
-WANT_HOSTED_TEXT = f"""
+WANT_HOSTED_TEXTS = f"""
 INSERT INTO pending_texts (place)
-SELECT p.place FROM posts p WHERE p.place = :place AND {HOSTED} IS NOT NULL
+SELECT p.place FROM posts p WHERE p.place BETWEEN :first AND :last AND {HOSTED} IS NOT NULL
 ON CONFLICT (place) DO NOTHING"""  # noqa: S608
 WANT_TEXT_OF_POST = """
 INSERT INTO pending_texts (place)
@@ -103,7 +103,12 @@ async def drop_texts(tx: Transaction, places: Sequence[int]) -> None:
         await tx.executemany(statement, rows)
 
 
-async def want_texts(tx: Transaction, places: Sequence[int], *, hosted_only: bool = False) -> None:
-    """Queue posts for text indexing; with `hosted_only`, those whose document is stored here."""
-    statement = WANT_HOSTED_TEXT if hosted_only else WANT_TEXT
-    await tx.executemany(statement, [{"place": place} for place in places])
+async def want_texts(tx: Transaction, places: Sequence[int]) -> None:
+    """Queue posts for text indexing."""
+    await tx.executemany(WANT_TEXT, [{"place": place} for place in places])
+
+
+async def want_hosted_texts(tx: Transaction, ranges: Sequence[tuple[int, int]]) -> None:
+    """Queue the posts in these ranges of positions whose documents are stored here."""
+    rows = [{"first": first, "last": last} for first, last in ranges]
+    await tx.executemany(WANT_HOSTED_TEXTS, rows)

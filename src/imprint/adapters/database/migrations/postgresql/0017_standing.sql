@@ -8,8 +8,9 @@ SELECT p.place, CASE
                  AND m.measure IN ('unlisted', 'withheld')) THEN 0
     WHEN EXISTS (SELECT 1 FROM measures m WHERE m.kind = 'cid' AND m.target = p.cid
                  AND m.measure IN ('unlisted', 'withheld')) THEN 0
-    -- A count is looked up for each hashtag by the index, however many measures there are.
-    WHEN EXISTS (
+    -- A count is looked up for each hashtag by the index, however many measures there are. Most
+    -- services have none on a hashtag.
+    WHEN EXISTS (SELECT 1 FROM measure_log l WHERE l.kind = 'tag') AND EXISTS (
         SELECT 1 FROM (
             SELECT jsonb_array_elements_text(CAST(p.hashtags AS jsonb)) AS tag
             UNION ALL
