@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from playwright.sync_api import Page, expect
 from tests.browser.posts import NewPost, publish
+from tests.browser.publishing import post_title
 from tests.browser.wallet import wait_until
 
 OPERATOR_SECRET = "an-operator-of-the-tests-7d1f0c9b2e"
@@ -167,9 +168,7 @@ def _publish(page: Page, place: Place) -> None:
     page.get_by_text("Only in this browser").first.wait_for()
     key = page.url.rpartition("/")[2]
     page.evaluate("(key) => { location.hash = `#/publish/${key}` }", key)
-    expect(page.get_by_label("Title", exact=True)).to_have_value(
-        place.draft.splitlines()[0].removeprefix("# ")
-    )
+    expect(post_title(page)).to_have_value(place.draft.splitlines()[0].removeprefix("# "))
     page.locator(".publish-card").wait_for()
 
 

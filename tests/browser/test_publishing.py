@@ -7,6 +7,7 @@ from playwright.sync_api import Locator, Route, expect
 from tests.browser.pages import OpenPage, axe_violations, axe_violations_in_both_schemes
 from tests.browser.publishing import (
     expect_published,
+    post_title,
     present_step,
     publish,
     put_picture,
@@ -61,7 +62,7 @@ def test_a_draft_can_be_published_in_the_studio(
 
 def test_exceeded_limits_are_shown_while_typing(open_page: OpenPage, new_wallet: NewWallet) -> None:
     page = write(open_page(new_wallet()), "Limits")
-    title = page.get_by_label("Title", exact=True)
+    title = post_title(page)
     title.fill("é" * 51)
     expect(page.get_by_text("51 of 50 characters")).to_be_visible()
     expect(page.get_by_text("Shorten the title by 1 character.")).to_be_visible()
@@ -93,7 +94,7 @@ def test_the_form_lists_what_is_missing_and_what_is_fixed(
     description.fill("")
     check.get_by_role("button", name="A description, for lists and search").press("Enter")
     expect(description).to_be_focused()
-    title = page.get_by_label("Title", exact=True)
+    title = post_title(page)
     title.fill("")
     publish(page)
     expect(title).to_be_focused()
@@ -140,7 +141,7 @@ def test_a_picture_that_cannot_be_stored_is_shown_with_a_warning(
         expect(page.get_by_text("This browser can’t keep a copy of your text.")).to_be_visible()
         save(page)
         page.get_by_role("link", name="Publish…").click()
-        expect(page.get_by_label("Title", exact=True)).to_have_value("No room")
+        expect(post_title(page)).to_have_value("No room")
         put_picture(page, "drop")
         alert = page.get_by_role("alert")
         expect(alert).to_contain_text("This browser can’t store your picture")
@@ -164,7 +165,7 @@ def test_a_draft_without_a_text_shows_that_it_is_missing(
     assert axe_violations(page) == []
     page.keyboard.insert_text("# Now there is")
     page.get_by_role("link", name="Publish…").click()
-    expect(page.get_by_label("Title", exact=True)).to_have_value("Now there is")
+    expect(post_title(page)).to_have_value("Now there is")
 
 
 def test_unsaved_changes_are_published(open_page: OpenPage, new_wallet: NewWallet) -> None:
@@ -201,7 +202,7 @@ def test_a_version_newer_than_the_draft_list_is_published(
     title_field(page).fill("Saved twice")
     save(page)
     page.get_by_role("link", name="Publish…").click()
-    expect(page.get_by_label("Title", exact=True)).to_have_value("Saved twice")
+    expect(post_title(page)).to_have_value("Saved twice")
     for route in held:
         route.continue_()
 
@@ -287,7 +288,7 @@ def test_a_post_can_be_published_with_the_keyboard_alone(
     wallet = new_wallet()
     wallet.refuses.add("eth_sendTransaction")
     page = write(open_page(wallet), "By keys alone")
-    page.get_by_label("Title", exact=True).focus()
+    post_title(page).focus()
     page.keyboard.press("Tab")
     page.keyboard.type("Written without a mouse.")
     page.keyboard.press("Tab")

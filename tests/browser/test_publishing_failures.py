@@ -9,6 +9,7 @@ from tests.browser.publishing import (
     change_progress,
     expect_published,
     kept_progress,
+    post_title,
     present_step,
     publish,
     write,
@@ -293,7 +294,7 @@ def test_two_tabs_publish_a_draft_only_once(open_page: OpenPage, new_wallet: New
     first = write(opened, "Two forms")
     second = opened.another()
     second.goto(first.url)
-    expect(second.get_by_label("Title", exact=True)).to_have_value("Two forms")
+    expect(post_title(second)).to_have_value("Two forms")
     wallet.refuses.add("eth_sendTransaction")
     first.bring_to_front()
     publish(first)

@@ -43,7 +43,7 @@ def sign_in(opened: Opened, page: Page) -> None:
         if choice.is_visible():
             choice.click()
     expect(heading).to_be_visible()
-    expect(page.get_by_text("Sign in to see the drafts")).to_have_count(0)
+    expect(page.locator("#account .account-dot[data-on]")).to_be_visible()
 
 
 def begin(page: Page, text: str) -> None:
