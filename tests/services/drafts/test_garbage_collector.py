@@ -279,3 +279,40 @@ async def test_concurrent_removal_by_two_collectors_is_not_mistaken_for_a_write(
     assert store.puts == 0
     assert await adapters.content.read(Cid(thumbnail), Network.PUBLIC) is None
     assert not [each for each in caplog.records if each.levelname == "CRITICAL"]
+
+
+async def test_a_document_dropped_again_during_its_removal_stays_destroyed(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    image, alice = picture(), world.wallet(1)
+    draft, thumbnail = await dropped_picture(world, image)
+
+    class Slow(Careless):
+        """A store that does not look for the document until its author has dropped it again."""
+
+        async def read(self, cid, network):
+            if is_published:
+                await world.publish(alice, draft)
+            return await self.store.read(cid, network)
+
+    is_published = False
+
+    async def publish() -> None:
+        nonlocal is_published
+        is_published = True
+        response = await world.send_publish(alice, draft, image=image)
+        assert response.json()["thumbnailCid"] == thumbnail
+
+    stores, store = world.adapters.stores, Slow(world.adapters.content, publish)
+    collector = GarbageCollector(
+        stores.garbage,
+        stores.leases,
+        stores.installation,
+        store,
+        world.clock,
+        timedelta(hours=24),
+    )
+    assert await collector.collect() == 0
+    assert is_published
+    assert store.puts == 0
+    assert not [each for each in caplog.records if each.levelname == "CRITICAL"]

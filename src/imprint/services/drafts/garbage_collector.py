@@ -61,6 +61,9 @@ STRAY_SHARE = 100
 SAMPLE = 100
 """Maximum number of held strays listed per network."""
 
+NEEDED = {PurgeOutcome.USED, PurgeOutcome.PENDING}
+"""What a purge reports if a live file or a running write refers to the document."""
+
 PUT_BACK_ATTEMPTS = 6
 """Number of attempts to restore a document that was destroyed by mistake."""
 
@@ -152,7 +155,7 @@ class GarbageCollector:
         failpoints.reach("after_remove")
         outcome = await self.garbage.purge(cid, network, fence)
         failpoints.reach("after_purge")
-        if outcome in {PurgeOutcome.USED, PurgeOutcome.PENDING}:
+        if outcome in NEEDED:
             await self._put_back(condemned, kept, outcome)
         return outcome is PurgeOutcome.PURGED
 
@@ -178,6 +181,10 @@ class GarbageCollector:
         for attempt in range(PUT_BACK_ATTEMPTS):
             with suppress(Unavailable):
                 if await self.content.read(cid, network) is not None:
+                    return
+                # Meanwhile, it may have been dropped, and destroyed by another collector.
+                outcome = await self.garbage.purge(cid, network, condemned.fence)
+                if outcome not in NEEDED:
                     return
                 if kept is None:
                     break
