@@ -128,7 +128,7 @@ class Firefox:
             self.send("WebDriver:ExecuteAsyncScript", {"script": FORGET, "args": []})
 
     def problems(self, origin: str) -> list[str]:
-        """Return the errors and policy violations so far on pages of an origin."""
+        """Return the errors and policy violations seen so far on an origin's pages."""
         found: list[str] = self._in_chrome(CONSOLE, origin)
         return found
 

@@ -41,7 +41,7 @@ def test_a_locked_wallet_can_be_unlocked(reader: Visit) -> None:
     reader.expect_text()
 
 
-def test_a_wallet_locked_at_a_reload_can_be_connected_again(reader: Visit) -> None:
+def test_a_wallet_that_was_locked_before_a_reload_can_be_connected_again(reader: Visit) -> None:
     reader.wallet.refuses.add("eth_sendTransaction")
     reader.buy()
     reader.connect()

@@ -1,4 +1,4 @@
-"""The blocks of an export: a single encoding each, and forged ones are refused."""
+"""Each block of an export has only one valid encoding, and forged blocks are refused."""
 
 import json
 from dataclasses import replace

@@ -144,7 +144,7 @@ async def _ask(world: World, session: ReaderSession, drafts: bool) -> httpx2.Res
 
 
 def _is_certain(universe: Universe, session: ReaderSession) -> bool:
-    """Whether a session is certainly valid, however the clock was changed."""
+    """Whether a session is certainly valid, no matter how the clock was changed."""
     age = universe.clock.now() - session.issued_at
     return not session.ended and timedelta(0) <= age < SESSION
 

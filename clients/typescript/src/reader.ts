@@ -287,7 +287,7 @@ export class ImprintReader {
     return this.list<"posts", records.HeldPost>("/me/library", "posts", query);
   }
 
-  /** All posts of the session's address, newest first, with what hides them. */
+  /** All posts of the session's address, newest first, with the measures that hide them. */
   listOwnPosts(query: { limit?: number } = {}): List<records.OwnPost> {
     return this.list<"posts", records.OwnPost>("/me/posts", "posts", query);
   }

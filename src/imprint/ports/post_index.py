@@ -169,7 +169,7 @@ class PostIndexReader(Protocol):
         """The totals of the marketplace."""
 
     async def shown_totals(self) -> ShownTotals:
-        """The totals of the posts that lists show. Visits every one of them."""
+        """The totals of all listed posts. The statement visits each post."""
 
     async def post_times(self, author: Address, since: datetime, limit: int) -> list[datetime]:
         """Return an author's newest `limit` publication times from `since` on, in order."""

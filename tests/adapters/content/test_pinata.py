@@ -236,7 +236,9 @@ async def test_a_failed_removal_is_completed_by_the_next_one(pinata: PinataWorkb
     assert pinata.fake.files["private"] == {}
 
 
-async def test_a_removal_that_deletes_nothing_is_unavailable(pinata: PinataWorkbench) -> None:
+async def test_a_removal_that_deletes_nothing_reports_the_store_as_unavailable(
+    pinata: PinataWorkbench,
+) -> None:
     await pinata.store.put(CID, DOCUMENT, PRIVATE)
     pinata.fake.faults["delete"] = always(lambda: data_response(None))
     with pytest.raises(Unavailable):

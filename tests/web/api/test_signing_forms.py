@@ -15,7 +15,7 @@ from tests.world import Wallet, World, open_world, picture, problem, respell
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), *EVERY_DATABASE]
 
 LONG = "Long words, 墨 🖋. " * 5_000
-"""Content large enough to be split from its request body."""
+"""Content large enough to be handled apart from the rest of the request body."""
 
 PAIRS = [(form, action) for form in FORMS for action in ACTIONS]
 

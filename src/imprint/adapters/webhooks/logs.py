@@ -31,8 +31,8 @@ MAX_PAYLOAD = 64 * 1024
 """Number of characters of a log that a dead letter keeps. The whole log is on the chain."""
 
 MAX_PAYLOADS = 1024 * 1024
-"""Number of characters that the dead letters of a delivery keep in total. Further ones keep only
-their reason."""
+"""Total number of characters that all dead letters of one delivery keep. Beyond it, a dead letter
+keeps only its reason."""
 
 MAX_DEAD_LETTERS = 1_000
 """Maximum number of dead letters per delivery. One more says how many were dropped."""

@@ -35,7 +35,7 @@ PATIENCE = timedelta(minutes=10)
 """How long a command waits for the current holder of a lease."""
 
 RENEWALS = 3
-"""How many times a lease is renewed within its duration, so that two attempts may fail."""
+"""Renewals within the duration of a lease. Two of them may fail without losing the lease."""
 
 _RETRY_SECONDS = 0.2
 """Seconds between two attempts to take a lease."""

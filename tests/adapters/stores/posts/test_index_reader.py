@@ -45,14 +45,20 @@ FILTERS = st.builds(
 )
 
 
-async def build_index(stores: Stores, market: RandomMarket, *, complete: bool = True) -> None:
-    """Fill the index with all events."""
-    writer = stores.index_writer
+async def build_index(
+    stores: Stores, market: RandomMarket, *, complete: bool = True, at_once: int = EVERYTHING
+) -> None:
+    """Fill the index with all events, `at_once` blocks per transaction."""
+    writer, height = stores.index_writer, len(market.blocks)
     await writer.restart_index(SOURCE)
-    state = await writer.index_state()
-    assert state is not None
-    step = IndexStep(market.head, market.head.number, market.events, complete=complete)
-    await writer.advance_index(state, step)
+    for first in range(0, height, at_once):
+        last = min(first + at_once, height) - 1
+        state = await writer.index_state()
+        assert state is not None
+        events = [event for block in market.blocks[first : last + 1] for event in block]
+        head = BlockRef(last, market.hashes[last])
+        is_whole = complete and last == height - 1
+        await writer.advance_index(state, IndexStep(head, last, events, complete=is_whole))
 
 
 def random_market(seed: int = 7, blocks: int = 120) -> RandomMarket:
@@ -264,19 +270,23 @@ async def test_a_page_of_a_sparse_list_ends_early_and_can_be_continued(world: Wo
     """Publish a rare post that comes after more candidates than one request visits."""
     reader = world.stores.index_reader
     market = RandomMarket(Random(1))
-    market.hashes.append("0x" + "00" * 32)
-    market.blocks.append([])
-    count = index_sql.WALK + 10
-    for number in range(count):
+    for number in range(index_sql.WALK + 10):
+        block = number // 500
+        if block == len(market.blocks):
+            market.hashes.append(f"0x{block:064x}")
+            market.blocks.append([])
         origin = Origin(
-            position_of(0, number), BlockRef(0, market.hashes[0]), "0x" + "11" * 32, START
+            position_of(block, number),
+            BlockRef(block, market.hashes[block]),
+            "0x" + "11" * 32,
+            START,
         )
         price = 3 if number in (4, 8) else 5 + number % 2
         tags = ("common", "other") if number == 4 else ("common",)
-        market.blocks[0].append(
+        market.blocks[block].append(
             PostPublished(origin, number + 1, WALLETS[0], b"c", None, b"", b"", price, b"", tags)
         )
-    await build_index(world.stores, market)
+    await build_index(world.stores, market, at_once=1)
     cheap = PostFilter(max_price=4)
     page = await reader.list_posts(cheap, None, 3)
     assert page.posts == ()

@@ -66,7 +66,7 @@ LANGUAGES = {
     "yaml": "yaml",
     "yml": "yaml",
 }
-"""Pygments' lexers by the word after the fence. Each was tried with hostile code."""
+"""Pygments' lexers, keyed by the word after the fence. Each was tested against hostile code."""
 
 _CLASSES = (
     (Comment, "c-comment"),
