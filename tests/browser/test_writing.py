@@ -110,16 +110,21 @@ def test_the_first_save_offers_to_save_automatically(
     assert axe_violations_in_both_schemes(page) == []
     page.keyboard.press("Escape")
     expect(offer).to_have_count(0)
-    wallet.refuses.add("eth_signTypedData_v4")
+    wallet.undecided.add("eth_signTypedData_v4")
     page.get_by_role("button", name="Save your wallet signs once").tap()
+    automatically = offer.get_by_role("button", name="Save automatically today")
+    expect(automatically).to_be_focused()
     page.keyboard.press("Enter")
-    expect(offer.get_by_role("button", name="Save automatically today")).to_be_enabled()
+    expect(offer.get_by_role("button", name="Check your wallet")).to_be_disabled()
+    wallet.refuses.add("eth_signTypedData_v4")
+    wallet.undecided.clear()
+    expect(automatically).to_be_enabled()
     wallet.refuses.clear()
-    offer.get_by_role("button", name="Save automatically today").tap()
+    automatically.tap()
     expect(standing(page)).to_have_text("Saved")
     add(page, " by itself")
     expect(standing(page)).to_have_text("Saved")
-    assert wallet.prompts[before:] == ["eth_signTypedData_v4"]
+    assert wallet.prompts[before:] == ["eth_signTypedData_v4"] * 2, "declined once, then signed"
 
 
 def test_the_preview_appears_after_sign_in(open_page: OpenPage, new_wallet: NewWallet) -> None:
