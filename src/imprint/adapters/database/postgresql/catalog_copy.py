@@ -5,7 +5,6 @@ import sqlite3
 from collections.abc import Iterable
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import asyncpg
 
@@ -81,12 +80,17 @@ async def _copy(source: Connection, writer: sqlite3.Connection) -> None:
         rows = await source.cursor(f"SELECT {columns} FROM {table.name}")  # noqa: S608
         insert = f"INSERT INTO {table.name} ({columns}) VALUES ({values})"  # noqa: S608
         while batch := await rows.fetch(_BATCH, timeout=_BATCH_SECONDS):
-            await asyncio.to_thread(writer.executemany, insert, _tuples(batch))
+            await asyncio.to_thread(_insert, writer, insert, batch)
     for counters in (_COUNTERS, _POSITION):
-        writer.executemany(_SET_COUNTER, _tuples(await source.fetch(counters)))
-    await asyncio.to_thread(writer.execute, COUNT_TAGS)
-    await asyncio.to_thread(writer.execute, "COMMIT")
+        await asyncio.to_thread(_insert, writer, _SET_COUNTER, await source.fetch(counters))
+    for statement in (COUNT_TAGS, "COMMIT"):
+        await asyncio.to_thread(_execute, writer, statement)
 
 
-def _tuples(records: Iterable[asyncpg.Record]) -> Iterable[tuple[Any, ...]]:
-    return map(tuple, records)
+def _insert(writer: sqlite3.Connection, statement: str, records: Iterable[asyncpg.Record]) -> None:
+    # A cursor that is dropped later resets its statement, maybe while another thread runs it.
+    writer.executemany(statement, map(tuple, records)).close()
+
+
+def _execute(writer: sqlite3.Connection, statement: str) -> None:
+    writer.execute(statement).close()
