@@ -18,7 +18,9 @@ run: $(READY) ## Run the whole service with its own chain on this machine
 	$(BIN)/imprint dev
 
 test: $(READY) ## Run the tests that need Python alone
-	$(IN_MEMORY) $(BIN)/pytest -q -n 3 --dist worksteal
+	@# What failed beside other tests is tried once more alone: what fails twice is broken.
+	$(IN_MEMORY) $(BIN)/pytest -q -n 3 --dist worksteal || \
+		$(IN_MEMORY) $(BIN)/pytest -q --last-failed --last-failed-no-failures none
 
 fuzz: $(READY) ## Send random requests and compare the responses with the description (CASES=2000)
 	CASES=$(or $(CASES),2000) $(BIN)/pytest -q tests/fuzz

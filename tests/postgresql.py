@@ -59,12 +59,12 @@ def find_binaries() -> Path:
     return Path(found.submodule_search_locations[0]) / folder
 
 
-_keeping: "list[Server]" = []
+_keeping: "list[Server | None]" = []
 
 
 @contextmanager
-def keeping_records_on(server: "Server") -> Iterator[None]:
-    """Make worlds opened in this block store their records on this server."""
+def keeping_records_on(server: "Server | None") -> Iterator[None]:
+    """Make worlds opened in this block store their records on this server, or in SQLite if None."""
     _keeping.append(server)
     try:
         yield
@@ -74,9 +74,9 @@ def keeping_records_on(server: "Server") -> Iterator[None]:
 
 async def records_of(folder: Path) -> dict[str, str]:
     """Return the database settings of the world in this folder, or none if it uses SQLite there."""
-    if not _keeping:
+    server = _keeping[-1] if _keeping else None
+    if server is None:
         return {}
-    server = _keeping[-1]
     name = f"world_{sha256(str(folder).encode()).hexdigest()[:16]}"
     with suppress(asyncpg.DuplicateDatabaseError):
         await server.copy_migrated_database(name)

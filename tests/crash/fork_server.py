@@ -8,17 +8,20 @@ owns all the resources it opens.
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
 import traceback
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from imprint import failpoints
 from imprint.cli.serve import run_worker
+from imprint.domain.errors import CannotStart
 from imprint.server.listeners import listen
 from imprint.settings import read_settings
 
@@ -115,7 +118,19 @@ def _serve() -> int:
     settings = read_settings(os.environ)
     server = settings.server
     # Only the first worker measures storage; that would disturb the trace.
-    return run_worker(settings, listen(server.host, server.port), place=1)
+    return run_worker(settings, _listen(server.host, server.port), place=1)
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    """Listen as soon as the port is free.
+
+    A program that the killed service was about to start may hold it for a moment.
+    """
+    for _ in range(100):
+        with suppress(CannotStart):
+            return listen(host, port)
+        time.sleep(0.02)
+    return listen(host, port)
 
 
 def _bring_up(request: dict[str, Any]) -> int:

@@ -15,6 +15,7 @@ import pytest
 from tests.cli.installations import environment_of, files_in, run
 from tests.faults.broken_files import DAMAGES, flip_text, settle
 from tests.faults.scene import LONG, Scene, open_scene
+from tests.postgresql import keeping_records_on
 from tests.processes import Process
 from tests.world import open_world
 
@@ -177,7 +178,8 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
                 else:
                     await world.post(author, f"Post {number}.")
 
-    asyncio.run(fill())
+    with keeping_records_on(None):
+        asyncio.run(fill())
     settle(folder / "imprint.db")
     return folder
 
