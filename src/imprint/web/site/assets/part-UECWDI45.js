@@ -153,6 +153,8 @@ She had the paper with her. It had been printed in the year of the old king, and
 
 "Then we had better begin," said the trimmer.
 
+<!--more-->
+
 He taught her to climb without counting, so that her breath would last. He taught her the ships by their engines: the collier that coughed, the mail that hummed through its nose. He taught her to see weather in the oil, and when she said that there was no oil, he said that this was the difficulty, and that she would have to look harder.
 
 In the spring she could tell by the taste of the rail whether there would be fog. By summer the boats that passed had begun to sound their horns, once, going by, because somebody up there always lifted a hand before they came in sight.
