@@ -130,10 +130,13 @@ def open_correction(page: Page, title: str) -> Locator:
 
 
 def sign_correction(page: Page, note: str) -> None:
-    """Say what was corrected, let the wallet sign it, and go to the post."""
+    """Say what was corrected, and let the wallet sign it."""
     page.get_by_label("What did you correct?").fill(note)
     page.get_by_role("button", name="Sign the correction").click()
-    link = page.get_by_role("link", name="See the post")
-    expect(link).to_be_focused()
-    link.press("Enter")
+    expect(page.get_by_role("link", name="See the post")).to_be_focused()
+
+
+def see_correction(page: Page, note: str) -> None:
+    """Follow the link to the post that was corrected."""
+    page.keyboard.press("Enter")
     expect(page.locator("#correction")).to_contain_text(note)

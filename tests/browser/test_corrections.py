@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Page, expect
 from tests.browser.pages import OpenPage, axe_violations, axe_violations_in_both_schemes
 from tests.browser.posts import NewPost, publish
-from tests.browser.publishing import open_correction, replace_word, sign_correction
+from tests.browser.publishing import open_correction, replace_word, see_correction, sign_correction
 from tests.browser.shelf import PRICE, SECRET, Visit
 from tests.browser.wallet import NewWallet
 from tests.browser.writing import expect_caret, paste, sign_in
@@ -15,6 +15,9 @@ from tests.processes import Service
 TYPO = "The ink is wett."
 RIGHT = "The ink is wet."
 NOTE = "A typo in the first sentence."
+
+KEPT_PAGE = """async (path) => (await fetch(path, { cache: "force-cache" })).text()"""
+"""A page as the browser has it in its cache, however old."""
 
 
 def correct(page: Page, title: str) -> None:
@@ -27,6 +30,7 @@ def correct(page: Page, title: str) -> None:
     expect(versions.locator("ins")).to_have_text("wet")
     expect(versions.locator("mark")).to_have_text("wett")
     sign_correction(page, NOTE)
+    see_correction(page, NOTE)
 
 
 def test_an_author_corrects_a_typo_and_readers_see_what_changed(
@@ -68,11 +72,13 @@ def test_the_text_of_a_post_is_corrected_in_the_editor_of_drafts(
 ) -> None:
     wallet = new_wallet()
     text = f"# A wet ink\n\n{TYPO}\n\nIt shines."
-    publish(service.url, [NewPost("A wet ink", text)], wallet.account)
+    [post_id] = publish(service.url, [NewPost("A wet ink", text)], wallet.account)
     opened = open_page(wallet, viewport=viewport, has_touch=True)
     page = opened.page
     sign_in(opened, page)
-    field = open_correction(page, "A wet ink")
+    opened.visit(f"/p/{post_id}")
+    page.get_by_role("link", name="Correct", exact=True).tap()
+    field = page.get_by_role("textbox", name="Text of the post")
     # The title is on the chain: its heading is not part of what is corrected.
     expect(field).to_have_text(f"{TYPO}It shines.")
     replace_word(page, "wett", "wet")
@@ -91,6 +97,12 @@ def test_the_text_of_a_post_is_corrected_in_the_editor_of_drafts(
     expect(page.locator(".preview strong")).to_have_text("dries")
     assert axe_violations_in_both_schemes(page) == []
     sign_correction(page, NOTE)
+    # The browser had the page of the post in its cache.
+    kept = page.evaluate(
+        KEPT_PAGE, page.get_by_role("link", name="See the post").get_attribute("href")
+    )
+    assert "<strong>dries</strong>" in kept
+    see_correction(page, NOTE)
     expect(page.locator("#text strong")).to_have_text("dries")
     expect(page.locator("#text").get_by_role("heading")).to_have_count(0)
 

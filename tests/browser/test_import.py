@@ -24,6 +24,7 @@ from tests.browser.publishing import (
     post_title,
     publish,
     replace_word,
+    see_correction,
     sign_correction,
 )
 from tests.browser.wallet import NewWallet
@@ -177,6 +178,7 @@ def test_an_export_becomes_a_post_with_an_opening_a_correction_and_a_feed_entry(
     replace_word(page, "ovven", "oven")
     expect(field).to_contain_text("The oven needs three hours.")
     sign_correction(page, "A typo.")
+    see_correction(page, "A typo.")
     feed = feed_with(page, wallet.account, "The oven needs three hours.")
     assert TYPO not in feed
     assert PAID not in feed

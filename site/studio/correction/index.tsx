@@ -18,6 +18,9 @@ import {
 } from "./correction.ts";
 import { WORDS } from "./words.ts";
 
+/** Milliseconds after which a page that is not loaded yet is shown from the cache. */
+const REFRESH_MS = 3000;
+
 interface Opened {
   readonly post: Post;
   readonly content: string;
@@ -66,6 +69,7 @@ function Editor({ by, post, content }: Opened & { by: Account }) {
     const text = joinTitle({ ...titled, body: state.text });
     try {
       await imprint.revisePost(by.wallet, post.id, text, { note: state.note, cid: post.cid });
+      await refreshPage(post);
       send({ type: "signed" });
     } catch (error) {
       send({ type: "failed", sentence: explain(error).sentence });
@@ -142,4 +146,10 @@ function Editor({ by, post, content }: Opened & { by: Account }) {
       )}
     </form>
   );
+}
+
+/** Replace the page of a post in the cache of this browser, where the old text may still be. */
+async function refreshPage({ links }: Post): Promise<void> {
+  const signal = AbortSignal.timeout(REFRESH_MS);
+  await fetch(new URL(links.page).pathname, { cache: "reload", signal }).catch(() => undefined);
 }
