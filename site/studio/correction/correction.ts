@@ -1,5 +1,7 @@
 /** The state of a correction: the text on its way from what readers see to what they will see. */
 
+import { splitTitle, type TitledText } from "../store/draft-text.ts";
+
 /** Code points of the longest note. */
 export const NOTE_LENGTH = 280;
 
@@ -18,6 +20,18 @@ export type CorrectionEvent =
   | { readonly type: "sign" }
   | { readonly type: "signed" }
   | { readonly type: "failed"; readonly sentence: string };
+
+const folded = (title: string): string => title.replace(/\s+/g, " ").trim().toLowerCase();
+
+/**
+ * A post's text with everything that can be corrected in its body. A heading that repeats the title
+ * of the post is left out: the title is on the chain, and readers would see both.
+ */
+export function correctable(content: string, title: string): TitledText {
+  const split = splitTitle(content);
+  const isRepeated = split.title !== "" && folded(split.title) === folded(title);
+  return isRepeated ? split : { title: "", gap: "", body: content };
+}
 
 export const openCorrection = (shown: string): Correction => ({
   shown,
