@@ -1,12 +1,16 @@
 """Erasure: everything stored about a person is gone, and other people's data is not affected."""
 
+import shutil
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.profiles import portrait, save_profile
 from tests.revisions import published_post, revise
+from tests.services.installation.test_backup import open_restored
+from tests.services.installations import restore, save
 from tests.web.api.test_search import texts_of
 from tests.web.site.publication import publish
 from tests.world import Wallet, World, picture, problem
@@ -311,6 +315,23 @@ async def test_a_revision_is_erased_alone_and_the_version_before_is_shown(world:
     assert await stored(world, [cid, second, third], Network.PRIVATE) == [cid, second]
     assert await rows(world, "SELECT body FROM post_texts") == [(texts[0],)]
     assert await world.adapters.stores.garbage.recount_usage() == 0
+
+
+async def test_the_number_of_an_erased_revision_is_not_given_again(
+    world: World, tmp_path: Path
+) -> None:
+    author = world.wallet(1)
+    post = await published_post(world, author)
+    revisions = [await revise(world, author, post, text) for text in ("One.", "Two.", "Three.")]
+    for revision in revisions[1:]:
+        await erase(world, cid_of(revision["cid"]))
+    await save(world, tmp_path / "saved")
+    assert (await revise(world, author, post, "Four."))["number"] == 4
+    await restore(tmp_path / "saved", tmp_path / "restored")
+    shutil.copy(world.settings.storage.data_dir / "chain.jsonl", tmp_path / "restored")
+    async with open_restored(tmp_path / "restored", world) as restored:
+        await restored.index()
+        assert (await revise(restored, author, post, "Again."))["number"] == 4
 
 
 @pytest.mark.parametrize("kind", [TargetKind.AUTHOR, TargetKind.CID])

@@ -8,11 +8,13 @@ from dataclasses import replace
 import pytest
 from aiohttp import web
 from tests.adapters.content.pinata_fake import JWT, PinataFake
-from tests.services.installation.test_backup import open_restored, restore, save
+from tests.services.installation.test_backup import open_restored
 from tests.services.installations import (
     files_of,
     ignore,
     import_car,
+    restore,
+    save,
     write_export,
 )
 from tests.world import DEFAULT_PRICE, Wallet, World, open_world

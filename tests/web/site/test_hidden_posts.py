@@ -11,8 +11,8 @@ import httpx2
 import pytest
 from tests.profiles import portrait, save_profile
 from tests.revisions import revise
-from tests.services.installation.test_backup import open_restored, save
-from tests.services.installations import ignore, say_nothing
+from tests.services.installation.test_backup import open_restored
+from tests.services.installations import ignore, save, say_nothing
 from tests.services.test_erasure import erase
 from tests.web.site.publication import publish
 from tests.web.site.test_crawl import Crawl, assert_every_route_was_reached, seeds

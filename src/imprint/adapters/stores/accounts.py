@@ -8,14 +8,13 @@ from imprint.adapters.database.transaction import (
     Row,
     Transaction,
     Value,
-    document_lock,
     micros,
     moment_of,
     owner_lock,
     write_locks,
 )
-from imprint.adapters.stores.drafts.drafts import detach, end_intent, refuse_spent, spend_nonce
-from imprint.adapters.stores.files import count_usage, reattach
+from imprint.adapters.stores.drafts.drafts import end_intent, refuse_spent, spend_nonce
+from imprint.adapters.stores.files import count_usage, detach, reattach
 from imprint.adapters.stores.profiles import (
     FIND_PROFILE,
     is_damaged_profile,
@@ -172,10 +171,7 @@ async def _drop_avatar(tx: Transaction, row: Row, write: Write, successor: Cid |
         # Its bytes already counted, and were reserved again.
         await count_usage(tx, write.signer, -size)
         return
-    await tx.lock(document_lock(old, Network.PUBLIC))
-    # Several authors may have had the same picture; it counts for the last one.
-    await reattach(tx, old, Network.PUBLIC)
-    await detach(tx, old, size, Network.PUBLIC, write)
+    await detach(tx, old, Network.PUBLIC, write.signer, size, micros(write.at))
 
 
 # Private feeds

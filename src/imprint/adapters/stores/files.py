@@ -19,6 +19,7 @@ from imprint.adapters.database.transaction import (
     Sql,
     Transaction,
     Value,
+    document_lock,
     file_checksum,
     group_checksum_of,
     micros,
@@ -519,6 +520,18 @@ async def reattach(tx: Transaction, cid: Cid, network: Network) -> None:
     The document no longer counts as detached.
     """
     await release(tx, await tx.fetchone(REATTACH, cid=cid, network=network.value))
+
+
+async def detach(  # noqa: PLR0917  a rule takes its values in order
+    tx: Transaction, cid: Cid, network: Network, owner: str, size: int, at: int
+) -> None:
+    """Record that a document is no longer used. It counts for its owner until it is destroyed.
+
+    Several owners may have had the same picture; it counts for the last one.
+    """
+    await tx.lock(document_lock(cid, network))
+    await reattach(tx, cid, network)
+    await tx.execute(DETACH, cid=cid, network=network.value, detached_at=at, owner=owner, size=size)
 
 
 async def release(tx: Transaction, detached: Row | None) -> None:

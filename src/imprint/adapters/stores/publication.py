@@ -21,7 +21,6 @@ from imprint.adapters.database.transaction import (
     Transaction,
     Unstorable,
     Value,
-    document_lock,
     event_locks,
     group_checksum_of,
     kept_text,
@@ -31,7 +30,6 @@ from imprint.adapters.database.transaction import (
     owner_lock,
 )
 from imprint.adapters.stores.files import (
-    DETACH,
     LIVE_IN_GROUP,
     SET_CHECKSUM,
     UNREADABLE,
@@ -39,6 +37,7 @@ from imprint.adapters.stores.files import (
     VERSION_BY_ID,
     checksum_of,
     count_usage,
+    detach,
     draft_size,
     file_of,
     find_by_post_id,
@@ -580,16 +579,7 @@ async def _restore_thumbnail(tx: Transaction, file: File, named: Cid | None, at:
         return file
     if file.thumbnail_cid is not None:
         size = await thumbnail_size(tx, file)
-        await tx.lock(document_lock(file.thumbnail_cid, Network.PUBLIC))
-        await reattach(tx, file.thumbnail_cid, Network.PUBLIC)
-        await tx.execute(
-            DETACH,
-            cid=file.thumbnail_cid,
-            network=Network.PUBLIC.value,
-            detached_at=micros(at),
-            owner=file.owner,
-            size=size,
-        )
+        await detach(tx, file.thumbnail_cid, Network.PUBLIC, file.owner, size, micros(at))
         await count_usage(tx, file.owner, size)
     await reattach(tx, named, Network.PUBLIC)
     restored = replace(file, thumbnail_cid=named)

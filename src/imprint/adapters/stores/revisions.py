@@ -16,10 +16,10 @@ from imprint.adapters.database.transaction import (
     write_locks,
 )
 from imprint.adapters.stores.drafts.drafts import end_intent, refuse_spent, spend_nonce
-from imprint.adapters.stores.files import find_by_post_id
+from imprint.adapters.stores.files import detach, find_by_post_id
 from imprint.adapters.stores.posts.index_writer import INDEX_LOCK
 from imprint.adapters.stores.posts.post_words import WANT_TEXT_OF_POST
-from imprint.domain.drafts.files import Intent, Version
+from imprint.domain.drafts.files import Intent, Network, Version
 from imprint.domain.errors import Damaged
 from imprint.domain.formats.addresses import Address
 from imprint.domain.formats.cids import Cid
@@ -47,6 +47,20 @@ INSERT INTO revisions (id, document, number, owner, name, cid, size, note, creat
        signature, wrapped_key, checksum)
 VALUES (:id, :document, :number, :owner, :name, :cid, :size, :note, :created_at, :salt, :signature,
        :wrapped_key, :checksum)"""
+
+NEXT_NUMBER = """
+SELECT coalesce(max(number), 0) + 1 AS number FROM (
+    SELECT number FROM revisions WHERE document = :document
+    UNION ALL SELECT value FROM counters WHERE name = 'revisions:' || :document
+) AS given"""
+"""The number of a document's next revision, above those of erased ones."""
+KEEP_NUMBER = """
+INSERT INTO counters (name, value) VALUES ('revisions:' || :document, :number)
+ON CONFLICT (name) DO UPDATE SET value = excluded.value WHERE counters.value < excluded.value"""
+FORGET_REVISION = """
+DELETE FROM revisions WHERE cid = :cid RETURNING document, number, cid, owner, size"""
+FORGET_REVISIONS = """
+DELETE FROM revisions WHERE document = :document RETURNING document, number, cid, owner, size"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +115,8 @@ async def _add_revision(
     post = await find_by_post_id(tx, signed.post_id)
     if post is None or (post.owner, post.cid) != (write.signer, signed.document):
         return None
-    newest = await tx.fetchone(NEWEST_REVISION, document=signed.document)
-    number = 1 if newest is None else int(newest["number"]) + 1
+    (following,) = await tx.fetchall(NEXT_NUMBER, document=signed.document)
+    number = int(following["number"])
     if number > MAX_REVISIONS:
         raise too_many_revisions()
     await end_intent(tx, intent)
@@ -125,6 +139,27 @@ async def _add_revision(
     action = write.action.value
     await spend_nonce(tx, write.signer, write.nonce, write.at, action=action, file_id=None)
     return revision
+
+
+async def forget_revision(tx: Transaction, cid: Cid, at: int) -> Cid | None:
+    """Delete the revision with this document, and return the document that it corrected."""
+    row = await tx.fetchone(FORGET_REVISION, cid=cid)
+    if row is None:
+        return None
+    await _release(tx, row, at)
+    return Cid(row["document"])
+
+
+async def forget_revisions(tx: Transaction, document: Cid, at: int) -> None:
+    """Delete all revisions of a document."""
+    for row in await tx.fetchall(FORGET_REVISIONS, document=document):
+        await _release(tx, row, at)
+
+
+async def _release(tx: Transaction, row: Row, at: int) -> None:
+    """Detach the document of a deleted revision, whose number is not given again."""
+    await tx.execute(KEEP_NUMBER, document=row["document"], number=row["number"])
+    await detach(tx, row["cid"], Network.PRIVATE, row["owner"], row["size"], at)
 
 
 async def store_revision(tx: Transaction, revision: Revision) -> None:

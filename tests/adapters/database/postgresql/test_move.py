@@ -91,6 +91,14 @@ async def test_the_usage_counts_of_each_signer_are_moved(source, target):
     assert await target.rows(COMPARE_USAGE) == []
 
 
+async def test_the_numbers_of_erased_revisions_are_moved(source, target):
+    with closing(sqlite3.connect(source.path)) as connection, connection:
+        connection.execute("INSERT INTO counters VALUES ('revisions:bafy', 7)")
+    await move_catalog(source.path, target.address, report_nothing)
+    kept = "SELECT value FROM counters WHERE name = 'revisions:bafy'"
+    assert await target.rows(kept) == [(7,)]
+
+
 async def test_the_installation_id_and_the_fence_are_also_moved(source, target):
     stores = open_any(source.address)
     await stores.installation.note_claim()

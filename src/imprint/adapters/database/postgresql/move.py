@@ -35,13 +35,14 @@ _BATCH = 2_000
 """Number of rows copied per transaction."""
 
 _COUNTER = "SELECT value FROM counters WHERE name = ?"
+_REVISION_NUMBERS = "SELECT name, value FROM counters WHERE name GLOB 'revisions:*'"
 
 _SUM_DIGITS = 15
 """Number of hexadecimal digits of a row's hash that are summed, chosen to fit a BIGINT."""
 
 _NOT_MOVED = INDEX_TABLES | {"schema_migrations", "counters", UNFINISHED}
-"""Tables that are not copied. The heartbeat restarts, and the position sequence and the fence are
-set at the end."""
+"""Tables that are not copied. The heartbeat restarts, and the position sequence, the fence and the
+numbers of erased revisions are set at the end."""
 
 _IDENTITY = "installation"
 """Tables whose rows in the target are replaced, because a service started too early leaves an id
@@ -195,7 +196,9 @@ async def _finish(
             )
     (position,) = reader.execute(_COUNTER, ("position",)).fetchone()
     (fence,) = reader.execute(_COUNTER, ("fence",)).fetchone()
+    numbers = reader.execute(_REVISION_NUMBERS).fetchall()
     async with writer.transaction():
+        await writer.executemany("INSERT INTO counters (name, value) VALUES ($1, $2)", numbers)
         await writer.execute("SELECT setval('positions', $1)", max(position, 1))
         await writer.execute("UPDATE counters SET value = $1 WHERE name = 'fence'", fence)
         await writer.execute(f"DROP TABLE {UNFINISHED}")

@@ -16,7 +16,6 @@ from imprint.adapters.database.database import Database
 from imprint.adapters.database.transaction import (
     Transaction,
     Value,
-    document_lock,
     group_checksum_of,
     key_text,
     micros,
@@ -30,6 +29,7 @@ from imprint.adapters.stores.files import (
     SqlFileStore,
     checksum_of,
     count_usage,
+    detach,
     find_draft,
     hashtags_text,
     live_file_of,
@@ -370,7 +370,15 @@ async def _retire(tx: Transaction, draft: File, state: State, write: Write) -> N
     checksum = checksum_of(replace(draft, state=state))
     await tx.execute(RETIRE_FILE, id=draft.id, state=state.value, checksum=checksum)
     await retag(tx, draft, None)
-    await detach(tx, draft.cid, draft.size, Network.PRIVATE, write)
+    # Nobody else has this document, and nobody has detached it: it was live.
+    await tx.execute(
+        DETACH,
+        cid=draft.cid,
+        network=Network.PRIVATE.value,
+        detached_at=micros(write.at),
+        owner=write.signer,
+        size=draft.size,
+    )
 
 
 async def _drop_thumbnail(
@@ -384,23 +392,7 @@ async def _drop_thumbnail(
         # Its bytes already counted, and were reserved again.
         await count_usage(tx, draft.owner, -size)
         return
-    await tx.lock(document_lock(thumbnail, Network.PUBLIC))
-    # Several owners may have had the same picture; it counts for the last one.
-    await reattach(tx, thumbnail, Network.PUBLIC)
-    await detach(tx, thumbnail, size, Network.PUBLIC, write)
-
-
-async def detach(tx: Transaction, cid: Cid, size: int, network: Network, write: Write) -> None:
-    """Record that a write no longer references a document, which counts for its signer until
-    destroyed."""
-    await tx.execute(
-        DETACH,
-        cid=cid,
-        network=network.value,
-        detached_at=micros(write.at),
-        owner=write.signer,
-        size=size,
-    )
+    await detach(tx, thumbnail, Network.PUBLIC, write.signer, size, micros(write.at))
 
 
 def _over_quota() -> Refusal:

@@ -20,13 +20,13 @@ from imprint.adapters.database.transaction import (
 )
 from imprint.adapters.stores.drafts.drafts import CONDEMNED, END_INTENT
 from imprint.adapters.stores.files import (
-    DETACH,
     PICTURE_IN_USE,
     TAKE_BACK,
     count_usage,
     reattach,
     release,
 )
+from imprint.adapters.stores.revisions import forget_revisions
 from imprint.domain.drafts.files import Action, Network
 from imprint.domain.formats.cids import Cid
 from imprint.ports.drafts import Condemned, GarbageReport, PurgeOutcome
@@ -110,7 +110,6 @@ DELETE FROM detached
 WHERE cid = :cid AND network = :network AND condemned = 1 AND fence = :fence
 RETURNING owner, size, drafts"""
 FORGET_VERSION = "DELETE FROM files WHERE cid = :cid RETURNING group_id"
-FORGET_REVISIONS = "DELETE FROM revisions WHERE document = :document RETURNING cid, owner, size"
 FORGET_EMPTY_GROUP = """
 DELETE FROM file_groups
 WHERE id = :id AND NOT EXISTS (SELECT 1 FROM files WHERE group_id = :id)"""
@@ -396,20 +395,6 @@ async def _condemn(
             await tx.execute(FORGET_EMPTY_GROUP, id=row["group_id"])
         await forget_revisions(tx, cid, micros(now))
     return True
-
-
-async def forget_revisions(tx: Transaction, document: Cid, at: int) -> None:
-    """Delete the revisions of a document; theirs count for the author until they are destroyed."""
-    for row in await tx.fetchall(FORGET_REVISIONS, document=document):
-        await tx.lock(document_lock(row["cid"], Network.PRIVATE))
-        await tx.execute(
-            DETACH,
-            cid=row["cid"],
-            network=Network.PRIVATE.value,
-            detached_at=at,
-            owner=row["owner"],
-            size=row["size"],
-        )
 
 
 async def _is_used(tx: Transaction, cid: Cid, network: Network) -> bool:
