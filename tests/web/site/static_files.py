@@ -9,6 +9,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urldefrag, urljoin, urlsplit
 
+from tests.indexed import read_texts
 from tests.world import World, open_world
 
 from imprint.bootstrap.preview import SampleMarketplace, draw_picture
@@ -168,4 +169,5 @@ async def _fill(world: World, count: int) -> World:
     assert state is not None
     step = IndexStep(last, last.number, events, complete=True, final_hash=last.block_hash)
     await writer.advance_index(state, step)
+    await read_texts(world)
     return world
