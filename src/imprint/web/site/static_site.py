@@ -270,7 +270,7 @@ class StaticSite:
 
     async def _relink(self, page: str, place: str, number: int = 1) -> str:
         """Make the links of a page relative, so that the copy works under any address."""
-        up = "../" * place.count("/")
+        up, addresses = "../" * place.count("/"), self.copy.addresses
         given = [
             unescape(value)
             for part in _MARKUP.findall(page)
@@ -278,10 +278,10 @@ class StaticSite:
             if name in ("href", "src") and value.startswith("/") and not value.startswith("//")
         ]
         found = await self._locate_all(given)
-        whole = await self._locate_all(self.copy.addresses.findall(page))
+        whole = await self._locate_all(addresses.findall(page))
 
         def rewrite(match: re.Match[str]) -> str:
-            tag = self.copy.addresses.sub(lambda url: self._absolute(url, whole), match[0])
+            tag = addresses.sub(lambda url: self._absolute(url, whole), match[0])
             if tag.startswith("<script"):
                 return tag
             attributes: dict[str, str] = dict(_ATTRIBUTE.findall(tag))
@@ -296,7 +296,7 @@ class StaticSite:
                 return ""
             target = unescape(value)
             if name not in ("href", "src") or target not in found:
-                own = self.copy.addresses.match(target)
+                own = addresses.match(target)
                 is_dead = own is not None and whole.get(own[1], "") is None
                 return "" if name == "href" and is_dead else f' {name}="{value}"'
             located = found[target]
