@@ -10,7 +10,7 @@ from pathlib import Path
 from urllib.parse import unquote, urldefrag, urljoin, urlsplit
 
 from tests.indexed import read_texts
-from tests.world import World, open_world
+from tests.world import MovableClock, World, open_world
 
 from imprint.bootstrap.preview import SampleMarketplace, draw_picture
 from imprint.bootstrap.static_site import SiteFormat, write_site
@@ -27,6 +27,9 @@ BASE = "https://copy.example"
 
 SECRET = "The canary of a paid post sings at midnight."
 """In the text of every paid post of `many_posts`."""
+
+FIRST = datetime(2025, 3, 1, tzinfo=UTC)
+"""When the oldest post of `many_posts` was published. The others follow each hour."""
 
 _ABSOLUTE = re.compile(r"https?://[^\s\"'<>\\)&]+")
 _IS_TEXT = {".atom", ".json", ".md", ".txt", ".xml"}
@@ -120,14 +123,15 @@ def elements_in(folder: Path) -> set[str]:
 
 def _origin(number: int) -> Origin:
     block = BlockRef(number, f"0x{number + 1:064x}")
-    at = datetime(2025, 3, 1, tzinfo=UTC) + timedelta(hours=number)
+    at = FIRST + timedelta(hours=number)
     return Origin(position_of(number, 0), block, f"0x{number + 1:064x}", at)
 
 
 @asynccontextmanager
 async def many_posts(folder: Path, count: int) -> AsyncIterator[World]:
     """A world with posts by twenty authors with thirty hashtags. Every third is paid."""
-    async with open_world(folder) as world:
+    # In the year of the posts: the service omits it, and a copy must not.
+    async with open_world(folder, clock=MovableClock(FIRST + timedelta(days=90))) as world:
         adapters = replace(world.adapters, marketplace=SampleMarketplace())
         yield await _fill(replace(world, adapters=adapters), count)
 
