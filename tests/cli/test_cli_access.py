@@ -50,6 +50,7 @@ WRITING = {
     "backup": ["backup", "--out", "{out}"],
     "erase": ["erase", "0x" + "11" * 20, "--yes"],
     "export": ["export", "--out", "{out}"],
+    "export-site": ["export-site", "--output", "{out}", "--base-url", "https://a.example"],
     "gc --really": ["gc", "--really"],
     "import": ["import", "{export}"],
     "import-pinata": ["import-pinata"],

@@ -68,6 +68,7 @@ from imprint.settings import Compatibility, Secret, Settings
 from imprint.web.api.feed_links import FeedLinks
 from imprint.web.app import (
     ClientRates,
+    CopiedFrom,
     Facts,
     Services,
     SiteFacts,
@@ -100,11 +101,17 @@ Check = tuple[str, Callable[[], bool]]
 
 
 def build_service(
-    settings: Settings, adapters: Adapters, node: str | None = None, *, measures: bool = False
+    settings: Settings,
+    adapters: Adapters,
+    node: str | None = None,
+    *,
+    measures: bool = False,
+    copied: CopiedFrom | None = None,
 ) -> ASGIApp:
     """The web application over these adapters. Pages call `node`, the chain of `imprint dev`.
 
-    With `measures`, this process measures stored amounts for the metrics of all processes.
+    With `measures`, this process measures stored amounts for the metrics of all processes. With
+    `copied`, the pages are those of a static copy.
     """
     stores, content, cipher = adapters.stores, adapters.content, adapters.cipher
     marketplace, clock = adapters.marketplace, adapters.clock
@@ -148,14 +155,9 @@ def build_service(
     tasks = BackgroundTasks(
         settings, adapters, entitlement, labels, claim, watched, strays, usage, unmoderated
     )
-    return build_app(
-        services,
-        _facts(settings, node),
-        _web_options(settings),
-        clock,
-        tasks.lifespan,
-        monotonic=adapters.monotonic,
-    )
+    facts, options = _facts(settings, node, copied), _web_options(settings)
+    seconds = adapters.monotonic
+    return build_app(services, facts, options, clock, tasks.lifespan, monotonic=seconds)
 
 
 def _posts(settings: Settings, adapters: Adapters, reads: Reads) -> Posts:
@@ -176,7 +178,7 @@ def _lists(settings: Settings, adapters: Adapters, measures: CurrentMeasures) ->
     return Lists(adapters.stores.files, tokens, adapters.clock, public_drafts, measures)
 
 
-def _facts(settings: Settings, node: str | None) -> Facts:
+def _facts(settings: Settings, node: str | None, copied: CopiedFrom | None = None) -> Facts:
     chain, server = settings.chain, settings.server
     links = FeedLinks(
         server.public_url,
@@ -193,6 +195,7 @@ def _facts(settings: Settings, node: str | None) -> Facts:
         links,
         _site(settings),
         node,
+        copied,
     )
 
 

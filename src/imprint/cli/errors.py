@@ -8,7 +8,7 @@ import click
 
 from imprint.domain.errors import CannotStart, NeedsUpgrade, Problem
 from imprint.domain.exports import NotAnExport
-from imprint.ports.archives import ImportConflict
+from imprint.ports.archives import ImportConflict, NotExported
 from imprint.server.supervisor import MISCONFIGURED
 from imprint.services.installation.backup import NotABackup, NotSaved
 from imprint.services.installation.content_migration import NotMigrated
@@ -32,6 +32,7 @@ _FAILURES = (
     IndexBusy,
     NotABackup,
     NotAnExport,
+    NotExported,
     NotMigrated,
     NotSaved,
 )

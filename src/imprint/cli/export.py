@@ -1,8 +1,9 @@
-"""`imprint export`, `imprint verify` and `imprint import`: signed CAR files."""
+"""`imprint export`, `verify` and `import`: signed CAR files; `export-site`: static files."""
 
 import asyncio
 import json
 import os
+import re
 import sys
 import tempfile
 from collections import Counter
@@ -20,9 +21,10 @@ from imprint.bootstrap.archives import (
     open_archive,
     open_earlier_import,
 )
+from imprint.bootstrap.static_site import SiteFormat, write_site
 from imprint.cli.errors import FAILED, reporting_errors
 from imprint.cli.installation import config_option, open_installation
-from imprint.cli.progress import show_progress
+from imprint.cli.progress import report_progress, show_progress
 from imprint.domain.errors import CannotStart
 from imprint.domain.exports import Manifest, NotAnExport
 from imprint.domain.formats.addresses import Address, NotAnAddress, parse_address
@@ -30,6 +32,8 @@ from imprint.domain.installation import Access
 from imprint.ports.archives import Archive, ImportOutcome
 from imprint.services.installation.earlier_files import EarlierReport, Outcome
 from imprint.services.installation.exports import OpenedExport, check_export, open_export
+
+_BASE_URL = re.compile(r"https?://[A-Za-z0-9.:\[\]-]+(/[A-Za-z0-9._~%-]+)*/?")
 
 _file_argument = click.argument(
     "file", type=click.Path(path_type=Path, exists=True, dir_okay=False)
@@ -67,6 +71,56 @@ async def _export(out: Path, owner: Address | None, config: Path | None) -> tupl
         ):
             manifest = await service.run(owner, spool, file.write, progress)
         return manifest, service.key.public
+
+
+@click.command("export-site")
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path, file_okay=False),
+    required=True,
+    help="The folder to write: a new or empty one, or that of an earlier export.",
+)
+@click.option(
+    "--base-url", "base", required=True, help="The URL at which the files will be published."
+)
+@click.option(
+    "--format",
+    "site_format",
+    type=click.Choice([each.value for each in SiteFormat]),
+    default=SiteFormat.HTML.value,
+    show_default=True,
+    help="HTML pages, or Markdown with front matter for site generators.",
+)
+@config_option
+def export_site(output: Path, base: str, site_format: str, config: Path | None) -> None:
+    """Write the public site as static files.
+
+    Any file server can publish them, with or without the service. Paid posts have their opening,
+    their price and a link to the service, but not their text. Only posts that lists show are
+    included. The service may keep running: the files show the moment when the command began. The
+    chain must be reachable, because it decides which posts are free. The same posts give the same
+    bytes. An earlier export is replaced in one step when the new one is complete.
+    """
+    base = _parse_base(base)
+    with reporting_errors():
+        count = asyncio.run(_export_site(output, base, SiteFormat(site_format), config))
+    click.echo(f"{count} posts are in {output}.")
+
+
+async def _export_site(
+    output: Path, base: str, site_format: SiteFormat, config: Path | None
+) -> int:
+    async with open_installation(config, Access.WRITE) as installation:
+        with show_progress("Exporting posts") as progress:
+            return await write_site(
+                installation.settings,
+                installation.adapters,
+                base,
+                output,
+                site_format,
+                progress=progress,
+                report=report_progress,
+            )
 
 
 @click.command()
@@ -197,6 +251,15 @@ def _parse_owner(text: str | None) -> Address | None:
         return parse_address(text)
     except NotAnAddress as error:
         raise click.BadParameter(str(error), param_hint="--owner") from error
+
+
+def _parse_base(text: str) -> str:
+    if not _BASE_URL.fullmatch(text):
+        raise click.BadParameter(
+            "It must be a URL like https://example.org or https://example.org/blog.",
+            param_hint="--base-url",
+        )
+    return text.rstrip("/")
 
 
 def _parse_key(text: str | None) -> bytes | None:

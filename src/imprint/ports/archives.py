@@ -29,6 +29,13 @@ class ImportConflict(Exception):
     """An exported file conflicts with the records of this installation. The message says how."""
 
 
+class NotExported(Exception):
+    """A page of the site could not be exported. The message says which one and why."""
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(f"{path} cannot be exported. {reason}")
+
+
 @dataclass(frozen=True, slots=True)
 class StoredDocument:
     """A document that a record refers to, in plaintext if its file has no wrapped key."""
@@ -178,6 +185,16 @@ class BackupWriter(Protocol):
 
     def add_file(self, name: str, path: Path) -> None:
         """Write a file as an entry."""
+
+
+class SiteFolder(Protocol):
+    """The folder of a static site. It appears under its final name only once complete."""
+
+    def has(self, path: str) -> bool:
+        """Whether a file was written at this path."""
+
+    def write(self, path: str, content: bytes) -> None:
+        """Write a file at a path relative to the folder."""
 
 
 class BackupEntry(Protocol):

@@ -57,10 +57,10 @@ from imprint.web.http.routing import Application
 from imprint.web.site.assets import ASSET_PATH, Assets, built_assets
 from imprint.web.site.cards import Cards
 from imprint.web.site.identity import AssetRoutes, Frame, OwnFiles
-from imprint.web.site.machines import MachinePages, MachineRoutes
+from imprint.web.site.machines import FrontMatterPages, MachinePages, MachineRoutes
 from imprint.web.site.operator import OperatorRoutes
 from imprint.web.site.pages import SiteRoutes, SiteSources
-from imprint.web.site.policy import content_policy
+from imprint.web.site.policy import COPY_POLICY, content_policy
 from imprint.web.site.problem_pages import (
     ProblemHandler,
     Refuse,
@@ -114,6 +114,15 @@ class SiteFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class CopiedFrom:
+    """What the pages of a static copy say of the service: its public URL, unless the copy takes its
+    place."""
+
+    live: str | None
+    policy: str = COPY_POLICY
+
+
+@dataclass(frozen=True, slots=True)
 class Facts:
     """Information published to clients under `/.well-known/`."""
 
@@ -124,6 +133,8 @@ class Facts:
     """None if the service has no pages."""
     node: str | None = None
     """Return the URL of the node that pages call under `imprint dev`."""
+    copied: CopiedFrom | None = None
+    """None unless the pages are rendered for a static copy."""
 
 
 MAX_PUBLISHING = 32
@@ -288,7 +299,7 @@ def _routes(
     links = facts.links
     show = FeedText(read, links).show
     feeds = FeedRoutes(services.login, services.feeds, links, bodies, budget, show)
-    written = _machine_pages(links, site)
+    written = _machine_pages(facts, site)
     machines = MachineRoutes(services.pages, services.sitemap, written, budget)
     records = PostRecords(links.service)
     coin, has_pages = facts.service.chain.coin.symbol, site is not None
@@ -321,11 +332,14 @@ def _routes(
     ]
 
 
-def _machine_pages(links: FeedLinks, site: SiteRoutes | None) -> MachinePages:
+def _machine_pages(facts: Facts, site: SiteRoutes | None) -> MachinePages:
+    links = facts.links
     if site is None:
         return MachinePages(links)
-    frame = site.frame
-    return MachinePages(links, frame.description, tuple(page.path for page in frame.pages))
+    own, about = tuple(page.path for page in site.frame.pages), site.frame.description
+    if facts.copied is not None:
+        return FrontMatterPages(links, about, own, facts.copied.live)
+    return MachinePages(links, about, own)
 
 
 def _about(
@@ -382,6 +396,7 @@ def _templates(facts: Facts, decided: SiteFacts, assets: Assets) -> Templates:
         "frame": Frame.of(decided.identity),
         "facts": msgspec.to_builtins(facts.service),
         "fediverse_creator": decided.fediverse_creator,
+        "copied": facts.copied,
     }
     return Templates(assets, shared, facts.service.chain.coin.symbol)
 

@@ -123,7 +123,7 @@ def create_backup(path: Path, report: Report) -> Iterator[tuple[BackupWriter, Pa
         raise BackupUnusable(f"{path} already exists.")
     is_tar = path.suffix == ".tar"
     scratch = path.with_name(f".imprint-{path.name}")
-    with _partial(path, report, _create_file if is_tar else _create_folder) as partial:
+    with partial_path(path, report, _create_file if is_tar else _create_folder) as partial:
         try:
             shutil.rmtree(scratch, ignore_errors=True)
             scratch.mkdir(mode=0o700)
@@ -164,7 +164,7 @@ def make_folder(path: Path, report: Report) -> Iterator[Path]:
         raise BackupUnusable(f"{path} is not empty.")
     missing = [each for each in path.parents if not each.exists()]
     try:
-        with _partial(path, report, _create_folder) as partial:
+        with partial_path(path, report, _create_folder) as partial:
             yield partial
     except BaseException:
         for each in missing:
@@ -174,10 +174,16 @@ def make_folder(path: Path, report: Report) -> Iterator[Path]:
 
 
 @contextmanager
-def _partial(path: Path, report: Report, create: Callable[[Path], None]) -> Iterator[Path]:
+def partial_path(
+    path: Path,
+    report: Report,
+    create: Callable[[Path], None],
+    complete: Callable[[Path, Path], object] = Path.rename,
+) -> Iterator[Path]:
     """Yield a locked temporary file or folder that becomes `path` on success.
 
-    The temporary file or folder is removed on failure.
+    `complete` renames it. Whatever has the temporary name at the end is removed. Raises
+    `BackupUnusable`.
     """
     partial = path.with_name(path.name + PARTIAL)
     try:
@@ -188,7 +194,7 @@ def _partial(path: Path, report: Report, create: Callable[[Path], None]) -> Iter
         yield partial
         # One sync of everything instead of one per document.
         os.sync()
-        partial.rename(path)
+        complete(partial, path)
     except OSError as error:
         raise BackupUnusable(f"{path} cannot be written: {error.strerror}.") from error
     finally:

@@ -1,6 +1,8 @@
 """Endpoints for machines: posts as Markdown, `llms.txt`, `robots.txt` and the sitemap."""
 
 import asyncio
+import json
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -16,6 +18,7 @@ from imprint.domain.posts.indexed_posts import IndexedPost
 from imprint.domain.posts.market_events import parse_position
 from imprint.domain.posts.openings import MARK, without_marks
 from imprint.domain.posts.post_text import is_markdown, markdown_text
+from imprint.domain.posts.slugs import page_path
 from imprint.domain.posts.text_work import TextWork, TooIntricate
 from imprint.ports.post_index import PostAddress
 from imprint.services.site import BEGINNING, Pages, ShownPost, Sitemap
@@ -178,6 +181,70 @@ class MachinePages:
             for post in posts
         )
         return f'{_XML}<urlset xmlns="{_SITEMAPS}">\n{urls}</urlset>\n'
+
+
+@dataclass(frozen=True, slots=True)
+class FrontMatterPages(MachinePages):
+    """Pages in which a post has front matter for site generators such as Hugo.
+
+    `live` is the public URL of the service, or None if it is given up.
+    """
+
+    live: str | None = None
+
+    def post(self, shown: ShownPost, text: str | None, opening: str | None = None) -> str:
+        members = "".join(f"{name}: {value}\n" for name, value in self._members(shown))
+        body = [text] if text is not None else [*([opening] if opening else []), self._rest(shown)]
+        return f"---\n{members}---\n\n{_joined(body)}"
+
+    def _members(self, shown: ShownPost) -> Iterator[tuple[str, str]]:
+        post, links = shown.post, self.links
+        path = page_path(post.post_id, post.title)
+        yield "title", _quoted(post.title.strip() or f"Post {post.post_id}")
+        yield "date", format_instant(post.created_at)
+        if post.revision is not None:
+            yield "lastmod", format_instant(post.revision.created_at)
+        yield "author", _quoted(post.author if post.byline is None else post.byline.name)
+        yield "author_address", _quoted(post.author)
+        if post.description.strip():
+            yield "description", _quoted(post.description)
+        yield "tags", f"[{', '.join(map(_quoted, post.hashtags))}]"
+        if shown.price is not None:
+            yield "price", _quoted(links.amount(shown.price))
+            yield "price_wei", _quoted(str(shown.price))
+        yield "cid", _quoted(post.cid)
+        if (picture := links.picture(post)) is not None:
+            yield "images", f"[{_quoted(picture)}]"
+        yield "url", _quoted(f"{path}/")
+        yield "original", _quoted(f"{self.live or links.service}{path}")
+
+    def _rest(self, shown: ShownPost) -> str:
+        """What stands in place of a text that is not free."""
+        post, links = shown.post, self.links
+        if not post.hosted:
+            return "The text of this post is not stored here."
+        price = "" if shown.price is None else f" for {links.amount(shown.price)}"
+        if self.live is not None:
+            at = f"{self.live}{page_path(post.post_id, post.title)}"
+            return f"[Read the whole post{price}]({at})"
+        return (
+            f"To buy this post{price}, call `subscribePost({post.post_id})` of the contract "
+            f"`{links.contract}` on the chain with the id {links.chain_id}."
+        )
+
+
+_UNPRINTABLE = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
+"""Characters that YAML wants escaped, and JSON does not."""
+
+
+def _quoted(text: str) -> str:
+    """Return a text of one line as a YAML scalar."""
+    written = json.dumps(" ".join(text.split()), ensure_ascii=False)
+    return _UNPRINTABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", written)
+
+
+def _joined(parts: Sequence[str]) -> str:
+    return "\n\n".join(part.strip("\n") for part in parts) + "\n"
 
 
 MARKDOWN = "text/markdown"

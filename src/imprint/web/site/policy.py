@@ -19,6 +19,13 @@ def content_policy(
     return _policy(_origin(rpc_url), nonce, "" if pictures is None else f" {pictures}")
 
 
+COPY_POLICY = (
+    "default-src 'none'; style-src 'self'; img-src 'self' data:; font-src 'self'; "
+    "base-uri 'none'; form-action 'none'"
+)
+"""The policy in the pages of a static copy, which have no scripts and call nothing."""
+
+
 def _policy(origin: str, nonce: str, pictures: str) -> str:
     return "; ".join(
         (
