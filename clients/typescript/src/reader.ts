@@ -190,6 +190,11 @@ export class ImprintReader {
     return this.read(`/posts/${id}/opening`);
   }
 
+  /** Where a final block of the chain records a post; until then `not_final`. */
+  getPostProof(id: string | bigint): Promise<records.PostProof> {
+    return this.read(`/posts/${id}/proof.json`);
+  }
+
   getPostMarkdown(id: string | bigint): Promise<string> {
     return this.readText(`/posts/${id}.md`);
   }
