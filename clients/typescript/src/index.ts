@@ -18,6 +18,7 @@ export {
   POST_LIMITS,
   type Receipt,
   SELECTORS,
+  verifyProof,
   waitForReceipt,
 } from "./marketplace.js";
 export { CODES, Refusal, Unconfirmed, Unreachable, WalletNeeded } from "./problems.js";
