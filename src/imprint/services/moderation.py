@@ -375,6 +375,7 @@ def _add_post(paths: dict[str, None], post: IndexedPost) -> None:
         f"/p/{number}/changes",
         f"/p/{number}/first",
         f"/freeFileByPostId?postId={number}",
+        f"/ipfs/{quote(post.cid, safe='')}",
     ):
         paths[path] = None
     if post.thumbnail_cid:

@@ -110,8 +110,8 @@ async def test_a_post_that_names_no_document_has_no_proof(shallow: World) -> Non
     assert problem(response) == (404, "not_found")
 
 
-async def test_the_proof_of_a_withheld_post_is_refused(shallow: World) -> None:
-    post_id, _ = await published_post(shallow, shallow.wallet(4), "Withheld.")
+async def test_the_proof_and_the_document_of_a_withheld_post_are_refused(shallow: World) -> None:
+    post_id, cid = await published_post(shallow, shallow.wallet(4), "Withheld.")
     await finalize(shallow)
     stores = shallow.adapters.stores
     desk = Moderation(
@@ -125,8 +125,8 @@ async def test_the_proof_of_a_withheld_post_is_refused(shallow: World) -> None:
     target = Target(TargetKind.POST, str(post_id))
     await desk.decide(target, Measure.WITHHELD, Ground.LEGAL, "A court order.")
     shallow.clock.advance(2)
-    response = await shallow.client.get(f"/posts/{post_id}/proof.json")
-    assert problem(response) == (451, "withheld")
+    for path in (f"/posts/{post_id}/proof.json", f"/ipfs/{cid}", f"/ipfs/{cid}?format=car"):
+        assert problem(await shallow.client.get(path)) == (451, "withheld")
 
 
 # `imprint verify --proof`
