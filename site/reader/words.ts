@@ -97,6 +97,8 @@ export const WORDS = {
     "Copy this link now; it won’t be shown again. Anyone with it can read your posts.",
   atom: "Atom",
   createPrivateFeed: "Create a private feed",
+  downloadLibrary: "Download my library",
+  packing: (done: number, all: number) => `${done} of ${all} posts`,
 
   // reader/main.ts
   partPageCouldntLoad: "Part of this page couldn’t load because the service isn’t responding.",

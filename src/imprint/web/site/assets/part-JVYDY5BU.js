@@ -1,1 +1,0 @@
-import{A as b,B as c,C as d,D as e,E as f,F as g,G as h,H as i,z as a}from"./part-TTQ4VCEX.js";import"./part-IHZJHOQ5.js";import"./part-7CKSL2GN.js";import"./part-L5Z6D5DW.js";import"./part-K4SABGCS.js";export{d as AccountChanged,a as Cancelled,c as NoAccount,f as NodeUnreachable,e as TooLittle,b as WrongChain,g as describeUnknownNetwork,h as explain,i as hasSentNothing};
