@@ -32,6 +32,7 @@ RECORDS: dict[str, type[msgspec.Struct]] = {
     "Post": posts.Post,
     "HeldPost": posts.HeldPost,
     "Opening": posts.Opening,
+    "PostProof": posts.PostProof,
     "Author": posts.Author,
     "Profile": posts.Profile,
     "RevisionRecord": posts.RevisionRecord,

@@ -48,12 +48,6 @@ class PageReader extends ImprintReader {
   async revokeWritingSessions(): Promise<void> {
     await this.request("/writing/sessions", { method: "DELETE" });
   }
-
-  /** The stored bytes of a post that the session may read, or that is free. */
-  async readPostDocument(id: string): Promise<Uint8Array> {
-    const response = await this.request(`/p/${encodeURIComponent(id)}/document`);
-    return new Uint8Array(await response.arrayBuffer());
-  }
 }
 
 /**

@@ -97,6 +97,8 @@ export const WORDS = {
     "Copy this link now; it won’t be shown again. Anyone with it can read your posts.",
   atom: "Atom",
   createPrivateFeed: "Create a private feed",
+  downloadLibrary: "Download my library",
+  packing: (done: number, all: number) => `${done} of ${all} posts`,
 
   // reader/main.ts
   partPageCouldntLoad: "Part of this page couldn’t load because the service isn’t responding.",
@@ -112,7 +114,15 @@ export const WORDS = {
     "The document of a paid post isn’t public. Its owners can verify it here after signing in.",
   fetchingDocument: "Fetching the document…",
   verifiedBrowserDownloadedComputed: (length: string | number) =>
-    `Verified: this browser downloaded ${length}, computed their CID with SHA-256, and it matches the one above. That the chain names this CID is the service’s word; this browser hasn’t checked it.`,
+    `Verified: this browser downloaded ${length}, computed their CID with SHA-256, and it matches the one above.`,
+  downloadProof: "Download the proof",
+  blockNotFinal:
+    "The block is too new to be final. Come back later for a proof that anyone can check.",
+  chainNotChecked:
+    "That the chain names this CID is the service’s word; this browser hasn’t checked it. Connect a wallet to check, or download the proof.",
+  chainConfirms: (block: number) =>
+    `Your wallet’s node confirms the proof: block ${block} records that this author published it.`,
+  chainContradicts: "The proof doesn’t match the chain. Don’t trust this text.",
   serviceSentBytesDont:
     "This service sent bytes that don’t match the CID above. Don’t trust this text.",
 

@@ -18,6 +18,21 @@ export async function verifyDocument(bytes: Uint8Array, cid: string): Promise<bo
   return (await documentCid(bytes)) === cid;
 }
 
+/**
+ * Whether a text on the chain names this cid (CIDv1 in base32, as the service writes it): spelled
+ * alike, or as its CIDv0.
+ */
+export function isSameCid(text: string, cid: string): boolean {
+  if (text === cid || !/^Qm[1-9A-HJ-NP-Za-km-z]{44}$/.test(text)) return text === cid;
+  let number = 0n;
+  for (const digit of text) number = number * 58n + BigInt(BASE58.indexOf(digit));
+  const multihash = number.toString(16).padStart(68, "0").match(/../g) ?? [];
+  const bytes = multihash.map((pair) => Number.parseInt(pair, 16));
+  return `b${base32(Uint8Array.of(1, DAG_PB, ...bytes))}` === cid;
+}
+
+const BASE58 = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz";
+
 /** The cid of a document: of its bytes if they fit one chunk, else of the root of its tree. */
 export async function documentCid(bytes: Uint8Array): Promise<string> {
   const leaves: Promise<Node>[] = [];

@@ -4,6 +4,7 @@ export { documentCid, verifyDocument } from "./cids.js";
 export { formatCoin, parseCoin } from "./coin.js";
 export { Imprint } from "./imprint.js";
 export { BrowserKeyStore, type KeyStore, MemoryKeyStore, type StoredKey } from "./key-store.js";
+export { exportLibrary, type LibraryFile, type LibraryOptions } from "./library.js";
 export { List, type Page } from "./list.js";
 export {
   balanceOf,
@@ -18,6 +19,7 @@ export {
   POST_LIMITS,
   type Receipt,
   SELECTORS,
+  verifyProof,
   waitForReceipt,
 } from "./marketplace.js";
 export { CODES, Refusal, Unconfirmed, Unreachable, WalletNeeded } from "./problems.js";

@@ -1,7 +1,8 @@
 /** The marketplace contract: calls for a wallet to send, and queries of the chain about them. */
 
 import { encodeAbiParameters } from "viem/utils";
-import type { Address, Hex } from "./records.js";
+import { isSameCid } from "./cids.js";
+import type { Address, Hex, PostProof } from "./records.js";
 import { endBy, pause } from "./transport.js";
 import type { Call, Provider } from "./wallet.js";
 
@@ -171,6 +172,53 @@ export function createdPostId(receipt: Receipt, marketplace: Address): string | 
       address.toLowerCase() === marketplace.toLowerCase() && topics[0] === POST_CREATED,
   );
   return created?.topics[1] ? BigInt(created.topics[1]).toString() : null;
+}
+
+/**
+ * Whether a node confirms the proof of a post: that this author published this document in this
+ * log, transaction and block of its chain. Throws if the node is on another chain.
+ */
+export async function verifyProof(provider: Provider, proof: PostProof): Promise<boolean> {
+  const ask = async <T>(method: string, ...params: unknown[]) =>
+    (await provider.request({ method, params })) as T;
+  if (Number(await ask<Hex>("eth_chainId")) !== proof.chainId)
+    throw new Error(`The node is not on chain ${proof.chainId}.`);
+  const { block, log } = proof;
+  const [found, receipt] = await Promise.all([
+    ask<FoundBlock | null>("eth_getBlockByNumber", `0x${block.number.toString(16)}`, false),
+    ask<FoundReceipt | null>("eth_getTransactionReceipt", proof.transaction),
+  ]);
+  if (!found || found.hash !== block.hash || receipt?.blockHash !== block.hash) return false;
+  if (Number(found.timestamp) * 1000 !== Date.parse(proof.createdAt)) return false;
+  const emitted = receipt.logs.find(({ logIndex }) => Number(logIndex) === log.index);
+  const topics = [POST_CREATED, `0x${word(BigInt(proof.id))}`, `0x${word(BigInt(proof.author))}`];
+  return (
+    emitted !== undefined &&
+    emitted.address.toLowerCase() === log.address.toLowerCase() &&
+    [log.topics, emitted.topics].every((each) => each.join() === topics.join()) &&
+    isSameCid(readText(emitted.data, 1), proof.cid)
+  );
+}
+
+interface FoundBlock {
+  hash: Hex;
+  timestamp: Hex;
+}
+
+interface FoundReceipt {
+  blockHash: Hex;
+  logs: (Log & { logIndex: Hex })[];
+}
+
+/** A text among the ABI-encoded values of a log; empty if there is none at this place. */
+function readText(data: Hex, place: number): string {
+  const bytes = Uint8Array.from(data.slice(2).match(/../g) ?? [], (pair) =>
+    Number.parseInt(pair, 16),
+  );
+  const number = (at: number) =>
+    bytes.subarray(at, at + 32).reduce((found, byte) => found * 256 + byte, 0);
+  const at = number(32 * place);
+  return new TextDecoder().decode(bytes.subarray(at + 32, at + 32 + number(at)));
 }
 
 /** How many tokens of a post an address holds. */

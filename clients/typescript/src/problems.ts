@@ -44,6 +44,7 @@ export const CODES = [
   "removed",
   "withheld",
   "too_many_writing_sessions",
+  "not_final",
   "too_many_feeds",
   "too_many_revisions",
   "not_cached",

@@ -190,6 +190,20 @@ export class ImprintReader {
     return this.read(`/posts/${id}/opening`);
   }
 
+  /**
+   * The stored bytes of a post that the session may read, or that is free: those of its cid. A
+   * service without pages, or one that encrypts documents, has none (`not_found`).
+   */
+  async readPostDocument(id: string | bigint): Promise<Uint8Array> {
+    const response = await this.request(`/p/${id}/document`, { accept: "*/*" });
+    return new Uint8Array(await response.arrayBuffer());
+  }
+
+  /** Where a final block of the chain records a post; until then `not_final`. */
+  getPostProof(id: string | bigint): Promise<records.PostProof> {
+    return this.read(`/posts/${id}/proof.json`);
+  }
+
   getPostMarkdown(id: string | bigint): Promise<string> {
     return this.readText(`/posts/${id}.md`);
   }

@@ -498,6 +498,36 @@ export interface Opening {
   words: number;
 }
 
+/** Where a final block of the chain records who published which document. Any node of the chain can confirm it. */
+export interface PostProof {
+  /** `imprint-proof-1`. */
+  type: string;
+  /** The post's id, a decimal number below 2^256. */
+  id: string;
+  /** An Ethereum address in lower case. */
+  author: Address;
+  /** A content identifier: CIDv1 in base32, raw or dag-pb, SHA-256. */
+  cid: string;
+  /** The time of the block. */
+  createdAt: string;
+  /** The id of the chain. */
+  chainId: number;
+  log: ProofLog;
+  /** The hash of the transaction. */
+  transaction: Hex;
+  block: Block;
+}
+
+/** The log of the event `PostCreated`, whose topics name the post and its author. */
+export interface ProofLog {
+  /** The marketplace. */
+  address: Address;
+  /** The topics: the event, the id of the post and its author. */
+  topics: Hex[];
+  /** The index of the log in its block. */
+  index: number;
+}
+
 /** What an author has published and sold, and their profile. */
 export interface Author {
   /** An Ethereum address in lower case. */
@@ -850,6 +880,7 @@ export type Code =
   | "too_many_writing_sessions"
   | "too_many_feeds"
   | "too_many_revisions"
+  | "not_final"
   | "removed"
   | "not_cached"
   | "too_large"

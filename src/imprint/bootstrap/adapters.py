@@ -6,9 +6,9 @@ asyncpg would slow down every start.
 
 import asyncio
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -42,6 +42,7 @@ from imprint.domain.errors import (
     StoreMisconfigured,
     Unavailable,
 )
+from imprint.domain.formats.addresses import Address
 from imprint.domain.installation import INSTALLATION_ID, UNNAMED, Access, Identity
 from imprint.ports import (
     ChainReader,
@@ -183,6 +184,24 @@ def open_nodes(
         JsonRpcChainReader(rpc, chain.id, chain.marketplace),
         JsonRpcContractWallets(calls, quorum=chain.quorum),
     )
+
+
+@asynccontextmanager
+async def open_node(url: str, chain_id: int, contract: Address) -> AsyncIterator[ChainReader]:
+    """A contract's logs from one node, without settings.
+
+    Raises `CannotStart` for an invalid URL, and for a node of another chain.
+    """
+    try:
+        rpc = JsonRpc([url])
+    except ValueError as error:
+        raise CannotStart(str(error)) from error
+    try:
+        yield JsonRpcChainReader(rpc, chain_id, contract)
+    except ChainMisconfigured as error:
+        raise CannotStart(error.sentence) from error
+    finally:
+        await rpc.close()
 
 
 @contextmanager

@@ -14,6 +14,7 @@ from imprint.services.installation.backup import NotABackup, NotSaved
 from imprint.services.installation.content_migration import NotMigrated
 from imprint.services.installation.exports import DocumentMissing, ImportConflicts
 from imprint.services.posts.indexer import IndexBusy
+from imprint.services.posts.proofs import NotProved
 from imprint.services.tasks.leases import CollectionNotPaused
 from imprint.settings import SettingsProblems
 
@@ -34,6 +35,7 @@ _FAILURES = (
     NotAnExport,
     NotExported,
     NotMigrated,
+    NotProved,
     NotSaved,
 )
 """Errors whose message is printed unchanged."""

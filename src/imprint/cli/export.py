@@ -13,8 +13,10 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import click
+import msgspec
 
 from imprint.auth.export_keys import SEED_BYTES
+from imprint.bootstrap.adapters import open_node
 from imprint.bootstrap.archives import (
     build_export,
     build_import,
@@ -28,16 +30,24 @@ from imprint.cli.progress import report_progress, show_progress
 from imprint.domain.errors import CannotStart
 from imprint.domain.exports import Manifest, NotAnExport
 from imprint.domain.formats.addresses import Address, NotAnAddress, parse_address
+from imprint.domain.formats.cids import Cid, layout_of, parse_cid
+from imprint.domain.formats.hexadecimal import parse_hash
 from imprint.domain.installation import Access
+from imprint.domain.posts.posts import LogPosition, PostCreated
+from imprint.interface.codec import decode_json
+from imprint.interface.posts import PROOF_TYPE, PostProof
 from imprint.ports.archives import Archive, ImportOutcome
 from imprint.services.installation.earlier_files import EarlierReport, Outcome
 from imprint.services.installation.exports import OpenedExport, check_export, open_export
+from imprint.services.posts.proofs import Claim, NotProved, verify_claim
 
 _BASE_URL = re.compile(r"https?://[A-Za-z0-9.:\[\]-]+(/[A-Za-z0-9._~%-]+)*/?")
 
-_file_argument = click.argument(
-    "file", type=click.Path(path_type=Path, exists=True, dir_okay=False)
-)
+MAX_PROOF = 64 * 1024
+"""Maximum size of a proof in bytes. One of this version has less than a kilobyte."""
+
+_existing = click.Path(path_type=Path, exists=True, dir_okay=False)
+_file_argument = click.argument("file", type=_existing)
 _key_option = click.option(
     "--key", "key_text", help="The public key that must have signed it, in hexadecimal digits."
 )
@@ -124,16 +134,39 @@ async def _export_site(
 
 
 @click.command()
-@_file_argument
+@click.argument("file", type=_existing, required=False)
 @_key_option
+@click.option("--proof", type=_existing, help="Verify the proof of a post instead.")
+@click.option("--rpc", help="The URL of any node of the proof's chain.")
+@click.option("--document", type=_existing, help="The document that the proof must be of.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
-def verify(file: Path, key_text: str | None, as_json: bool) -> None:
-    """Verify that an export is complete, and who signed it.
+def verify(
+    file: Path | None,
+    key_text: str | None,
+    *,
+    proof: Path | None,
+    rpc: str | None,
+    document: Path | None,
+    as_json: bool,
+) -> None:
+    """Verify an export, or the proof of a post.
 
-    The command checks the signature, every block, every document and every record. It needs no
-    service, no network and no settings. Without a key, it only shows who signed the export.
+    Of an export, the command checks the signature, every block, every document and every record.
+    It needs no service, no network and no settings. Without a key, it only shows who signed the
+    export. A proof, the file of /posts/{id}/proof.json, is compared with the chain through the
+    node of --rpc, and with a document if there is one.
     """
-    key = _parse_key(key_text)
+    if proof is not None:
+        if rpc is None or file is not None or key_text is not None:
+            raise click.UsageError("--proof needs --rpc, and neither an export nor --key.")
+        _verify_proof(proof, rpc, document, as_json)
+    elif file is None or rpc is not None or document is not None:
+        raise click.UsageError("Give an export, or --proof and --rpc.")
+    else:
+        _verify_export(file, _parse_key(key_text), as_json)
+
+
+def _verify_export(file: Path, key: bytes | None, as_json: bool) -> None:
     with reporting_errors():
         try:
             opened = _verify(file, key)
@@ -177,6 +210,61 @@ def _members_of(opened: OpenedExport) -> dict[str, Any]:
         "marketplace": manifest.marketplace,
         "key": opened.key.hex(),
     }
+
+
+def _verify_proof(file: Path, rpc: str, document: Path | None, as_json: bool) -> None:
+    with reporting_errors():
+        try:
+            claim = _read_claim(file)
+            event, cid = claim.event, Cid(claim.event.spelled_cid)
+            if document is not None and layout_of(cid, document.read_bytes()) is None:
+                raise NotProved("The document is another one than that of the proof.")
+            following = asyncio.run(_compare_with_chain(claim, rpc))
+        except NotProved as error:
+            if not as_json:
+                raise
+            click.echo(json.dumps({"proved": False, "reason": str(error)}, indent=2))
+            sys.exit(FAILED)
+    if as_json:
+        shown = {"proved": True, "following_blocks": following, "document": document is not None}
+        click.echo(json.dumps(shown, indent=2))
+        return
+    place = event.place
+    click.echo(f"The chain confirms it: {event.author} published {cid}")
+    click.echo(
+        f"as post {event.post_id}, at {claim.created_at:%Y-%m-%d %H:%M:%S}Z, in block "
+        f"{place.block_number} of chain {place.chain_id}. {following} blocks follow it."
+    )
+    if document is not None:
+        click.echo(f"{document} is this document.")
+
+
+def _read_claim(file: Path) -> Claim:
+    """Parse a proof. Raises `NotProved` for anything that the service would not write."""
+    with file.open("rb") as opened:
+        text = opened.read(MAX_PROOF + 1)
+    try:
+        proof = decode_json(text[:MAX_PROOF], PostProof)
+        if proof.type != PROOF_TYPE or not 0 <= int(proof.id) < 2**256:
+            raise ValueError("It is of another type, or the id is too high.")
+        block, cid = proof.block, parse_cid(proof.cid)
+        place = LogPosition(
+            proof.chain_id,
+            parse_hash(block.hash),
+            block.number,
+            proof.log.index,
+            parse_hash(proof.transaction),
+        )
+        event = PostCreated(place, int(proof.id), parse_address(proof.author), cid, cid)
+        topics = tuple(bytes.fromhex(parse_hash(topic)[2:]) for topic in proof.log.topics)
+        return Claim(parse_address(proof.log.address), event, topics, proof.created_at)
+    except (msgspec.DecodeError, ValueError) as error:
+        raise NotProved("This is not the proof of a post, or is one of a newer version.") from error
+
+
+async def _compare_with_chain(claim: Claim, rpc: str) -> int:
+    async with open_node(rpc, claim.event.place.chain_id, claim.contract) as chain:
+        return await verify_claim(chain, claim)
 
 
 @click.command("import")

@@ -27,6 +27,7 @@ from imprint.interface.posts import (
     OwnPost,
     OwnPostsResponse,
     Post,
+    PostProof,
     PostsResponse,
     PrivateFeed,
     ReportBody,
@@ -114,6 +115,10 @@ class PostMethods(Connection):
     async def read_opening(self, id: str | int) -> Opening:  # noqa: A002 - as in the path
         """Return what everybody may read of a post, whatever it costs."""
         return await self._read(f"/posts/{quote(str(id), safe='')}/opening", Opening)
+
+    async def get_post_proof(self, id: str | int) -> PostProof:  # noqa: A002 - as in the path
+        """Return where a final block of the chain records a post."""
+        return await self._read(f"/posts/{quote(str(id), safe='')}/proof.json", PostProof)
 
     async def get_post_markdown(self, id: str | int) -> str:  # noqa: A002 - as in the path
         """Return a post as Markdown."""

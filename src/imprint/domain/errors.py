@@ -69,6 +69,7 @@ class Code(StrEnum):
     TOO_MANY_WRITING_SESSIONS = "too_many_writing_sessions"
     TOO_MANY_FEEDS = "too_many_feeds"
     TOO_MANY_REVISIONS = "too_many_revisions"
+    NOT_FINAL = "not_final"
     REMOVED = "removed"
     NOT_CACHED = "not_cached"
     TOO_LARGE = "too_large"

@@ -18,6 +18,7 @@ from imprint.domain.posts.indexed_posts import (
     PostPosition,
     PostScope,
     PricedPost,
+    RecordedPost,
     Sale,
     ShownTotals,
 )
@@ -152,6 +153,9 @@ class PostIndexReader(Protocol):
 
     async def priced_post(self, post_id: int) -> PricedPost | None:
         """Return the post with this ID, and its latest prices."""
+
+    async def recorded_post(self, post_id: int) -> RecordedPost | None:
+        """Return the post with this ID, and where the chain records it."""
 
     async def account(self, address: Address) -> AccountSummary | None:
         """Return the account of an address, or None if it has no activity."""

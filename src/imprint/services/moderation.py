@@ -371,9 +371,11 @@ def _add_post(paths: dict[str, None], post: IndexedPost) -> None:
         f"/posts/{number}.md",
         f"/posts/{number}/content",
         f"/posts/{number}/revisions",
+        f"/posts/{number}/proof.json",
         f"/p/{number}/changes",
         f"/p/{number}/first",
         f"/freeFileByPostId?postId={number}",
+        f"/ipfs/{quote(post.cid, safe='')}",
     ):
         paths[path] = None
     if post.thumbnail_cid:

@@ -214,7 +214,7 @@ async def test_an_unlisted_post_is_at_its_own_addresses_only(
     after = await crawl(world, scene)
     own = [f"/p/{each}" for each in (scene.free, scene.paid)]
     own += [f"/posts/{each}" for each in (scene.free, scene.paid)]
-    own += [f"/ipfs/{each}" for each in (*scene.pictures, scene.avatar)]
+    own += [f"/ipfs/{each}" for each in (*scene.pictures, *scene.cids, scene.avatar)]
     own += [f"/a/{scene.author}", f"/authors/{scene.author}"]
     own += [f"/filesMetaData?cid={each}" for each in scene.cids]
     own += [f"/freeFileByPostId?postId={scene.free}", f"/fileByPostId?user={scene.author}"]

@@ -72,6 +72,20 @@ class PricedPost:
     prices: tuple[PricePoint, ...]
 
 
+@dataclass(frozen=True, slots=True, weakref_slot=True)
+class RecordedPost:
+    """A post with the position of its log, of this contract on this chain.
+
+    `is_final` once no reorg of the configured depth can replace its block.
+    """
+
+    post: IndexedPost
+    chain_id: int
+    contract: Address
+    log_index: int
+    is_final: bool
+
+
 class PostOrder(StrEnum):
     """Sort orders of a list of posts. `sales` and `price` sort the highest first."""
 

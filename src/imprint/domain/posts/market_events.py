@@ -37,6 +37,11 @@ def block_of(place: int) -> int:
     return place // LOGS_PER_BLOCK
 
 
+def log_index_of(place: int) -> int:
+    """Return the index of a position's log in its block."""
+    return place % LOGS_PER_BLOCK
+
+
 @dataclass(frozen=True, slots=True)
 class Origin:
     """The position and time of an event."""

@@ -270,6 +270,18 @@ class Reads:
             raise Refusal(Code.NOT_FOUND, "The document of this post is stored encrypted.")
         return await self._document(file.cid, Network.PRIVATE)
 
+    async def free_document(self, cid: Cid) -> File | None:
+        """Return the post whose document on the chain this is, if everybody may read it.
+
+        None for every other document: of drafts, revisions and paid posts, and encrypted ones.
+        """
+        file = await self.files.file_by_cid(cid)
+        if file is None or file.publication is None or file.wrapped_key is not None:
+            return None
+        await self.measures.check_file(file)
+        access = await self.entitlement.decide(file, file.publication.post_id, None)
+        return file if access is Access.FREE else None
+
     async def public_size(self, cid: Cid) -> int | None:
         """Return the size in bytes of a public document, which is the thumbnail of a live file.
 

@@ -18,7 +18,7 @@ from imprint.auth.post_page_tokens import (
 from imprint.domain.bounded_cache import BoundedCache
 from imprint.domain.errors import Code, Refusal, Unavailable
 from imprint.domain.formats.addresses import Address
-from imprint.domain.formats.cids import Cid
+from imprint.domain.formats.cids import Cid, NotACid, parse_cid
 from imprint.domain.moderation import Decision, Measure
 from imprint.domain.posts.indexed_posts import (
     AccountSummary,
@@ -30,6 +30,7 @@ from imprint.domain.posts.indexed_posts import (
     PostPosition,
     PostScope,
     PricedPost,
+    RecordedPost,
     Sale,
     Sales,
 )
@@ -283,6 +284,25 @@ class Posts:
         """
         found = await _expect_post(self.index, await self.index.priced_post(post_id))
         await self.measures.check_post(found.post)
+        return found
+
+    async def proof(self, post_id: int) -> RecordedPost:
+        """Return a post and where a final block of the chain records it.
+
+        Refuses like `post`, one that names no document, and `not_final` before its block is.
+        """
+        found = await _expect_post(self.index, await self.index.recorded_post(post_id))
+        await self.measures.check_post(found.post)
+        try:
+            parse_cid(found.post.cid)
+        except NotACid as error:
+            raise Refusal(Code.NOT_FOUND, "This post names no document.") from error
+        if not found.is_final:
+            raise Refusal(
+                Code.NOT_FINAL,
+                f"The block of this post, {found.post.block.number}, is not final yet. "
+                "Try again when more blocks follow it.",
+            )
         return found
 
     async def author(self, address: Address) -> AccountSummary:

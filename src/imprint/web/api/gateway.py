@@ -5,9 +5,10 @@ It follows the IPFS trustless gateway specification and the range requests of RF
 
 import asyncio
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import partial
 
 from starlette.datastructures import QueryParams
 from starlette.requests import Request
@@ -24,7 +25,9 @@ from imprint.web.http.large_responses import PIECE, LargeResponse, Reservation, 
 from imprint.web.http.requests import canonical_cid, client_of, only_value, query_params
 from imprint.web.http.responses import (
     IMMUTABLE,
+    JSON_TYPE,
     PRIVATE,
+    SHORT_LIVED,
     accepted,
     entity_tag,
     is_current,
@@ -42,6 +45,10 @@ _PICTURES = {b"\x89PNG\r\n\x1a\n": "image/png", b"\xff\xd8\xff": "image/jpeg"}
 
 _OTHER = "application/octet-stream"
 
+_DOCUMENT_START = b'{"content":'
+"""The first bytes of a document, which is JSON. Browsers never run that."""
+
+_KINDS = {**_PICTURES, _DOCUMENT_START: JSON_TYPE}
 
 _SIDE = re.compile("[1-9][0-9]{0,4}\\Z")
 """The width or height of an image in pixels."""
@@ -83,7 +90,7 @@ class Representation:
             return RAW_TYPE
         if self.format is Format.CAR:
             return f"{CAR_TYPE}; version=1; order=dfs; dups={'y' if self.duplicates else 'n'}"
-        known = (kind for start, kind in _PICTURES.items() if body.startswith(start))
+        known = (kind for start, kind in _KINDS.items() if body.startswith(start))
         return next(known, _OTHER)
 
     def disposition(self, cid: Cid, media_type: str) -> str | None:
@@ -152,7 +159,7 @@ def _accepted(request: Request) -> tuple[str, Mapping[str, str]]:
     Returns None if it prefers the plain bytes.
     """
     wanted = accepted(request)
-    plain = max(quality(wanted, each) for each in (*_PICTURES.values(), _OTHER))
+    plain = max(quality(wanted, each) for each in (*_KINDS.values(), _OTHER))
     named = [each for each in wanted if each.name in (RAW_TYPE, CAR_TYPE)]
     best = max(named, key=lambda each: each.quality, default=None)
     if best is None or not best.quality or best.quality < plain:
@@ -225,6 +232,24 @@ PROBE = "bafkqaaa"
 """The CID of an empty block with inline content, which clients request to detect a gateway."""
 
 
+Read = Callable[[], Awaitable[bytes]]
+"""Reads the bytes of a document."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A public document of `size` bytes, and how it is represented and cached."""
+
+    cid: Cid
+    representation: Representation
+    size: int
+    cache: str
+
+    @property
+    def tag(self) -> str:
+        return self.representation.tag(self.cid)
+
+
 @dataclass(frozen=True, slots=True)
 class GatewayRoutes:
     """Serve `/ipfs/{cid}`. Private and unknown CIDs are not found, in any representation."""
@@ -243,25 +268,45 @@ class GatewayRoutes:
         cid = canonical_cid(request.path_params["cid"])
         await self.reads.measures.check_picture(cid)
         size = await self.reads.public_size(cid)
-        if size is None:
-            if await self._may_be_elsewhere(request, cid, representation):
-                headers = {"Location": f"{self.fallback}/ipfs/{cid}", "Cache-Control": PRIVATE}
-                return Response(status_code=302, headers=headers)
-            raise _not_found(request)
-        tag = representation.tag(cid)
+        if size is not None:
+            load = partial(self._picture, cid, representation, client_of(request))
+            found = _Found(cid, representation, size or MAX_IMAGE_BYTES, IMMUTABLE)
+            return await self._respond(request, found, load)
+        file = await self.reads.free_document(cid)
+        if file is not None:
+            representation = replace(representation, box=None)
+            # Its author may set a price at any time.
+            found = _Found(cid, representation, file.size, SHORT_LIVED)
+            return await self._respond(request, found, partial(self.reads.document_of, file))
+        if await self._may_be_elsewhere(request, cid, representation):
+            headers = {"Location": f"{self.fallback}/ipfs/{cid}", "Cache-Control": PRIVATE}
+            return Response(status_code=302, headers=headers)
+        raise _not_found(request)
+
+    async def _respond(self, request: Request, found: _Found, read: Read) -> Response:
+        """Return the document that `read` reads, or 304 if the client already has it."""
+        tag, representation = found.tag, found.representation
         if is_current(request, tag):
-            response = not_modified(tag, IMMUTABLE)
+            response = not_modified(tag, found.cache)
             response.headers["Vary"] = "Accept"
-            response.headers["Cache-Tag"] = f"cid-{cid}"
+            response.headers["Cache-Tag"] = f"cid-{found.cid}"
             return response
 
         async def load() -> tuple[bytes, int]:
-            return await self._load(cid, representation, client_of(request))
+            document = await read()
+            if representation.format is Format.PLAIN:
+                return document, len(document)
+            if len(document) > SMALL_DOCUMENT:
+                # Splitting it into blocks would block the event loop.
+                body = await asyncio.to_thread(representation.encode, found.cid, document)
+            else:
+                body = representation.encode(found.cid, document)
+            return body, len(document) + len(body)
 
-        expected = representation.memory(size or MAX_IMAGE_BYTES)
+        expected = representation.memory(found.size)
         reservation = await self.budget.share(client_of(request), tag, expected, load)
         try:
-            return _document_response(request, cid, representation, reservation)
+            return _document_response(request, found, reservation)
         except Exception:
             reservation.close()
             raise
@@ -274,22 +319,10 @@ class GatewayRoutes:
             return False
         return not _only_if_cached(request) and await self.posts.names_thumbnail(cid)
 
-    async def _load(
-        self, cid: Cid, representation: Representation, client: str
-    ) -> tuple[bytes, int]:
-        """Return the body, and the number of bytes in memory for it."""
+    async def _picture(self, cid: Cid, representation: Representation, client: str) -> bytes:
         if representation.box is not None:
-            picture = await self.thumbnails.fitted(cid, representation.box, client)
-            return picture, len(picture)
-        document = await self.reads.public_document(cid)
-        if representation.format is Format.PLAIN:
-            return document, len(document)
-        if len(document) > SMALL_DOCUMENT:
-            # Splitting it into blocks would block the event loop.
-            body = await asyncio.to_thread(representation.encode, cid, document)
-        else:
-            body = representation.encode(cid, document)
-        return body, len(document) + len(body)
+            return await self.thumbnails.fitted(cid, representation.box, client)
+        return await self.reads.public_document(cid)
 
 
 def _only_if_cached(request: Request) -> bool:
@@ -303,15 +336,14 @@ def _not_found(request: Request) -> Refusal:
     return Refusal(Code.NOT_FOUND, "There is no public document with this cid.")
 
 
-def _document_response(
-    request: Request, cid: Cid, representation: Representation, reservation: Reservation
-) -> Response:
+def _document_response(request: Request, found: _Found, reservation: Reservation) -> Response:
     """Build the response with a document and close the reservation. Raises `OutOfRange`."""
     body: bytes | memoryview = reservation.body
-    tag, media_type = representation.tag(cid), representation.media_type(reservation.body)
+    cid, representation, tag = found.cid, found.representation, found.tag
+    media_type = representation.media_type(reservation.body)
     headers = {
         "ETag": tag,
-        "Cache-Control": IMMUTABLE,
+        "Cache-Control": found.cache,
         "Vary": "Accept",
         "Cache-Tag": f"cid-{cid}",
         "Accept-Ranges": "none" if representation.format is Format.CAR else "bytes",

@@ -16,9 +16,11 @@ from imprint.domain.posts.indexed_posts import (
     HeldPost,
     IndexedPost,
     PricedPost,
+    RecordedPost,
     Sale,
     Sales,
 )
+from imprint.domain.posts.marketplace import POST_CREATED
 from imprint.domain.posts.posts import BlockRef
 from imprint.domain.posts.revisions import Revision, RevisionSummary
 from imprint.domain.posts.slugs import page_path
@@ -138,6 +140,29 @@ def _summary(revision: RevisionSummary | None) -> records.RevisionSummary | None
     if revision is None:
         return None
     return records.RevisionSummary(revision.number, revision.note, revision.created_at)
+
+
+def proof_response(recorded: RecordedPost) -> records.PostProof:
+    """Return the proof of a post."""
+    post = recorded.post
+    topics = (
+        POST_CREATED.hex(),
+        f"{post.post_id:064x}",
+        post.author.removeprefix("0x").zfill(64),
+    )
+    return records.PostProof(
+        records.PROOF_TYPE,
+        str(post.post_id),
+        post.author,
+        post.cid,
+        post.created_at,
+        recorded.chain_id,
+        records.ProofLog(
+            recorded.contract, tuple(f"0x{topic}" for topic in topics), recorded.log_index
+        ),
+        post.tx_hash,
+        _block(post.block),
+    )
 
 
 def revision_response(revision: Revision) -> records.RevisionResponse:

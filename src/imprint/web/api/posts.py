@@ -42,6 +42,7 @@ from imprint.services.posts.posts import (
 from imprint.web.api.post_records import (
     PostRecords,
     author_response,
+    proof_response,
     revisions_response,
     sales_response,
     sales_table,
@@ -141,6 +142,13 @@ class PostRoutes:
         found = await self.reads.revisions_of((await self.posts.post(post_id)).post)
         encoded = _Encoded.of(encode_json(revisions_response(found)))
         return _encoded_response(request, encoded, SHORT_LIVED, None)
+
+    async def proof(self, request: Request) -> Response:
+        """Where the chain records a post, as a file that anybody can check."""
+        post_id = canonical_post_id(request.path_params["id"])
+        check_parameters(request)
+        found = await self.posts.proof(post_id)
+        return self._respond(request, found, proof_response, SHORT_LIVED)
 
     async def author(self, request: Request) -> Response:
         check_parameters(request)

@@ -338,6 +338,7 @@ MEANINGS: dict[Code, str] = {
     "current request, `file` belongs to another request.",
     Code.NOT_PENDING: "The file is published, or another request has changed it in the meantime.",
     Code.ALREADY_ONCHAIN: "The file is published on the chain and cannot be deleted.",
+    Code.NOT_FINAL: "The block of this post is not final yet: a reorg could still replace it.",
     Code.TOO_MANY_FEEDS: "The reader has the maximum number of private feeds; remove one first.",
     Code.TOO_MANY_REVISIONS: "The post has the maximum number of revisions.",
     Code.TOO_MANY_WRITING_SESSIONS: "The wallet has the maximum number of writing sessions; revoke "

@@ -7,7 +7,7 @@ import msgspec
 from imprint.domain.drafts.tags import MAX_TAG_LENGTH, MAX_TAGS
 from imprint.domain.errors import Code
 from imprint.domain.formats.addresses import keccak256
-from imprint.domain.posts.indexed_posts import PostOrder
+from imprint.domain.posts.indexed_posts import PostOrder, RecordedPost
 from imprint.domain.posts.search import MAX_SEARCH
 from imprint.interface.drafts import PostContent
 from imprint.interface.posts import (
@@ -29,6 +29,7 @@ from imprint.interface.posts import (
     OwnPost,
     OwnPostsResponse,
     Post,
+    PostProof,
     PostsResponse,
     PricePoint,
     ReportBody,
@@ -45,12 +46,14 @@ from imprint.interface.posts import (
 from imprint.interface.values import POST_ID_PATTERN, POST_PAGE_TOKEN_PATTERN, Wei
 from imprint.services.posts.posts import MAX_PAGE_SIZE, MAX_TABLE_SIZE
 from imprint.services.site import ShownPost
-from imprint.web.api.post_records import post_record, profile_record
+from imprint.web.api.post_records import post_record, profile_record, proof_response
 from imprint.web.docs.examples import (
     CONTENT,
+    FACTS,
     FREE_POST,
     INDEXED_POST,
     LINKS,
+    MARKETPLACE,
     NEWEST_CONTENT,
     OWNER,
     PAGE_TOKEN,
@@ -278,6 +281,25 @@ LIST_REVISIONS = Operation(
         tagged=True,
     ),
     (Code.INVALID_POST_ID, Code.NOT_FOUND, *WITHHELD_CODES, *_INDEX_CODES),
+    parameters=(_ID, IF_NONE_MATCH),
+)
+
+GET_POST_PROOF = Operation(
+    "getPostProof",
+    "get",
+    "/posts/{id}/proof.json",
+    Topic.POSTS,
+    "Get the proof of a post",
+    "Returns where a final block of the chain records who published which document, as a file "
+    "that anybody can check with any node of the chain: `imprint verify --proof FILE --rpc URL`. "
+    "It never changes. Before the block is final, the post has none.",
+    Response(
+        "The proof.",
+        PostProof,
+        proof_response(RecordedPost(INDEXED_POST, FACTS.chain.id, MARKETPLACE, 0, True)),
+        tagged=True,
+    ),
+    (Code.INVALID_POST_ID, Code.NOT_FOUND, Code.NOT_FINAL, *WITHHELD_CODES, *_INDEX_CODES),
     parameters=(_ID, IF_NONE_MATCH),
 )
 
@@ -534,6 +556,7 @@ POST_OPERATIONS = (
     READ_POST_CONTENT,
     READ_OPENING,
     LIST_REVISIONS,
+    GET_POST_PROOF,
     GET_POST_MARKDOWN,
     SHOW_AUTHOR,
     LIST_LIBRARY,

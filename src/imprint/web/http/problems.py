@@ -68,6 +68,7 @@ STATUSES: dict[int, tuple[Code, ...]] = {
         Code.NONCE_USED,
         Code.NOT_PENDING,
         Code.ALREADY_ONCHAIN,
+        Code.NOT_FINAL,
         Code.TOO_MANY_FEEDS,
         Code.TOO_MANY_REVISIONS,
         Code.TOO_MANY_WRITING_SESSIONS,

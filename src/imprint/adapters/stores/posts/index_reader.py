@@ -32,12 +32,13 @@ from imprint.domain.posts.indexed_posts import (
     PostScope,
     PricedPost,
     PricePoint,
+    RecordedPost,
     Sale,
     Sales,
     ShownTotals,
     inactive_account,
 )
-from imprint.domain.posts.market_events import block_of
+from imprint.domain.posts.market_events import block_of, log_index_of
 from imprint.domain.posts.posts import BlockRef
 from imprint.domain.posts.revisions import RevisionSummary
 from imprint.domain.posts.slugs import READ_CHARACTERS
@@ -171,6 +172,9 @@ class SqlIndexReader:
     async def priced_post(self, post_id: int) -> PricedPost | None:
         return await self._cached("priced post", 0, _find_priced_post, post_id)
 
+    async def recorded_post(self, post_id: int) -> RecordedPost | None:
+        return await self._cached("recorded post", 0, _find_recorded_post, post_id)
+
     async def account(self, address: Address) -> AccountSummary | None:
         return await self._cached("account", 0, _find_account, address)
 
@@ -264,6 +268,20 @@ async def _find_priced_post(tx: Transaction, post_id: int) -> PricedPost | None:
     prices = [PricePoint(int(row["price"]), moment(row["at"])) for row in rows]
     prices.append(PricePoint(post.first_price, post.created_at))
     return PricedPost(post, tuple(prices[:_PRICES]))
+
+
+async def _find_recorded_post(tx: Transaction, post_id: int) -> RecordedPost | None:
+    # Both in one transaction: a final block says nothing about a post that was read before it.
+    post, state = await _find_post(tx, post_id), await tx.fetchone(sql.INDEX_STATE)
+    if post is None or state is None:
+        return None
+    return RecordedPost(
+        post,
+        state["chain_id"],
+        state["contract"],
+        log_index_of(post.place),
+        post.block.number <= state["final_block"],
+    )
 
 
 # Lists of posts

@@ -73,6 +73,7 @@ TAGS_OF_POSTS = Sql(
     ),
 )
 """The hashtags of posts on the chain, and of their files."""
+INDEX_STATE = "SELECT chain_id, contract, final_block FROM index_state WHERE only_row = 1"
 IS_COMPLETE = "SELECT complete FROM index_state WHERE only_row = 1"
 ACCOUNT = """
 SELECT address, posts, first_post_at, last_post_at, sales, volume, worth, readers, purchases, spent,
