@@ -1,0 +1,88 @@
+"""Payment: which posts are offered for sale over HTTP, and single reads by a proven address."""
+
+from dataclasses import dataclass
+
+from imprint.auth.sign_in_with_x import Challenge, Challenges, SignInClaim, SignInProof
+from imprint.auth.signatures import Unproved
+from imprint.domain.drafts.files import File
+from imprint.domain.errors import NonceUsed, Unpaid
+from imprint.domain.formats.addresses import Address
+from imprint.domain.moderation import Show
+from imprint.domain.rate_limits import Rate
+from imprint.ports import Clock
+from imprint.ports.accounts import RateLimits, SessionStore
+from imprint.ports.post_index import PostIndexReader
+from imprint.services.accounts.contract_wallets import WalletProofs
+from imprint.services.moderation import CurrentMeasures
+
+READ = "read"
+"""The action that spends the nonce of a challenge."""
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A post that is for sale, and the challenge for those who already hold its token.
+
+    `title` is None while the index does not have the post.
+    """
+
+    post_id: int
+    author: Address
+    price: int
+    title: str | None
+    challenge: Challenge
+
+
+@dataclass(frozen=True, slots=True)
+class Payments:
+    """Issues challenges, and admits reads by whoever answered one.
+
+    Nothing is stored about a challenge until a read has spent its nonce. Spent nonces are shared
+    by all processes.
+    """
+
+    challenges: Challenges
+    wallets: WalletProofs
+    limits: RateLimits
+    store: SessionStore
+    index: PostIndexReader
+    measures: CurrentMeasures
+    show: Show
+    clock: Clock
+    rate: Rate | None
+
+    async def offer(self, unpaid: Unpaid, post_id: int, path: str) -> Offer | None:
+        """Offer a post to a caller who may not read this path. None if a measure hides it."""
+        file = unpaid.file
+        if not await self._is_shown(file):
+            return None
+        post = await self.index.indexed_post(post_id)
+        title = None if post is None or post.cid != file.cid else post.title
+        challenge = self.challenges.issue(path, f"Sign in to read post {post_id}.", self.clock())
+        return Offer(post_id, file.owner, unpaid.price, title, challenge)
+
+    async def _is_shown(self, file: File) -> bool:
+        (decision,) = await self.measures.on_files([file])
+        if decision is not None:
+            return False
+        return self.show is not Show.ALLOWED or (await self.measures.current()).allows(file.owner)
+
+    async def prove(self, claim: SignInClaim, path: str) -> SignInProof:
+        """Return the proven address of a client that may read this path once.
+
+        Refuses a claim that is malformed, meant for another path, service or chain, stale, or
+        signed by somebody else, and too many of one address.
+        """
+        now = self.clock()
+        proof = self.challenges.verify(claim, path, now)
+        if isinstance(proof, Unproved):
+            proof = await self.wallets.prove(proof, claim.client)
+        if self.rate is not None:
+            await self.limits.admit(f"read {proof.address}", self.rate, now)
+        return proof
+
+    async def spend(self, proof: SignInProof) -> None:
+        """Spend the nonce of a proof whose read is about to succeed. Raises `NonceUsed`."""
+        now = self.clock()
+        if await self.store.spend_login_nonce(proof.address, proof.nonce, now) is None:
+            raise NonceUsed(READ, None)
