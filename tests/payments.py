@@ -10,6 +10,7 @@ from tests.world import Wallet
 from imprint.domain.formats.addresses import checksum_address, parse_address
 
 SIGN_IN = "SIGN-IN-WITH-X"
+PAYMENT = "PAYMENT-SIGNATURE"
 VARY = "Authorization, SIGN-IN-WITH-X, PAYMENT-SIGNATURE"
 
 
@@ -18,15 +19,19 @@ def encode_header(value: object) -> str:
     return b64encode(json.dumps(value).encode()).decode()
 
 
+def read_header(response: httpx2.Response, name: str) -> dict[str, Any]:
+    """Return the JSON that a header carries in standard base64."""
+    value: dict[str, Any] = json.loads(b64decode(response.headers[name], validate=True))
+    return value
+
+
 def read_offer(response: httpx2.Response) -> dict[str, Any]:
     """Return the offer in a response with status 402, after checking its headers."""
     assert response.status_code == 402, response.text
-    header = response.headers["payment-required"]
-    assert len(header) <= 3_500
+    assert len(response.headers["payment-required"]) <= 3_500
     assert response.headers["cache-control"] == "private, no-store"
     assert response.headers["vary"].startswith(VARY)
-    offer: dict[str, Any] = json.loads(b64decode(header, validate=True))
-    return offer
+    return read_header(response, "payment-required")
 
 
 def read_challenge(response: httpx2.Response) -> dict[str, Any]:

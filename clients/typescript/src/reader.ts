@@ -190,8 +190,9 @@ export class ImprintReader {
     return this.read(`/posts/${id}/opening`);
   }
 
+  /** A post as Markdown; of one that the session may not read, the opening and how to buy it. */
   getPostMarkdown(id: string | bigint): Promise<string> {
-    return this.readText(`/posts/${id}.md`);
+    return this.readText(`/posts/${id}.md`, 402);
   }
 
   /** The bytes of a thumbnail or of a public text; `range` as in HTTP, such as `bytes=0-99`. */
@@ -422,8 +423,8 @@ export class ImprintReader {
     return readJson<T>(await this.request(path, { method: "POST", body }), this.signal);
   }
 
-  private async readText(path: string): Promise<string> {
-    return (await this.request(path, { accept: "*/*" })).text();
+  private async readText(path: string, except?: number): Promise<string> {
+    return (await this.request(path, { accept: "*/*", except })).text();
   }
 
   /** Any request to the service, with the session if there is one. */

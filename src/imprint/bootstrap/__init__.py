@@ -42,7 +42,7 @@ from imprint.domain.rate_limits import SHARE, Budget, RateLimiter
 from imprint.ports import monotonic
 from imprint.ports.content import ReadProbe
 from imprint.services.access.entitlement import Entitlement
-from imprint.services.access.payments import Payments
+from imprint.services.access.payments import MAX_WAITS, Payments
 from imprint.services.access.reads import Reads
 from imprint.services.accounts.contract_wallets import MAX_CHECKS, WalletProofs
 from imprint.services.accounts.login import Login
@@ -271,6 +271,8 @@ def _payments(
         settings.site.show,
         adapters.clock,
         limits.enforced(limits.logins),
+        adapters.marketplace,
+        Budget.of(MAX_WAITS, parts=SHARE if limits.rate_limits else 1),
     )
 
 

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from msgspec import Struct, field
+from msgspec import Raw, Struct, field
 
 from imprint.interface.values import (
     Address,
@@ -10,6 +10,7 @@ from imprint.interface.values import (
     LowerAddress,
     PostId,
     Signature,
+    TransactionHash,
     doc,
 )
 
@@ -131,3 +132,34 @@ class SignInAnswer(Struct, frozen=True, rename="camel", omit_defaults=True):
     not_before: str | None = None
     request_id: str | None = None
     resources: tuple[str, ...] | None = None
+
+
+class PaymentClaim(Struct, frozen=True, rename="camel", omit_defaults=True):
+    """What a client says about its purchase: a hint to wait for it, never an entitlement."""
+
+    transaction: TransactionHash
+    sign_in: SignInAnswer | None = None
+
+
+class ChosenTerms(Struct, frozen=True):
+    """The way to pay that a client chose from an offer."""
+
+    scheme: str
+    network: str
+
+
+class PaymentPayload(Struct, frozen=True):
+    """The JSON in the header `PAYMENT-SIGNATURE`. Its `payload` depends on the scheme."""
+
+    accepted: ChosenTerms
+    payload: Raw
+
+
+class Settlement(Struct, frozen=True):
+    """The JSON in the header `PAYMENT-RESPONSE`: the purchase with which the reader paid."""
+
+    success: Annotated[bool, doc("Always `true`.")]
+    transaction: TransactionHash
+    network: Network
+    payer: LowerAddress
+    amount: Amount

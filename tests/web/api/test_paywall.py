@@ -10,12 +10,14 @@ import pytest
 from tests.contract_wallets import ContractWallet, creation, deploy_on, open_wallet
 from tests.indexed import read_texts
 from tests.payments import (
+    PAYMENT,
     SIGN_IN,
     VARY,
     answer,
     encode_header,
     proof_headers,
     read_challenge,
+    read_header,
     read_offer,
     sign_challenge,
 )
@@ -23,9 +25,13 @@ from tests.web.api.test_logout import open_replica
 from tests.web.conftest import EVERY_DATABASE
 from tests.world import DEFAULT_PRICE, DOMAIN, ORIGIN, Wallet, World, open_world, problem
 
-from imprint.domain.formats.addresses import keccak256
+from imprint.devchain.blocks import Block
+from imprint.domain.formats.addresses import keccak256, parse_address
 from imprint.domain.moderation import Ground, Measure, Target, TargetKind
 from imprint.domain.posts.marketplace import SUBSCRIBE_POST
+from imprint.domain.rate_limits import Budget
+from imprint.services.access import payments
+from imprint.services.access.payments import Payments
 from imprint.services.moderation import CurrentMeasures, Moderation
 
 pytestmark = [*EVERY_DATABASE, pytest.mark.asyncio(loop_scope="module")]
@@ -34,6 +40,8 @@ CANARY = "Only holders read these words."
 ENDINGS = ("/content", ".md")
 INVALID = (401, "signature_invalid")
 MALFORMED = (400, "invalid_login_message")
+ONE_TOKEN = b"0x" + b"0" * 63 + b"1"
+UNKNOWN_TRANSACTION = "0x" + "12" * 32
 
 
 async def publish(world: World, wallet: int = 1, title: str = "A title", **given: Any) -> str:
@@ -576,6 +584,173 @@ async def test_no_spelling_of_a_path_gives_a_stranger_the_text(town: World) -> N
             assert response.status_code in (301, 307, 308, 400, 402, 404), spelling
 
 
+# Purchases
+
+
+def payment_headers(transaction: object, proof: object = None, **changes: Any) -> dict[str, str]:
+    """Return the header with which a client of x402 names its purchase."""
+    chosen = {"scheme": "imprint-subscribe", "network": "eip155:31337", **changes}
+    payload = {"transaction": transaction} | ({} if proof is None else {"signIn": proof})
+    return {PAYMENT: encode_header({"x402Version": 2, "accepted": chosen, "payload": payload})}
+
+
+def transaction_of(block: Block) -> str:
+    assert block.receipt is not None
+    return "0x" + block.receipt.transaction.hash.hex()
+
+
+async def prove(world: World, wallet: Wallet, path: str) -> dict[str, Any]:
+    return sign_challenge(wallet, read_challenge(await world.client.get(path)))
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+async def test_a_purchase_is_read_and_confirmed_by_its_transaction(
+    town: World, ending: str
+) -> None:
+    reader, post_id = town.wallet(2), await publish(town)
+    path = f"/posts/{post_id}{ending}"
+    proof = await prove(town, reader, path)
+    bought = transaction_of(town.buy(reader, int(post_id)))
+    response = await town.client.get(path, headers=payment_headers(bought, proof))
+    assert response.status_code == 200, response.text
+    assert CANARY in response.text
+    assert read_header(response, "payment-response") == {
+        "success": True,
+        "transaction": bought,
+        "network": "eip155:31337",
+        "payer": reader.address,
+        "amount": str(DEFAULT_PRICE),
+    }
+    again = await town.client.get(path, headers=payment_headers(bought, proof))
+    assert problem(again) == (409, "nonce_used")
+    session = await town.login(reader)
+    response = await town.client.get(path, headers={**payment_headers(bought), **session})
+    assert read_header(response, "payment-response")["transaction"] == bought
+
+
+async def test_a_transaction_without_a_proof_is_ignored_at_once(town: World) -> None:
+    reader, post_id = town.wallet(2), await publish(town)
+    path = f"/posts/{post_id}/content"
+    bought = transaction_of(town.buy(reader, int(post_id)))
+    for transaction in (bought, UNKNOWN_TRANSACTION):
+        asked = town.node.asked
+        response = await town.client.get(path, headers=payment_headers(transaction))
+        assert read_offer(response)["error"] == "payment_required"
+        assert town.node.asked <= asked + 1
+
+
+async def test_the_transaction_of_somebody_else_entitles_nobody(town: World) -> None:
+    buyer, thief, post_id = town.wallet(2), town.wallet(4), await publish(town)
+    other = await publish(town)
+    path = f"/posts/{post_id}/content"
+    foreign = transaction_of(town.buy(buyer, int(post_id)))
+    elsewhere = transaction_of(town.buy(thief, int(other)))
+    price = transaction_of(town.set_price(town.wallet(1), int(post_id), 8))
+    for transaction in (foreign, elsewhere, price):
+        proof = await prove(town, thief, path)
+        response = await town.client.get(path, headers=payment_headers(transaction, proof))
+        offer = read_offer(response)
+        assert (offer["error"], offer["accepts"][0]["amount"]) == ("payment_required", "8")
+        assert "retry-after" not in response.headers
+    # A reader who holds the token for another reason gets no confirmation of it.
+    proof = await prove(town, buyer, path)
+    response = await town.client.get(path, headers=payment_headers(elsewhere, proof))
+    assert response.status_code == 200
+    assert "payment-response" not in response.headers
+
+
+async def test_a_pending_purchase_is_waited_for(
+    town: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(payments, "WAIT_SECONDS", 0.2)
+    monkeypatch.setattr(payments, "POLL_SECONDS", 0.01)
+    reader, post_id = town.wallet(2), await publish(town)
+    path = f"/posts/{post_id}/content"
+    proof = await prove(town, reader, path)
+    response = await town.client.get(path, headers=payment_headers(UNKNOWN_TRANSACTION, proof))
+    assert read_offer(response)["error"] == "transaction_pending"
+    assert response.headers["retry-after"] == "2"
+    assert problem(response) == (402, "payment_required")
+    monkeypatch.setattr(payments, "WAIT_SECONDS", 60)
+    bought = transaction_of(town.buy(reader, int(post_id)))
+    asked = town.node.asked
+
+    def hide(said: bytes) -> bytes:
+        """Hide the transaction and the token for a while."""
+        if town.node.asked > asked + 4:
+            town.node.lie = None
+        results = json.loads(said)
+        if len(results) == 2:
+            results[1]["result"] = None
+            return json.dumps(results).encode()
+        return said.replace(ONE_TOKEN, b"0x" + b"0" * 64)
+
+    town.node.lie = hide
+    response = await town.client.get(path, headers=payment_headers(bought, proof))
+    assert CANARY in response.text
+    assert town.node.lie is None
+    assert read_header(response, "payment-response")["transaction"] == bought
+
+
+async def test_a_read_beyond_the_limit_of_waiting_ones_asks_the_chain_once(town: World) -> None:
+    waiting = Budget.of(1)
+    assert waiting.take("another client")
+    asked: list[str] = []
+
+    class Market:
+        async def find_purchase(self, tx_hash: str, *rest: object) -> None:
+            asked.append(tx_hash)
+
+    parts: list[Any] = [None] * 9
+    service = Payments(*parts, Market(), waiting)  # type: ignore[arg-type, call-arg]
+    buyer = parse_address(town.wallet(2).address)
+    assert await service.wait_for_purchase("0x1", 1, buyer, "a client") is None
+    assert asked == ["0x1"]
+
+
+MALFORMED_PAYMENTS = ("", "%", "e30=", encode_header([]), encode_header({"accepted": {}}))
+
+
+@pytest.mark.parametrize("given", MALFORMED_PAYMENTS)
+async def test_a_malformed_payment_is_refused(town: World, given: str) -> None:
+    post_id = await publish(town)
+    for headers in (
+        {PAYMENT: given},
+        {PAYMENT: "a" * 20_000},
+        payment_headers("0x12"),
+        payment_headers(7),
+        payment_headers(UNKNOWN_TRANSACTION, {"domain": 1}),
+    ):
+        for ending in ENDINGS:
+            response = await town.client.get(f"/posts/{post_id}{ending}", headers=headers)
+            assert problem(response) == (400, "invalid_request")
+
+
+async def test_a_payment_of_another_scheme_or_chain_is_ignored(town: World) -> None:
+    post_id = await publish(town)
+    for changes in ({"scheme": "exact"}, {"network": "eip155:1"}):
+        headers = payment_headers(UNKNOWN_TRANSACTION, **changes)
+        read_offer(await town.client.get(f"/posts/{post_id}/content", headers=headers))
+
+
+async def test_a_purchase_cannot_be_confirmed_while_the_chain_is_down(tmp_path: Path) -> None:
+    async with open_world(tmp_path, CHAIN_CACHE_SECONDS="5") as world:
+        reader = world.wallet(2)
+        post_id = await publish(world)
+        path = f"/posts/{post_id}/content"
+        bought = transaction_of(world.buy(reader, int(post_id)))
+        proofs = [await prove(world, reader, path) for _ in range(2)]
+        stranger = await prove(world, world.stranger(), path)
+        response = await world.client.get(path, headers=proof_headers(proofs[0]))
+        assert response.status_code == 200
+        world.node.fault = lambda said: b""
+        response = await world.client.get(path, headers=payment_headers(bought, proofs[1]))
+        assert CANARY in response.text
+        assert "payment-response" not in response.headers
+        response = await world.client.get(path, headers=payment_headers(bought, stranger))
+        assert problem(response) == (503, "chain_unavailable")
+
+
 # Limits and outages
 
 
@@ -618,9 +793,9 @@ async def test_a_chain_that_is_down_is_neither_an_offer_nor_a_text(tmp_path: Pat
         assert (await world.client.get(path, headers=known)).status_code == 200
         world.node.fault = lambda said: b""
         world.clock.advance(2)
-        for (path, who), headers in proofs.items():
+        for (path, address), headers in proofs.items():
             response = await world.client.get(path, headers=headers)
-            if who == reader.address:
+            if address == reader.address:
                 # The cache knows that this reader holds the token.
                 assert CANARY in response.text
             else:

@@ -1,6 +1,7 @@
 """Payment: which posts are offered for sale over HTTP, and single reads by a proven address."""
 
-from dataclasses import dataclass
+import asyncio
+from dataclasses import dataclass, field
 
 from imprint.auth.sign_in_with_x import Challenge, Challenges, SignInClaim, SignInProof
 from imprint.auth.signatures import Unproved
@@ -8,12 +9,22 @@ from imprint.domain.drafts.files import File
 from imprint.domain.errors import NonceUsed, Unpaid
 from imprint.domain.formats.addresses import Address
 from imprint.domain.moderation import Show
-from imprint.domain.rate_limits import Rate
-from imprint.ports import Clock
+from imprint.domain.posts.posts import Purchase
+from imprint.domain.rate_limits import Budget, Rate
+from imprint.ports import Clock, MarketplaceReader
 from imprint.ports.accounts import RateLimits, SessionStore
 from imprint.ports.post_index import PostIndexReader
 from imprint.services.accounts.contract_wallets import WalletProofs
 from imprint.services.moderation import CurrentMeasures
+
+WAIT_SECONDS = 15.0
+"""How long a read waits for the purchase that it names."""
+
+POLL_SECONDS = 0.5
+"""How long it pauses before it asks the chain again."""
+
+MAX_WAITS = 32
+"""Maximum number of waiting reads per process. One client may use a quarter of them."""
 
 READ = "read"
 """The action that spends the nonce of a challenge."""
@@ -50,6 +61,8 @@ class Payments:
     show: Show
     clock: Clock
     rate: Rate | None
+    marketplace: MarketplaceReader
+    waiting: Budget = field(default_factory=lambda: Budget.of(MAX_WAITS))
 
     async def offer(self, unpaid: Unpaid, post_id: int, path: str) -> Offer | None:
         """Offer a post to a caller who may not read this path. None if a measure hides it."""
@@ -86,3 +99,29 @@ class Payments:
         now = self.clock()
         if await self.store.spend_login_nonce(proof.address, proof.nonce, now) is None:
             raise NonceUsed(READ, None)
+
+    async def find_purchase(self, tx_hash: str, post_id: int, buyer: Address) -> Purchase | None:
+        """Return what this transaction bought, or None while it is in no block."""
+        return await self.marketplace.find_purchase(tx_hash, post_id, buyer)
+
+    async def wait_for_purchase(
+        self, tx_hash: str, post_id: int, buyer: Address, client: str
+    ) -> Purchase | None:
+        """Wait until this transaction is in a block, and return what it bought.
+
+        Returns None after a while, and at once if this client or all of them have too many
+        waiting reads. Raises `Unavailable`.
+        """
+        if not self.waiting.take(client):
+            return await self.find_purchase(tx_hash, post_id, buyer)
+        try:
+            async with asyncio.timeout(WAIT_SECONDS):
+                while True:
+                    found = await self.find_purchase(tx_hash, post_id, buyer)
+                    if found is not None:
+                        return found
+                    await asyncio.sleep(POLL_SECONDS)
+        except TimeoutError:
+            return None
+        finally:
+            self.waiting.give_back(client)

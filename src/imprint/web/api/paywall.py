@@ -5,7 +5,7 @@ so no spelling of a path can pass it.
 """
 
 from base64 import b64decode, b64encode
-from binascii import Error as NotBase64
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
@@ -14,18 +14,25 @@ from starlette.requests import Request
 
 from imprint.auth.sign_in_with_x import CHALLENGE_TIME, SIGNATURE_TYPE, SignInClaim, SignInProof
 from imprint.domain.drafts.files import File
-from imprint.domain.errors import Code, PaymentRequired, Refusal, Unpaid
+from imprint.domain.errors import Code, PaymentRequired, Refusal, Unavailable, Unpaid
 from imprint.domain.formats.abi import encode_call
+from imprint.domain.formats.addresses import Address
+from imprint.domain.formats.hexadecimal import NotHexadecimal, parse_hash
 from imprint.domain.posts.marketplace import SUBSCRIBE_POST
+from imprint.domain.posts.posts import Purchase
+from imprint.domain.sessions import Session
 from imprint.interface.codec import decode_json, encode_json
 from imprint.interface.payments import (
     SCHEME,
     SIGN_IN,
     ContractCall,
     PaidResource,
+    PaymentClaim,
     PaymentOffer,
+    PaymentPayload,
     PaymentRequirements,
     PaymentTerms,
+    Settlement,
     SignInAnswer,
     SignInChain,
     SignInExtension,
@@ -38,13 +45,22 @@ from imprint.services.access.reads import Reads
 from imprint.services.accounts.login import Login
 from imprint.web.api.feed_links import FeedLinks
 from imprint.web.http.requests import client_of
-from imprint.web.http.responses import JSON_TYPE, OWN, SHORT_LIVED
+from imprint.web.http.responses import JSON_TYPE, OWN, PAID_VARY, SHORT_LIVED
 
 MAX_OFFER = 3_500
 """Maximum length of `PAYMENT-REQUIRED`. Proxies have 4 KB for all headers of a response."""
 
 MAX_PROOF = 8 * 1024
 """Maximum length of `SIGN-IN-WITH-X`. Longer signatures of contract wallets fit in a login."""
+
+MAX_PAYMENT = 16 * 1024
+"""Maximum length of `PAYMENT-SIGNATURE`, which repeats the offer and contains a proof."""
+
+TRANSACTION_PENDING = "transaction_pending"
+"""The error in an offer to a caller whose purchase is not in a block yet."""
+
+RETRY_SECONDS = 2
+"""Seconds after which that caller should try again."""
 
 MARKDOWN = "text/markdown"
 
@@ -66,14 +82,31 @@ class PaidPath(Enum):
 
 @dataclass(frozen=True, slots=True)
 class OpenedPost:
-    """A post that the caller may read, and the cache header of its text.
+    """A post that the caller may read, and the headers of the response with its text.
 
     `proof` must be spent before the text is sent.
     """
 
     file: File
-    cache: str
+    headers: Mapping[str, str]
     proof: SignInProof | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who reads: a session's address, or one that is proven for this request, or nobody.
+
+    `transaction` is the purchase that the caller says to have made.
+    """
+
+    session: Session | None = None
+    proof: SignInProof | None = None
+    transaction: str | None = None
+
+    @property
+    def address(self) -> Address | None:
+        known = self.session or self.proof
+        return None if known is None else known.address
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,32 +121,93 @@ class Paywall:
     async def open(self, request: Request, post_id: int, path: PaidPath) -> OpenedPost:
         """Return the post if the caller may read it: by session, by proof, or because it is free.
 
-        A session wins over a proof. Refuses with `payment_required` if the caller can buy the
-        post, and otherwise like `Reads`.
+        Waits for a purchase that the caller names. Refuses with `payment_required` if the caller
+        can buy the post, and otherwise like `Reads`.
         """
+        caller = await self._identify(request, path.of(post_id))
+        purchase = None
         try:
-            return await self._read(request, post_id, path)
+            file = await self._read(caller, post_id)
         except Unpaid as unpaid:
-            offer = await self.payments.offer(unpaid, post_id, path.of(post_id))
-            if offer is None:
-                raise
-            header = encode_offer(offer, self.links, path)
-        raise PaymentRequired(header, offer.price)
+            if caller.address is None or caller.transaction is None:
+                raise await self._refusal(unpaid, post_id, path) from None
+            purchase = await self.payments.wait_for_purchase(
+                caller.transaction, post_id, caller.address, client_of(request)
+            )
+            if purchase is not None and purchase.amount is None:
+                raise await self._refusal(unpaid, post_id, path) from None
+            try:
+                file = await self._read(caller, post_id)
+            except Unpaid as again:
+                # A node that is behind may not know the token yet.
+                raise await self._refusal(again, post_id, path, is_pending=True) from None
+        headers = await self._headers(caller, post_id, purchase)
+        return OpenedPost(file, headers, caller.proof)
 
     async def spend(self, opened: OpenedPost) -> None:
         """Spend the proof by which a post was opened, if any. Raises `NonceUsed`."""
         if opened.proof is not None:
             await self.payments.spend(opened.proof)
 
-    async def _read(self, request: Request, post_id: int, path: PaidPath) -> OpenedPost:
+    async def _identify(self, request: Request, path: str) -> Caller:
+        """Return the caller. A session wins over a proof."""
+        payment = _payment_claim(request, self.network)
+        transaction = None if payment is None else _parse_transaction(payment.transaction)
         if "authorization" in request.headers:
             session = self.login.recognize(request.headers["authorization"])
-            return OpenedPost(await self.reads.own_post(session, post_id), OWN)
-        claim = _sign_in_claim(request)
-        if claim is None:
-            return OpenedPost(await self.reads.free_post(post_id), SHORT_LIVED)
-        proof = await self.payments.prove(claim, path.of(post_id))
-        return OpenedPost(await self.reads.post_for(proof.address, post_id), OWN, proof)
+            return Caller(session, transaction=transaction)
+        answer = _sign_in_answer(request)
+        if answer is None and payment is not None:
+            answer = payment.sign_in
+        if answer is None:
+            return Caller()
+        proof = await self.payments.prove(_claim_of(answer, client_of(request)), path)
+        return Caller(None, proof, transaction)
+
+    async def _read(self, caller: Caller, post_id: int) -> File:
+        if caller.session is not None:
+            return await self.reads.own_post(caller.session, post_id)
+        if caller.proof is not None:
+            return await self.reads.post_for(caller.proof.address, post_id)
+        return await self.reads.free_post(post_id)
+
+    async def _refusal(
+        self, unpaid: Unpaid, post_id: int, path: PaidPath, *, is_pending: bool = False
+    ) -> Refusal:
+        """Return the offer to a caller who may not read, or the refusal if there is none."""
+        offer = await self.payments.offer(unpaid, post_id, path.of(post_id))
+        if offer is None:
+            return unpaid
+        if is_pending:
+            header = encode_offer(offer, self.links, path, TRANSACTION_PENDING)
+            return PaymentRequired(header, offer.price, RETRY_SECONDS)
+        return PaymentRequired(encode_offer(offer, self.links, path), offer.price)
+
+    async def _headers(
+        self, caller: Caller, post_id: int, purchase: Purchase | None
+    ) -> dict[str, str]:
+        cache = SHORT_LIVED if caller.address is None else OWN
+        headers = {"Cache-Control": cache, "Vary": PAID_VARY}
+        if caller.address is None or caller.transaction is None:
+            return headers
+        if purchase is None:
+            try:
+                purchase = await self.payments.find_purchase(
+                    caller.transaction, post_id, caller.address
+                )
+            except Unavailable:
+                # The text needs no receipt.
+                return headers
+        if purchase is not None and purchase.amount is not None:
+            amount = Wei(purchase.amount)
+            paid = Settlement(True, caller.transaction, self.network, caller.address, amount)
+            headers["PAYMENT-RESPONSE"] = _encode(paid)
+        return headers
+
+    @property
+    def network(self) -> str:
+        """The chain, as CAIP-2 writes it."""
+        return f"eip155:{self.links.chain_id}"
 
 
 def encode_offer(
@@ -162,19 +256,59 @@ def _payment_offer(
     return PaymentOffer(2, error, resource, (accepted,), {SIGN_IN: extension})
 
 
-def _sign_in_claim(request: Request) -> SignInClaim | None:
+def _sign_in_answer(request: Request) -> SignInAnswer | None:
     """Return the unverified proof in the header `SIGN-IN-WITH-X`. Refuses a malformed one."""
-    given = request.headers.getlist(SIGN_IN)
-    if not given:
+    data = _only_header(request, SIGN_IN, MAX_PROOF)
+    if data is None:
         return None
-    if len(given) > 1 or len(given[0]) > MAX_PROOF:
-        detail = f"Send one SIGN-IN-WITH-X of at most {MAX_PROOF} characters, or log in instead."
-        raise Refusal(Code.INVALID_REQUEST, detail)
     try:
-        answer = decode_json(b64decode(given[0], validate=True), SignInAnswer)
-    except (NotBase64, ValueError, msgspec.DecodeError, RecursionError) as error:
+        return decode_json(_decode(data), SignInAnswer)
+    except (ValueError, msgspec.DecodeError, RecursionError) as error:
         detail = "SIGN-IN-WITH-X is not a proof as JSON in base64."
         raise Refusal(Code.INVALID_LOGIN_MESSAGE, detail) from error
+
+
+def _payment_claim(request: Request, network: str) -> PaymentClaim | None:
+    """Return what the header `PAYMENT-SIGNATURE` says, unless it is for another scheme or chain.
+
+    Refuses a malformed one.
+    """
+    data = _only_header(request, "payment-signature", MAX_PAYMENT)
+    if data is None:
+        return None
+    try:
+        payment = decode_json(_decode(data), PaymentPayload)
+        if (payment.accepted.scheme, payment.accepted.network) != (SCHEME, network):
+            return None
+        return decode_json(bytes(payment.payload), PaymentClaim)
+    except (ValueError, msgspec.DecodeError, RecursionError) as error:
+        detail = "PAYMENT-SIGNATURE is not a payment as JSON in base64."
+        raise Refusal(Code.INVALID_REQUEST, detail) from error
+
+
+def _only_header(request: Request, name: str, longest: int) -> str | None:
+    given = request.headers.getlist(name)
+    if not given:
+        return None
+    if len(given) > 1 or len(given[0]) > longest:
+        detail = f"Send one {name.upper()} of at most {longest} characters, or log in instead."
+        raise Refusal(Code.INVALID_REQUEST, detail)
+    return given[0]
+
+
+def _decode(text: str) -> bytes:
+    """Decode standard base64. Raises `ValueError`."""
+    return b64decode(text, validate=True)
+
+
+def _parse_transaction(text: str) -> str:
+    try:
+        return parse_hash(text)
+    except NotHexadecimal as error:
+        raise Refusal(Code.INVALID_REQUEST, str(error)) from error
+
+
+def _claim_of(answer: SignInAnswer, client: str) -> SignInClaim:
     return SignInClaim(
         answer.domain,
         answer.address,
@@ -190,5 +324,5 @@ def _sign_in_claim(request: Request) -> SignInClaim | None:
         answer.not_before,
         answer.request_id,
         answer.resources,
-        client_of(request),
+        client,
     )

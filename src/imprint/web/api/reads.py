@@ -36,7 +36,6 @@ from imprint.web.http.requests import (
 )
 from imprint.web.http.responses import (
     JSON_TYPE,
-    PAID_VARY,
     PRIVATE,
     SHORT_LIVED,
     entity_tag,
@@ -124,9 +123,9 @@ class ReadRoutes:
         else:
             version = await self.reads.version(opened.file, number)
             make = _named_body(version)
-        response = await self._content(request, version.text, opened.cache, make, opened)
-        # A response for one reader must not be given to others, nor the other way round.
-        response.headers["Vary"] = PAID_VARY
+        cache = opened.headers["Cache-Control"]
+        response = await self._content(request, version.text, cache, make, opened)
+        response.headers.update(opened.headers)
         return response
 
     async def opening(self, request: Request) -> Response:

@@ -170,6 +170,16 @@ SIGN_IN_WITH_X = Parameter(
 )
 """The header parameter of the operations that accept a proof instead of a session."""
 
+PAYMENT_SIGNATURE = Parameter(
+    "PAYMENT-SIGNATURE",
+    "PaymentHeader",
+    "The hash of the transaction that bought the post, and a proof as in `SIGN-IN-WITH-X`: the "
+    "response waits up to 15 seconds for the purchase to be in a block.",
+    location="header",
+    required=False,
+)
+"""The header parameter of the operations that wait for a purchase."""
+
 IF_NONE_MATCH = Parameter(
     "If-None-Match",
     "EntityTags",

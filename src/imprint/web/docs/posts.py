@@ -68,6 +68,7 @@ from imprint.web.docs.operation import (
     DOCUMENT_CODES,
     IF_NONE_MATCH,
     MIDDLEWARE_CODES,
+    PAYMENT_SIGNATURE,
     PROOF_CODES,
     SESSION_CODES,
     SIGN_IN_WITH_X,
@@ -250,6 +251,7 @@ READ_POST_CONTENT = Operation(
             required=False,
         ),
         SIGN_IN_WITH_X,
+        PAYMENT_SIGNATURE,
         IF_NONE_MATCH,
     ),
     takes_session=True,
@@ -317,7 +319,7 @@ GET_POST_MARKDOWN = Operation(
         *SESSION_CODES,
         *DOCUMENT_CODES,
     ),
-    parameters=(_ID, SIGN_IN_WITH_X, IF_NONE_MATCH),
+    parameters=(_ID, SIGN_IN_WITH_X, PAYMENT_SIGNATURE, IF_NONE_MATCH),
     takes_session=True,
 )
 

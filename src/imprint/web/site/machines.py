@@ -26,8 +26,6 @@ from imprint.web.http.large_responses import LargeResponse, Reservation, Respons
 from imprint.web.http.problems import payment_headers
 from imprint.web.http.requests import canonical_post_id, client_of
 from imprint.web.http.responses import (
-    OWN,
-    PAID_VARY,
     SHARED,
     SHORT_LIVED,
     cached_response,
@@ -253,8 +251,7 @@ class MachineRoutes:
         except BaseException:
             reservation.close()
             raise
-        headers = {"Cache-Control": OWN, "Vary": PAID_VARY}
-        return LargeResponse(reservation, reservation.body, 200, headers, MARKDOWN)
+        return LargeResponse(reservation, reservation.body, 200, opened.headers, MARKDOWN)
 
     async def _write_post(self, client: str, shown: ShownPost) -> bytes:
         reads, file = self.pages.reads, shown.file
