@@ -19,7 +19,8 @@ import os
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from urllib.parse import urlsplit
 
 from imprint.auth.login_message import (
@@ -56,11 +57,8 @@ _CHALLENGED = re.compile(r"[^/]*//[^/]*/posts/[^/?#]+(?:\.md|/content)(?:[?#].*)
 
 @dataclass(frozen=True, slots=True)
 class Challenge:
-    """The fields of the message that a client signs to read one path."""
+    """The fields of the message for reading a path that are new in every challenge."""
 
-    domain: str
-    uri: str
-    statement: str
     nonce: str
     issued_at: str
     expires_at: str
@@ -114,13 +112,12 @@ class Challenges:
         self._chain_id = chain_id
         self._random_bytes = random_bytes
 
-    def issue(self, path: str, statement: str, now: datetime) -> Challenge:
+    def issue(self, path: str, now: datetime) -> Challenge:
         """Issue a challenge for reading this path."""
-        issued_at, prefix = format_instant(now), self._random_bytes(_RANDOM_BYTES)
+        issued_at, expires_at = _period(int(now.timestamp()))
+        prefix = self._random_bytes(_RANDOM_BYTES)
         nonce = prefix.hex() + _mac(self._keys[0], prefix, issued_at, path)
-        expires_at = format_instant(now + CHALLENGE_TIME)
-        uri = self._service + path
-        return Challenge(self._domain, uri, statement, nonce, issued_at, expires_at)
+        return Challenge(nonce, issued_at, expires_at)
 
     def verify(
         self, claim: SignInClaim, path: str, now: datetime
@@ -160,6 +157,13 @@ class Challenges:
 def is_challenged(uri: Uri) -> bool:
     """Whether a URI is one that challenges name, so that an answer to one is not a login."""
     return _CHALLENGED.fullmatch(uri.text) is not None
+
+
+@lru_cache(maxsize=4)
+def _period(second: int) -> tuple[str, str]:
+    """Return when a challenge of this second was issued, and when it expires."""
+    moment = datetime.fromtimestamp(second, UTC)
+    return format_instant(moment), format_instant(moment + CHALLENGE_TIME)
 
 
 def _mac(key: bytes, prefix: bytes, issued_at: str, path: str) -> str:

@@ -141,12 +141,16 @@ class Withheld(Refusal):
 
 
 class Unpaid(Refusal):
-    """The caller may not read this post. `price` is the price of its token on the chain."""
+    """The caller may not read this post. `price` is the price of its token on the chain.
 
-    def __init__(self, code: Code, detail: str, file: File, price: int) -> None:
+    `is_listed` is false if a measure hides the post from lists.
+    """
+
+    def __init__(self, code: Code, detail: str, file: File, price: int, *, is_listed: bool) -> None:
         super().__init__(code, detail)
         self.file = file
         self.price = price
+        self.is_listed = is_listed
 
 
 class PaymentRequired(Refusal):

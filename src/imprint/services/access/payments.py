@@ -31,20 +31,6 @@ READ = "read"
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
-    """A post that is for sale, and the challenge for those who already hold its token.
-
-    `title` is None while the index does not have the post.
-    """
-
-    post_id: int
-    author: Address
-    price: int
-    title: str | None
-    challenge: Challenge
-
-
-@dataclass(frozen=True, slots=True)
 class Payments:
     """Issues challenges, and admits reads by whoever answered one.
 
@@ -64,21 +50,22 @@ class Payments:
     marketplace: MarketplaceReader
     waiting: Budget = field(default_factory=lambda: Budget.of(MAX_WAITS))
 
-    async def offer(self, unpaid: Unpaid, post_id: int, path: str) -> Offer | None:
-        """Offer a post to a caller who may not read this path. None if a measure hides it."""
-        file = unpaid.file
-        if not await self._is_shown(file):
-            return None
-        post = await self.index.indexed_post(post_id)
-        title = None if post is None or post.cid != file.cid else post.title
-        challenge = self.challenges.issue(path, f"Sign in to read post {post_id}.", self.clock())
-        return Offer(post_id, file.owner, unpaid.price, title, challenge)
-
-    async def _is_shown(self, file: File) -> bool:
-        (decision,) = await self.measures.on_files([file])
-        if decision is not None:
+    async def offers(self, unpaid: Unpaid) -> bool:
+        """Whether the post is offered to a caller who may not read it: it is shown in lists."""
+        if not unpaid.is_listed:
             return False
-        return self.show is not Show.ALLOWED or (await self.measures.current()).allows(file.owner)
+        if self.show is not Show.ALLOWED:
+            return True
+        return (await self.measures.current()).allows(unpaid.file.owner)
+
+    async def title(self, post_id: int, file: File) -> str | None:
+        """Return the title of a post, or None while the index does not have it."""
+        post = await self.index.indexed_post(post_id)
+        return None if post is None or post.cid != file.cid else post.title
+
+    def challenge(self, path: str) -> Challenge:
+        """Issue a challenge for reading this path."""
+        return self.challenges.issue(path, self.clock())
 
     async def prove(self, claim: SignInClaim, path: str) -> SignInProof:
         """Return the proven address of a client that may read this path once.

@@ -96,14 +96,14 @@ class Reads:
 
     async def own_post(self, session: Session, post_id: int) -> File:
         """Return the post if the session's address may read it."""
-        return _entitled(*await self._bound_post(post_id, session.address, session))
+        return (await self._bound_post(post_id, session.address, session)).entitled()
 
     async def free_post(self, post_id: int) -> File:
         """Return the post if its price on the chain is zero."""
-        file, decision = await self._bound_post(post_id, None)
-        if decision.access is not Access.FREE:
-            raise Unpaid(Code.NOT_FREE, "This post is not free.", file, decision.price)
-        return file
+        bound = await self._bound_post(post_id, None)
+        if bound.decision.access is not Access.FREE:
+            raise bound.refusal(Code.NOT_FREE, "This post is not free.")
+        return bound.file
 
     async def shown_post(self, post: IndexedPost) -> File:
         """Return a post of the index if it is free. Only for pages and feeds.
@@ -161,21 +161,21 @@ class Reads:
 
     async def post_for(self, reader: Address, post_id: int) -> File:
         """Return the post if `reader`, whom the caller must have authenticated, may read it."""
-        return _entitled(*await self._bound_post(post_id, reader))
+        return (await self._bound_post(post_id, reader)).entitled()
 
     async def _bound_post(
         self, post_id: int, reader: Address | None, session: Session | None = None
-    ) -> tuple[File, AccessDecision]:
+    ) -> "_BoundPost":
         file = await self.files.file_by_post_id(post_id, session)
         if file is None:
             await self.measures.check_missing(TargetKind.POST, str(post_id))
             raise Refusal(Code.NOT_FOUND, "There is no post with this id.")
-        await self.measures.check_file(file)
+        measure = await self.measures.check_file(file)
         decision = await self.entitlement.decide(file, post_id, reader)
         if decision is None:
             log.warning("the chain's entry is not this file", extra={"post_id": str(post_id)})
             raise Refusal(Code.NOT_FOUND, "There is no post with this id.")
-        return file, decision
+        return _BoundPost(file, decision, measure is None)
 
     async def newest(self, file: File) -> PostVersion:
         """The version of a post that is shown: its newest revision, or the document on the chain.
@@ -275,14 +275,26 @@ class Reads:
         return document
 
 
-def _entitled(file: File, decision: AccessDecision) -> File:
-    """Return the file of a post. Refuses a reader who may not read it."""
-    if decision.access is Access.DENIED:
-        detail = (
-            "Reading this post requires its token. Buy it, or log in as an account that holds it."
-        )
-        raise Unpaid(Code.NOT_ENTITLED, detail, file, decision.price)
-    return file
+@dataclass(frozen=True, slots=True)
+class _BoundPost:
+    """The file of a post, and how a reader may read it."""
+
+    file: File
+    decision: AccessDecision
+    is_listed: bool
+
+    def entitled(self) -> File:
+        """Return the file. Refuses a reader who may not read it."""
+        if self.decision.access is Access.DENIED:
+            raise self.refusal(
+                Code.NOT_ENTITLED,
+                "Reading this post requires its token. Buy it, or log in as an account that "
+                "holds it.",
+            )
+        return self.file
+
+    def refusal(self, code: Code, detail: str) -> Unpaid:
+        return Unpaid(code, detail, self.file, self.decision.price, is_listed=self.is_listed)
 
 
 def check_subject(session: Session, address: Address) -> None:

@@ -6,13 +6,20 @@ so no spelling of a path can pass it.
 
 from base64 import b64decode, b64encode
 from collections.abc import Mapping
-from dataclasses import dataclass
-from enum import Enum
+from dataclasses import dataclass, field
+from urllib.parse import urlsplit
 
 import msgspec
 from starlette.requests import Request
 
-from imprint.auth.sign_in_with_x import CHALLENGE_TIME, SIGNATURE_TYPE, SignInClaim, SignInProof
+from imprint.auth.sign_in_with_x import (
+    CHALLENGE_TIME,
+    SIGNATURE_TYPE,
+    Challenge,
+    SignInClaim,
+    SignInProof,
+)
+from imprint.domain.bounded_cache import BoundedCache
 from imprint.domain.drafts.files import File
 from imprint.domain.errors import Code, PaymentRequired, Refusal, Unavailable, Unpaid
 from imprint.domain.formats.abi import encode_call
@@ -40,15 +47,25 @@ from imprint.interface.payments import (
     TokenReceipt,
 )
 from imprint.interface.values import Wei
-from imprint.services.access.payments import Offer, Payments
+from imprint.services.access.payments import Payments
 from imprint.services.access.reads import Reads
 from imprint.services.accounts.login import Login
 from imprint.web.api.feed_links import FeedLinks
+from imprint.web.http.middleware import PROOF_HEADERS
 from imprint.web.http.requests import client_of
 from imprint.web.http.responses import JSON_TYPE, OWN, PAID_VARY, SHORT_LIVED
 
 MAX_OFFER = 3_500
 """Maximum length of `PAYMENT-REQUIRED`. Proxies have 4 KB for all headers of a response."""
+
+_CHALLENGE_LENGTH = 2 * (32 + 20 + 20)
+"""Characters that a challenge adds to an offer, which contains it twice."""
+
+MAX_TEMPLATE = MAX_OFFER * 3 // 4 - _CHALLENGE_LENGTH - 2
+"""Maximum number of bytes of an offer before its challenge is added, and before base64."""
+
+MAX_TEMPLATES = 1_024
+"""Number of encoded offers that are cached, about two kilobytes each."""
 
 MAX_PROOF = 8 * 1024
 """Maximum length of `SIGN-IN-WITH-X`. Longer signatures of contract wallets fit in a login."""
@@ -65,19 +82,20 @@ RETRY_SECONDS = 2
 MARKDOWN = "text/markdown"
 
 
-class PaidPath(Enum):
-    """The addresses that serve a post's text, and the media type of each."""
+@dataclass(frozen=True, slots=True)
+class PaidPath:
+    """A kind of address that serves a post's text, and the media type of its responses."""
 
-    CONTENT = ("/posts/{}/content", JSON_TYPE)
-    MARKDOWN = ("/posts/{}.md", MARKDOWN)
+    ending: str
+    media_type: str
 
     def of(self, post_id: int) -> str:
         """Return the path for a post."""
-        return self.value[0].format(post_id)
+        return f"/posts/{post_id}{self.ending}"
 
-    @property
-    def media_type(self) -> str:
-        return self.value[1]
+
+CONTENT_PATH = PaidPath("/content", JSON_TYPE)
+MARKDOWN_PATH = PaidPath(".md", MARKDOWN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +127,12 @@ class Caller:
         return None if known is None else known.address
 
 
+NOBODY = Caller()
+
+IDENTIFYING = frozenset({b"authorization", *PROOF_HEADERS})
+"""Headers that say who reads."""
+
+
 @dataclass(frozen=True, slots=True)
 class Paywall:
     """Identifies the caller, and offers a post to those who may not read it."""
@@ -117,6 +141,9 @@ class Paywall:
     reads: Reads
     payments: Payments
     links: FeedLinks
+    _templates: BoundedCache[tuple[str, int, int, PaidPath, str], bytes] = field(
+        default_factory=lambda: BoundedCache(MAX_TEMPLATES)
+    )
 
     async def open(self, request: Request, post_id: int, path: PaidPath) -> OpenedPost:
         """Return the post if the caller may read it: by session, by proof, or because it is free.
@@ -151,6 +178,8 @@ class Paywall:
 
     async def _identify(self, request: Request, path: str) -> Caller:
         """Return the caller. A session wins over a proof."""
+        if IDENTIFYING.isdisjoint(name for name, _ in request.scope["headers"]):
+            return NOBODY
         payment = _payment_claim(request, self.network)
         transaction = None if payment is None else _parse_transaction(payment.transaction)
         if "authorization" in request.headers:
@@ -160,7 +189,7 @@ class Paywall:
         if answer is None and payment is not None:
             answer = payment.sign_in
         if answer is None:
-            return Caller()
+            return NOBODY
         proof = await self.payments.prove(_claim_of(answer, client_of(request)), path)
         return Caller(None, proof, transaction)
 
@@ -175,13 +204,53 @@ class Paywall:
         self, unpaid: Unpaid, post_id: int, path: PaidPath, *, is_pending: bool = False
     ) -> Refusal:
         """Return the offer to a caller who may not read, or the refusal if there is none."""
-        offer = await self.payments.offer(unpaid, post_id, path.of(post_id))
-        if offer is None:
+        if not await self.payments.offers(unpaid):
             return unpaid
-        if is_pending:
-            header = encode_offer(offer, self.links, path, TRANSACTION_PENDING)
-            return PaymentRequired(header, offer.price, RETRY_SECONDS)
-        return PaymentRequired(encode_offer(offer, self.links, path), offer.price)
+        error = TRANSACTION_PENDING if is_pending else Code.PAYMENT_REQUIRED.value
+        key = (unpaid.file.cid, post_id, unpaid.price, path, error)
+        template = self._templates.get(key)
+        if template is None:
+            title = await self.payments.title(post_id, unpaid.file)
+            template = self._template(unpaid, post_id, title, path, error)
+            if title is not None:
+                self._templates.put(key, template)
+        header = _fill(template, self.payments.challenge(path.of(post_id)))
+        return PaymentRequired(header, unpaid.price, RETRY_SECONDS if is_pending else None)
+
+    def _template(
+        self, unpaid: Unpaid, post_id: int, title: str | None, path: PaidPath, error: str
+    ) -> bytes:
+        """Return the JSON of an offer without its challenge, and without a title that is too
+        long."""
+        named = f"Post {post_id}" if title is None else f"Post {post_id}: {title}"
+        for description in (named, None):
+            resource = PaidResource(
+                self.links.service + path.of(post_id), path.media_type, description
+            )
+            template = encode_json(self._offer(unpaid, post_id, resource, error))
+            if len(template) <= MAX_TEMPLATE:
+                break
+        return template
+
+    def _offer(
+        self, unpaid: Unpaid, post_id: int, resource: PaidResource, error: str
+    ) -> PaymentOffer:
+        contract, number, price = self.links.contract, str(post_id), Wei(unpaid.price)
+        domain, statement = urlsplit(resource.url).netloc, f"Sign in to read post {post_id}."
+        info = SignInInfo(domain, resource.url, "1", "", "", "", statement)
+        data = "0x" + encode_call(SUBSCRIBE_POST, post_id).hex()
+        terms = PaymentTerms(
+            "upfront",
+            "contract-call",
+            ContractCall(contract, data, price, "subscribePost(uint256)", (number,)),
+            unpaid.file.owner,
+            TokenReceipt("erc6909", contract, number),
+            info,
+        )
+        network, seconds = self.network, int(CHALLENGE_TIME.total_seconds())
+        accepted = PaymentRequirements(SCHEME, network, price, "native", contract, seconds, terms)
+        extension = SignInExtension(info, (SignInChain(network, SIGNATURE_TYPE),))
+        return PaymentOffer(2, error, resource, (accepted,), {SIGN_IN: extension})
 
     async def _headers(
         self, caller: Caller, post_id: int, purchase: Purchase | None
@@ -210,50 +279,21 @@ class Paywall:
         return f"eip155:{self.links.chain_id}"
 
 
-def encode_offer(
-    offer: Offer, links: FeedLinks, path: PaidPath, error: str = Code.PAYMENT_REQUIRED.value
-) -> str:
-    """Return the value of the header `PAYMENT-REQUIRED`, without the title if it is too long."""
-    title = "" if offer.title is None else f": {offer.title}"
-    description = f"Post {offer.post_id}{title}"
-    header = _encode(_payment_offer(offer, links, path, error, description))
-    if len(header) > MAX_OFFER:
-        header = _encode(_payment_offer(offer, links, path, error, None))
-    return header
-
-
 def _encode(record: msgspec.Struct) -> str:
     return b64encode(encode_json(record)).decode()
 
 
-def _payment_offer(
-    offer: Offer, links: FeedLinks, path: PaidPath, error: str, description: str | None
-) -> PaymentOffer:
-    challenge, contract, post_id = offer.challenge, links.contract, str(offer.post_id)
-    network, price = f"eip155:{links.chain_id}", Wei(offer.price)
-    info = SignInInfo(
-        challenge.domain,
-        challenge.uri,
-        "1",
-        challenge.nonce,
-        challenge.issued_at,
-        challenge.expires_at,
-        challenge.statement,
+_NO_CHALLENGE = b'"nonce":"","issuedAt":"","expirationTime":""'
+
+
+def _fill(template: bytes, challenge: Challenge) -> str:
+    """Return the value of the header `PAYMENT-REQUIRED` with this challenge."""
+    # No text of a post can contain these members: its quotes are escaped.
+    members = (
+        f'"nonce":"{challenge.nonce}","issuedAt":"{challenge.issued_at}",'
+        f'"expirationTime":"{challenge.expires_at}"'
     )
-    data = "0x" + encode_call(SUBSCRIBE_POST, offer.post_id).hex()
-    terms = PaymentTerms(
-        "upfront",
-        "contract-call",
-        ContractCall(contract, data, price, "subscribePost(uint256)", (post_id,)),
-        offer.author,
-        TokenReceipt("erc6909", contract, post_id),
-        info,
-    )
-    seconds = int(CHALLENGE_TIME.total_seconds())
-    accepted = PaymentRequirements(SCHEME, network, price, "native", contract, seconds, terms)
-    extension = SignInExtension(info, (SignInChain(network, SIGNATURE_TYPE),))
-    resource = PaidResource(challenge.uri, path.media_type, description)
-    return PaymentOffer(2, error, resource, (accepted,), {SIGN_IN: extension})
+    return b64encode(template.replace(_NO_CHALLENGE, members.encode())).decode()
 
 
 def _sign_in_answer(request: Request) -> SignInAnswer | None:

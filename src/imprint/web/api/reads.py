@@ -19,7 +19,7 @@ from imprint.services.access.reads import Reads
 from imprint.services.accounts.login import Login
 from imprint.services.posts.lists import Lists
 from imprint.services.posts.posts import Posts
-from imprint.web.api.paywall import OpenedPost, PaidPath, Paywall
+from imprint.web.api.paywall import CONTENT_PATH, OpenedPost, Paywall
 from imprint.web.http.large_responses import LargeResponse, ResponseBudget
 from imprint.web.http.requests import (
     canonical_post_id,
@@ -116,7 +116,7 @@ class ReadRoutes:
         post_id = canonical_post_id(request.path_params["id"])
         asked = only_value(check_parameters(request, REVISION_PARAMETERS), "revision")
         number = None if asked is None else revision_number(asked)
-        opened = await self.paywall.open(request, post_id, PaidPath.CONTENT)
+        opened = await self.paywall.open(request, post_id, CONTENT_PATH)
         if number is None:
             version = await self.reads.newest(opened.file)
             make = _newest_body(version)

@@ -20,7 +20,7 @@ from imprint.domain.posts.text_work import TextWork, TooIntricate
 from imprint.ports.post_index import PostAddress
 from imprint.services.site import BEGINNING, Pages, ShownPost, Sitemap
 from imprint.web.api.feed_links import FeedLinks
-from imprint.web.api.paywall import MARKDOWN, OpenedPost, PaidPath, Paywall
+from imprint.web.api.paywall import MARKDOWN, MARKDOWN_PATH, OpenedPost, Paywall
 from imprint.web.http.escapes import markdown_line, xml_text
 from imprint.web.http.large_responses import LargeResponse, Reservation, ResponseBudget
 from imprint.web.http.problems import payment_headers
@@ -236,7 +236,7 @@ class MachineRoutes:
     async def _open(self, request: Request, shown: ShownPost) -> OpenedPost | None:
         """Open a paid post. None if the caller may not read it, and it is not for sale here."""
         try:
-            return await self.paywall.open(request, shown.post.post_id, PaidPath.MARKDOWN)
+            return await self.paywall.open(request, shown.post.post_id, MARKDOWN_PATH)
         except Unpaid:
             return None
         except Refusal as refusal:
