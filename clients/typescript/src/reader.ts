@@ -192,7 +192,7 @@ export class ImprintReader {
 
   /** A post as Markdown; of one that the session may not read, the opening and how to buy it. */
   getPostMarkdown(id: string | bigint): Promise<string> {
-    return this.readText(`/posts/${id}.md`, 402);
+    return this.readText(`/posts/${id}.md`, { except: 402 });
   }
 
   /** The bytes of a thumbnail or of a public text; `range` as in HTTP, such as `bytes=0-99`. */
@@ -423,8 +423,8 @@ export class ImprintReader {
     return readJson<T>(await this.request(path, { method: "POST", body }), this.signal);
   }
 
-  private async readText(path: string, except?: number): Promise<string> {
-    return (await this.request(path, { accept: "*/*", except })).text();
+  private async readText(path: string, sending: Sending = {}): Promise<string> {
+    return (await this.request(path, { accept: "*/*", ...sending })).text();
   }
 
   /** Any request to the service, with the session if there is one. */

@@ -266,7 +266,7 @@ def _payments(
         wallets,
         stores.rate_limits,
         stores.sessions,
-        stores.index_reader,
+        stores.index_reader if settings.chain.follow_seconds else None,
         measures,
         settings.site.show,
         adapters.clock,

@@ -42,7 +42,7 @@ class Payments:
     wallets: WalletProofs
     limits: RateLimits
     store: SessionStore
-    index: PostIndexReader
+    index: PostIndexReader | None
     measures: CurrentMeasures
     show: Show
     clock: Clock
@@ -59,7 +59,12 @@ class Payments:
         return (await self.measures.current()).allows(unpaid.file.owner)
 
     async def title(self, post_id: int, file: File) -> str | None:
-        """Return the title of a post, or None while the index does not have it."""
+        """Return the title of a post, or None while the index does not have it.
+
+        Without an index, it is empty.
+        """
+        if self.index is None:
+            return ""
         post = await self.index.indexed_post(post_id)
         return None if post is None or post.cid != file.cid else post.title
 

@@ -222,7 +222,7 @@ class Paywall:
     ) -> bytes:
         """Return the JSON of an offer without its challenge, and without a title that is too
         long."""
-        named = f"Post {post_id}" if title is None else f"Post {post_id}: {title}"
+        named = f"Post {post_id}: {title}" if title else f"Post {post_id}"
         for description in (named, None):
             resource = PaidResource(
                 self.links.service + path.of(post_id), path.media_type, description
