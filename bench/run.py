@@ -20,7 +20,7 @@ from bench.floors import Floor, Floors, find_peer, run_floors, time_verification
 from bench.loads import CONNECTIONS, send_load
 from bench.processes import LOAD_CORE, Measured, pin, run_chain, run_service
 from bench.report import Report
-from bench.rounds import Samples, cut, take_turns
+from bench.rounds import Samples, cut, send_timed, take_turns
 from bench.scenarios import (
     BOUND_UPDATE,
     CONTRACT_LOGIN,
@@ -43,6 +43,10 @@ UPDATE_ROUNDS, UPDATES = 15, 64
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
 """Catalog sizes that are compared."""
+
+OFFERS = 1_000
+OFFER_ROUNDS = 9
+"""Requests and rounds of each side when offers of paid posts are compared with refusals."""
 
 RESPONSE_BYTES = {
     "gated read, warm": 5120,
@@ -107,6 +111,7 @@ class Bench:
             self._measure_writes(database, fixture)
             for name, requests in warm_reads(fixture).items():
                 self._measure_read(database, fixture, name, requests(4 * self.count))
+            self._compare_offers(database, fixture)
             facts[f"start-up on {database.name}, s"] = service.start_seconds
             facts[f"memory of a worker on {database.name}, MB"] = service.memory_megabytes
         with run_service(folder, self.rpc_url, url, settings=WITHOUT_CACHE) as service:
@@ -151,6 +156,19 @@ class Bench:
             pairs = zip(samples[name].processor_us, plain, strict=True)
             ratio = f"processor time of an {name} on {database.name} / signed update"
             self.report.ratios[ratio] = median(one / other for one, other in pairs)
+
+    def _compare_offers(self, database: Database, fixture: Fixture) -> None:
+        """Compare the offer of a paid post (402) with the refusal of the same post (403)."""
+        post_id = fixture.publish(1)
+        offer = get_request(f"/posts/{post_id}/content")
+        refusal = get_request(f"/freeFileByPostId?postId={post_id}")
+        ratios = []
+        for _ in range(OFFER_ROUNDS):
+            _, offers = send_timed(fixture.service, [offer] * OFFERS)
+            _, refusals = send_timed(fixture.service, [refusal] * OFFERS)
+            ratios.append(offers / refusals)
+        name = f"processor time of an offer on {database.name} / refusal"
+        self.report.ratios[name] = median(ratios)
 
     def _measure_read(
         self, database: Database, fixture: Fixture, name: str, load: list[bytes]

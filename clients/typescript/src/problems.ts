@@ -27,6 +27,7 @@ export const CODES = [
   "session_expired",
   "session_ended",
   "webhook_signature_invalid",
+  "payment_required",
   "not_owner",
   "not_author",
   "subject_mismatch",

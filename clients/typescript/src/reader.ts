@@ -204,8 +204,9 @@ export class ImprintReader {
     return this.read(`/posts/${id}/proof.json`);
   }
 
+  /** A post as Markdown; of one that the session may not read, the opening and how to buy it. */
   getPostMarkdown(id: string | bigint): Promise<string> {
-    return this.readText(`/posts/${id}.md`);
+    return this.readText(`/posts/${id}.md`, { except: 402 });
   }
 
   /** The bytes of a thumbnail or of a public text; `range` as in HTTP, such as `bytes=0-99`. */
@@ -436,8 +437,8 @@ export class ImprintReader {
     return readJson<T>(await this.request(path, { method: "POST", body }), this.signal);
   }
 
-  private async readText(path: string): Promise<string> {
-    return (await this.request(path, { accept: "*/*" })).text();
+  private async readText(path: string, sending: Sending = {}): Promise<string> {
+    return (await this.request(path, { accept: "*/*", ...sending })).text();
   }
 
   /** Any request to the service, with the session if there is one. */

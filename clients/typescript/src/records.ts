@@ -189,7 +189,7 @@ export interface Checks {
   records: string;
 }
 
-/** The body of every error response (RFC 9457). Only a problem with the code `nonce_used` has an `action` (`create`, `update`, `publish`, `delete`, `profile`, `revise`, `writing_session` or `login`) and a `file`: what spent the nonce, and the record that it produced, or `null`. If the action is not that of the request, the file is not its own. */
+/** The body of every error response (RFC 9457). Only a problem with the code `nonce_used` has an `action` (`create`, `update`, `publish`, `delete`, `profile`, `revise`, `writing_session`, `login` or `read`) and a `file`: what spent the nonce, and the record that it produced, or `null`. If the action is not that of the request, the file is not its own. */
 export interface Problem {
   /** A URI that identifies the code. */
   type: string;
@@ -863,6 +863,7 @@ export type Code =
   | "session_expired"
   | "session_ended"
   | "webhook_signature_invalid"
+  | "payment_required"
   | "not_owner"
   | "not_author"
   | "subject_mismatch"

@@ -11,6 +11,7 @@ from imprint.auth.logins import LoginVerifier
 from imprint.auth.page_tokens import PageTokens
 from imprint.auth.post_page_tokens import PostPageTokens
 from imprint.auth.sessions import SessionKeys, Sessions
+from imprint.auth.sign_in_with_x import Challenges
 from imprint.auth.signed_profiles import ProfileVerifier
 from imprint.auth.signed_revisions import RevisionVerifier
 from imprint.auth.typed_data import SigningDomain, WriteVerifier
@@ -41,6 +42,7 @@ from imprint.domain.rate_limits import SHARE, Budget, RateLimiter
 from imprint.ports import monotonic
 from imprint.ports.content import ReadProbe
 from imprint.services.access.entitlement import Entitlement
+from imprint.services.access.payments import MAX_WAITS, Payments
 from imprint.services.access.reads import Reads
 from imprint.services.accounts.contract_wallets import MAX_CHECKS, WalletProofs
 from imprint.services.accounts.login import Login
@@ -143,6 +145,7 @@ def build_service(
         _posts(settings, adapters, reads),
         Thumbnails(reads.public_document, adapters.images),
         Moderation(stores.moderation, index, stores.files, stores.revisions, current, clock),
+        _payments(settings, adapters, wallets, current),
     )
     if settings.site.enabled and settings.site.operator_secret is not None:
         operations = build_operations(settings, adapters, services.readiness, services.webhooks)
@@ -254,6 +257,25 @@ def _login(settings: Settings, adapters: Adapters, wallets: WalletProofs) -> Log
         adapters.stores.sessions,
         adapters.clock,
         limits.enforced(limits.logins),
+    )
+
+
+def _payments(
+    settings: Settings, adapters: Adapters, wallets: WalletProofs, measures: CurrentMeasures
+) -> Payments:
+    limits, stores = settings.limits, adapters.stores
+    return Payments(
+        Challenges(_session_keys(settings), settings.server.public_url, settings.chain.id),
+        wallets,
+        stores.rate_limits,
+        stores.sessions,
+        stores.index_reader if settings.chain.follow_seconds else None,
+        measures,
+        settings.site.show,
+        adapters.clock,
+        limits.enforced(limits.logins),
+        adapters.marketplace,
+        Budget.of(MAX_WAITS, parts=SHARE if limits.rate_limits else 1),
     )
 
 
@@ -387,9 +409,13 @@ def _web_options(settings: Settings) -> WebOptions:
 
 
 def _sessions(settings: Settings) -> Sessions:
-    sessions, origin = settings.sessions, settings.server.public_url
-    keys = SessionKeys(sessions.jwt_secret.reveal_bytes(), _reveal(sessions.jwt_secret_previous))
-    return Sessions(keys, origin, origin, sessions.seconds)
+    origin = settings.server.public_url
+    return Sessions(_session_keys(settings), origin, origin, settings.sessions.seconds)
+
+
+def _session_keys(settings: Settings) -> SessionKeys:
+    sessions = settings.sessions
+    return SessionKeys(sessions.jwt_secret.reveal_bytes(), _reveal(sessions.jwt_secret_previous))
 
 
 def _page_tokens(settings: Settings) -> PageTokens:

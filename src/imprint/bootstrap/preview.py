@@ -26,7 +26,14 @@ from imprint.domain.posts.market_events import (
     TokensMoved,
     position_of,
 )
-from imprint.domain.posts.posts import BlockRef, LogPosition, PostCreated, PostEntry, PostFacts
+from imprint.domain.posts.posts import (
+    BlockRef,
+    LogPosition,
+    PostCreated,
+    PostEntry,
+    PostFacts,
+    Purchase,
+)
 from imprint.domain.profiles import Profile, ProfileTexts
 from imprint.ports.post_index import IndexSource, IndexStep
 from imprint.settings import Settings
@@ -184,6 +191,9 @@ class SampleMarketplace:
 
     async def entry_of_cid(self, cid: Cid) -> PostEntry | None:
         return next((each for each in self._entries.values() if each.cid == cid), None)
+
+    async def find_purchase(self, tx_hash: str, post_id: int, buyer: Address) -> Purchase | None:
+        return None
 
     async def existed_at(self, number: int) -> bool:
         return True

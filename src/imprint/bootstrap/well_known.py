@@ -41,7 +41,7 @@ def _features(settings: Settings, is_development: bool) -> tuple[str, ...]:
         "writing-sessions",
         *(["contract-wallets"] if settings.signing.contract_wallets else []),
         # Without the index, nobody can see them.
-        *(["profiles", "openings", "revisions"] if has_index else []),
+        *(["profiles", "openings", "revisions", "payment-required"] if has_index else []),
         *(["development"] if is_development else []),
     )
 

@@ -18,6 +18,7 @@ from imprint.domain.posts.marketplace import (
     MAX_DESCRIPTION,
     MAX_TITLE,
     POST_CREATED,
+    SUBSCRIBE_POST,
 )
 from imprint.interface.values import Wei
 
@@ -33,9 +34,6 @@ POST_LIMITS: Mapping[str, int] = MappingProxyType(
 
 CREATE_POST = keccak256(b"createPost((string,string,string,string,uint256,string[]))")[:4]
 """Selector of `createPost`."""
-
-SUBSCRIBE_POST = keccak256(b"subscribePost(uint256)")[:4]
-"""Selector of `subscribePost`."""
 
 UPDATE_POST_PRICE = keccak256(b"updatePostPrice(uint256,uint256)")[:4]
 """Selector of the price-change function."""

@@ -121,8 +121,13 @@ class PostMethods(Connection):
         return await self._read(f"/posts/{quote(str(id), safe='')}/proof.json", PostProof)
 
     async def get_post_markdown(self, id: str | int) -> str:  # noqa: A002 - as in the path
-        """Return a post as Markdown."""
-        return await self._read_text(f"/posts/{quote(str(id), safe='')}.md", "text/markdown")
+        """Return a post as Markdown.
+
+        For a post that the session may not read, it has the opening and how to buy the rest.
+        """
+        path, accept = f"/posts/{quote(str(id), safe='')}.md", "text/markdown"
+        response = await self._request("GET", path, accept=accept, signed_in=True, expected=(402,))
+        return response.text
 
     async def list_measures(self) -> list[MeasureRecord]:
         """Return the operator's measures on the logged-in author and their posts."""

@@ -168,6 +168,10 @@ class Measures:
         """Whether signed writes of an author are refused."""
         return Measure.REFUSED in self.on(Target(TargetKind.AUTHOR, author))
 
+    def allows(self, author: Address) -> bool:
+        """Whether the operator has allowed an author, for services that show only those."""
+        return Measure.ALLOWED in self.on(Target(TargetKind.AUTHOR, author))
+
     def _strictest(self, targets: Iterable[Target]) -> Decision | None:
         if not self.of_targets:
             return None

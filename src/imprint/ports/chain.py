@@ -16,6 +16,7 @@ from imprint.domain.posts.posts import (
     PostDetails,
     PostEntry,
     PostFacts,
+    Purchase,
 )
 
 
@@ -62,6 +63,9 @@ class MarketplaceReader(Protocol):
 
     async def entry_of_cid(self, cid: Cid) -> PostEntry | None:
         """Return the entry with which this CID is published, or None."""
+
+    async def find_purchase(self, tx_hash: str, post_id: int, buyer: Address) -> Purchase | None:
+        """Return what this transaction bought, or None while it is in no block."""
 
     async def existed_at(self, number: int) -> bool:
         """Whether the contract existed at the end of this block.

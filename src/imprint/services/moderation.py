@@ -105,10 +105,11 @@ class CurrentMeasures:
         refuse_withheld(decision)
         return decision
 
-    async def check_file(self, file: File) -> None:
-        """Refuse a file that is withheld."""
+    async def check_file(self, file: File) -> Decision | None:
+        """The measure that hides a file from lists, if any. Refuses a withheld file."""
         (decision,) = await self.on_files([file])
         refuse_withheld(decision)
+        return decision
 
     async def on_posts(self, posts: Sequence[IndexedPost]) -> dict[int, Decision]:
         """The strictest measure on each of these posts that has one, by post id."""

@@ -17,6 +17,7 @@ from imprint.domain.rate_limits import SHARE, Budget, Rate, RateLimiter
 from imprint.domain.site import ABOUT, SiteIdentity
 from imprint.interface.service import MarketplaceFacts, Parameters
 from imprint.ports import Clock, Monotonic
+from imprint.services.access.payments import Payments
 from imprint.services.access.reads import Reads
 from imprint.services.accounts.login import Login
 from imprint.services.accounts.profiles import Profiles
@@ -35,6 +36,7 @@ from imprint.web.api.about import STARTING, AboutRoutes, LazyText, StartingRoute
 from imprint.web.api.feed_links import FeedLinks
 from imprint.web.api.feeds import Ending, FeedRoutes
 from imprint.web.api.gateway import GatewayRoutes
+from imprint.web.api.paywall import Paywall
 from imprint.web.api.post_records import PostRecords
 from imprint.web.api.posts import PostRoutes, TotalsRoutes
 from imprint.web.api.reads import ReadRoutes
@@ -99,6 +101,7 @@ class Services:
     posts: Posts
     thumbnails: Thumbnails
     moderation: Moderation
+    payments: Payments
     operations: Operations | None = None
     """None if the service has no operator page."""
 
@@ -292,15 +295,15 @@ def _routes(
 ) -> list[Route]:
     bodies = BodyReader(options.body_timeout)
     sessions = WritingSessionRoutes(services.login, services.writing_sessions, bodies)
-    read = services.reads
-    reads = ReadRoutes(services.login, read, services.lists, services.posts, budget)
+    read, links = services.reads, facts.links
+    paywall = Paywall(services.login, read, services.payments, links)
+    reads = ReadRoutes(services.login, read, services.lists, services.posts, paywall, budget)
     fallback = options.gateway_fallback
     gateway = GatewayRoutes(read, services.posts, services.thumbnails, budget, fallback)
-    links = facts.links
     show = FeedText(read, links).show
     feeds = FeedRoutes(services.login, services.feeds, links, bodies, budget, show)
     written = _machine_pages(facts, site)
-    machines = MachineRoutes(services.pages, services.sitemap, written, budget)
+    machines = MachineRoutes(services.pages, services.sitemap, written, paywall, budget)
     records = PostRecords(links.service)
     coin, has_pages = facts.service.chain.coin.symbol, site is not None
     posts = PostRoutes(services.login, services.posts, read, records, coin, has_pages)

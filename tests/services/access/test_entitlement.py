@@ -80,7 +80,8 @@ class Gate:
     async def ask(self, reader: Address | None = READER, cid: Cid = CID) -> Access | None:
         now = self.clock.now()
         file = File("id", "group", AUTHOR, f"{AUTHOR}_1", cid, 5, now, State.ONCHAIN, 1)
-        return await self.entitlement.decide(file, 9, reader)
+        decision = await self.entitlement.decide(file, 9, reader)
+        return None if decision is None else decision.access
 
     def begin(self, reader: Address | None = READER) -> "asyncio.Task[Access | None]":
         return asyncio.create_task(self.ask(reader))

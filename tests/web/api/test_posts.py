@@ -260,15 +260,15 @@ async def test_content_follows_the_same_access_rules_as_the_other_reads(town: Wo
     paid, free = await _post(town, 1), await _post(town, 1, price=0)
     town.buy(bob, int(paid))
     path = f"/posts/{paid}/content"
-    assert problem(await town.client.get(path)) == (403, "not_free")
+    assert problem(await town.client.get(path)) == (402, "payment_required")
     session = await town.login(eve)
-    assert problem(await town.client.get(path, headers=session)) == (403, "not_entitled")
+    assert problem(await town.client.get(path, headers=session)) == (402, "payment_required")
     for reader in (alice, bob):
         session = await town.login(reader)
         response = await town.client.get(path, headers=session)
         first = (await town.read_post(reader, int(paid), session)).json()
         assert response.json() == {**first, "revision": 0}
-        assert response.headers["cache-control"] == "no-store"
+        assert response.headers["cache-control"] == "private, no-store"
         assert response.headers["vary"].startswith("Authorization")
     response = await town.client.get(f"/posts/{free}/content")
     assert response.json() == {**(await town.read_free(free)).json(), "revision": 0}

@@ -7,17 +7,18 @@ from imprint.adapters.chain.http_client import NodeFailure
 from imprint.adapters.chain.json_rpc import Call, ChainMisconfigured, check_chain_id
 from imprint.domain.access import Access, decide_access
 from imprint.domain.errors import Unavailable
-from imprint.domain.formats.abi import decode_uint256, encode_call
+from imprint.domain.formats.abi import NotAbi, Tuple, decode_uint256, encode_call
 from imprint.domain.formats.addresses import Address
 from imprint.domain.formats.cids import Cid
-from imprint.domain.formats.hexadecimal import parse_hex_bytes
+from imprint.domain.formats.hexadecimal import parse_hash, parse_hex_bytes
 from imprint.domain.posts.marketplace import (
     BALANCE_OF,
     GET_POST_INFO,
     POST_CID_TO_TOKEN_ID,
+    POST_SUBSCRIBED,
     decode_post_info,
 )
-from imprint.domain.posts.posts import PostEntry, PostFacts
+from imprint.domain.posts.posts import PostEntry, PostFacts, Purchase
 
 TIMEOUT = 1.5
 """Timeout in seconds of one query, chosen so that a client waits at most two seconds."""
@@ -84,6 +85,30 @@ class JsonRpcMarketplace:
         entry_call = self._call(encode_call(GET_POST_INFO, post_id))
         return await self._calls.ask_one([entry_call], read, deadline)
 
+    async def find_purchase(self, tx_hash: str, post_id: int, buyer: Address) -> Purchase | None:
+        """What this transaction bought, or None while it is in no block.
+
+        The receipt is not read, because a transaction may have any number of logs: its block
+        is queried for the logs of this purchase only.
+        """
+        topics = [POST_SUBSCRIBED, post_id.to_bytes(32), bytes(12) + bytes.fromhex(buyer[2:])]
+        wanted = {"address": self._address, "topics": ["0x" + each.hex() for each in topics]}
+
+        async def attempt(node: int) -> Purchase | None:
+            find = [Call("eth_chainId"), Call("eth_getTransactionByHash", (tx_hash,))]
+            chain_id, found = await self._rpc.send(node, find)
+            check_chain_id(chain_id, self._chain_id)
+            if found is None:
+                return None
+            block_hash = _member(found, "blockHash")
+            if block_hash is None:
+                return None
+            where = {**wanted, "blockHash": parse_result(parse_hash, block_hash)}
+            (logs,) = await self._rpc.send(node, [Call("eth_getLogs", (where,))])
+            return Purchase(_amount_of(logs, tx_hash))
+
+        return await self._rpc.ask_one(attempt, deadline_in(self._timeout))
+
     async def probe(self) -> None:
         """Check that a node responds, is on the configured chain, and has the contract.
 
@@ -132,3 +157,23 @@ class JsonRpcMarketplace:
 
 def _read_number(returned: Sequence[bytes]) -> int:
     return decode_uint256(returned[0])
+
+
+def _member(value: object, name: str) -> object:
+    if not isinstance(value, dict):
+        raise NodeFailure("a result is not an object")
+    return value.get(name)
+
+
+def _amount_of(logs: object, tx_hash: str) -> int | None:
+    """Return the amount in the log of this transaction, or None if there is no such log."""
+    if not isinstance(logs, list):
+        raise NodeFailure("the logs are not a list")
+    for log in logs:
+        if parse_result(parse_hash, _member(log, "transactionHash")) == tx_hash:
+            data = parse_result(parse_hex_bytes, _member(log, "data"))
+            try:
+                return Tuple(data, 1).uint256(0)
+            except NotAbi as error:
+                raise NodeFailure("the log of a purchase is malformed") from error
+    return None

@@ -60,6 +60,9 @@ POST_CID_TO_TOKEN_ID = bytes.fromhex("e8be2748")
 BALANCE_OF = bytes.fromhex("00fdd58e")
 """Selector of balanceOf(address,uint256): an address's balance of a token ID (ERC-6909)."""
 
+SUBSCRIBE_POST = bytes.fromhex("df58067d")
+"""Selector of subscribePost(uint256): buys the token of a post for its price."""
+
 EARLIER_FUNCTIONS = {
     "createPost((string,string,string,string,uint256))": bytes.fromhex("a7b7802e"),
     "getAllPosts()": bytes.fromhex("30561100"),

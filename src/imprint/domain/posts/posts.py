@@ -40,6 +40,16 @@ class PostFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class Purchase:
+    """A transaction in a block, and what it paid for a post on behalf of a certain buyer.
+
+    `amount` is None if it was not a purchase of that post by that buyer.
+    """
+
+    amount: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class LogPosition:
     """The position of a log. Chain ID, block hash and log index identify it."""
 

@@ -80,6 +80,14 @@ class _CachedFacts:
     until: float
 
 
+@dataclass(frozen=True, slots=True)
+class AccessDecision:
+    """How a reader may read a post, and the post's price at that block."""
+
+    access: Access
+    price: int
+
+
 @dataclass(slots=True)
 class Entitlement:
     """Access decisions. Positive ones are cached for `cache_time`.
@@ -107,7 +115,9 @@ class Entitlement:
     _heard_at: float | None = None
     _failed_at: float | None = None
 
-    async def decide(self, file: File, post_id: int, reader: Address | None) -> Access | None:
+    async def decide(
+        self, file: File, post_id: int, reader: Address | None
+    ) -> AccessDecision | None:
         """Return how `reader` may read this file as this post, or None if the chain's entry
         disagrees.
 
@@ -119,19 +129,19 @@ class Entitlement:
         grant = self._grants.get(key)
         if grant is not None and self.monotonic() < grant.until and _describes(grant.facts, file):
             _FROM_CACHE.inc()
-            return decide_access(grant.facts, reader)
+            return AccessDecision(decide_access(grant.facts, reader), grant.facts.entry.price)
         if reader is None and (facts := self._recent_refusal(file, post_id)) is not None:
             _FROM_CACHE.inc()
             return _decide(facts, file, None)
         shared = self._single_flight.is_running(key)
-        access = await self._ask_chain(file, key)
-        if shared and access in (None, Access.DENIED):
+        decision = await self._ask_chain(file, key)
+        if shared and (decision is None or decision.access is Access.DENIED):
             # That exchange began before this request, and the reader may have bought since. An
             # exchange that now runs for this key began after this request.
             if reader is None and (facts := self._recent_refusal(file, post_id)) is not None:
                 return _decide(facts, file, None)
-            access = await self._ask_chain(file, key)
-        return access
+            decision = await self._ask_chain(file, key)
+        return decision
 
     def has_grant(self, post_id: int, reader: Address | None) -> bool:
         """Whether a positive decision about a post is cached, so that the chain is not queried."""
@@ -185,9 +195,11 @@ class Entitlement:
         cached = self._anonymous.get(post_id)
         if cached is None or self.monotonic() >= cached.until:
             return None
-        return None if _decide(cached.facts, file, None) is Access.FREE else cached.facts
+        decision = _decide(cached.facts, file, None)
+        is_free = decision is not None and decision.access is Access.FREE
+        return None if is_free else cached.facts
 
-    async def _ask_chain(self, file: File, key: Key) -> Access | None:
+    async def _ask_chain(self, file: File, key: Key) -> AccessDecision | None:
         facts = await self._single_flight.run(key, partial(self._fetch, key))
         return _decide(facts, file, key[1])
 
@@ -227,8 +239,10 @@ class Entitlement:
             del self._readers[key[0]]
 
 
-def _decide(facts: PostFacts, file: File, reader: Address | None) -> Access | None:
-    return decide_access(facts, reader) if _describes(facts, file) else None
+def _decide(facts: PostFacts, file: File, reader: Address | None) -> AccessDecision | None:
+    if not _describes(facts, file):
+        return None
+    return AccessDecision(decide_access(facts, reader), facts.entry.price)
 
 
 def _describes(facts: PostFacts, file: File) -> bool:

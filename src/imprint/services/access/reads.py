@@ -12,7 +12,7 @@ from imprint.domain.access import Access
 from imprint.domain.bounded_cache import BoundedCache
 from imprint.domain.drafts.documents import SMALL_DOCUMENT, NotADocument, read_document
 from imprint.domain.drafts.files import File, Network, State
-from imprint.domain.errors import Code, Damaged, Refusal, Unavailable
+from imprint.domain.errors import Code, Damaged, Refusal, Unavailable, Unpaid
 from imprint.domain.formats.addresses import Address
 from imprint.domain.formats.cids import Cid
 from imprint.domain.moderation import TargetKind
@@ -23,7 +23,7 @@ from imprint.domain.sessions import Session
 from imprint.ports import ContentStore
 from imprint.ports.content import DocumentCipher
 from imprint.ports.files import FileStore, RevisionStore
-from imprint.services.access.entitlement import Entitlement
+from imprint.services.access.entitlement import AccessDecision, Entitlement
 from imprint.services.content.text_conversions import Convert, TextConversions
 from imprint.services.moderation import CurrentMeasures
 
@@ -96,21 +96,14 @@ class Reads:
 
     async def own_post(self, session: Session, post_id: int) -> File:
         """Return the post if the session's address may read it."""
-        file, access = await self._bound_post(post_id, session.address, session)
-        if access is Access.DENIED:
-            raise Refusal(
-                Code.NOT_ENTITLED,
-                "Reading this post requires its token. Buy it, or log in as an account that "
-                "holds it.",
-            )
-        return file
+        return (await self._bound_post(post_id, session.address, session)).entitled()
 
     async def free_post(self, post_id: int) -> File:
         """Return the post if its price on the chain is zero."""
-        file, access = await self._bound_post(post_id, None)
-        if access is not Access.FREE:
-            raise Refusal(Code.NOT_FREE, "This post is not free.")
-        return file
+        bound = await self._bound_post(post_id, None)
+        if bound.decision.access is not Access.FREE:
+            raise bound.refusal(Code.NOT_FREE, "This post is not free.")
+        return bound.file
 
     async def shown_post(self, post: IndexedPost) -> File:
         """Return a post of the index if it is free. Only for pages and feeds.
@@ -168,28 +161,21 @@ class Reads:
 
     async def post_for(self, reader: Address, post_id: int) -> File:
         """Return the post if `reader`, whom the caller must have authenticated, may read it."""
-        file, access = await self._bound_post(post_id, reader)
-        if access is Access.DENIED:
-            raise Refusal(
-                Code.NOT_ENTITLED,
-                "Reading this post requires its token. Buy it, or log in as an account that "
-                "holds it.",
-            )
-        return file
+        return (await self._bound_post(post_id, reader)).entitled()
 
     async def _bound_post(
         self, post_id: int, reader: Address | None, session: Session | None = None
-    ) -> tuple[File, Access]:
+    ) -> "_BoundPost":
         file = await self.files.file_by_post_id(post_id, session)
         if file is None:
             await self.measures.check_missing(TargetKind.POST, str(post_id))
             raise Refusal(Code.NOT_FOUND, "There is no post with this id.")
-        await self.measures.check_file(file)
-        access = await self.entitlement.decide(file, post_id, reader)
-        if access is None:
+        measure = await self.measures.check_file(file)
+        decision = await self.entitlement.decide(file, post_id, reader)
+        if decision is None:
             log.warning("the chain's entry is not this file", extra={"post_id": str(post_id)})
             raise Refusal(Code.NOT_FOUND, "There is no post with this id.")
-        return file, access
+        return _BoundPost(file, decision, measure is None)
 
     async def newest(self, file: File) -> PostVersion:
         """The version of a post that is shown: its newest revision, or the document on the chain.
@@ -299,6 +285,28 @@ class Reads:
             log.error("a document named by the catalog is missing", extra={"cid": cid})
             raise Damaged.document(f"the document {cid}, which is missing")
         return document
+
+
+@dataclass(frozen=True, slots=True)
+class _BoundPost:
+    """The file of a post, and how a reader may read it."""
+
+    file: File
+    decision: AccessDecision
+    is_listed: bool
+
+    def entitled(self) -> File:
+        """Return the file. Refuses a reader who may not read it."""
+        if self.decision.access is Access.DENIED:
+            raise self.refusal(
+                Code.NOT_ENTITLED,
+                "Reading this post requires its token. Buy it, or log in as an account that "
+                "holds it.",
+            )
+        return self.file
+
+    def refusal(self, code: Code, detail: str) -> Unpaid:
+        return Unpaid(code, detail, self.file, self.decision.price, is_listed=self.is_listed)
 
 
 def check_subject(session: Session, address: Address) -> None:

@@ -9,6 +9,7 @@ from imprint.domain.errors import Code
 from imprint.domain.formats.instants import format_instant
 from imprint.interface.codec import encode_json
 from imprint.interface.problems import Problem
+from imprint.web.api.paywall import MAX_OFFER
 from imprint.web.docs.accounts import (
     LOGIN_OPERATIONS,
     UPDATE_PROFILE,
@@ -31,7 +32,7 @@ from imprint.web.docs.operation import (
     ref,
     string,
 )
-from imprint.web.docs.posts import POST_COMPONENTS, POST_OPERATIONS
+from imprint.web.docs.posts import PAYMENT_HEADER_PATTERN, POST_COMPONENTS, POST_OPERATIONS
 from imprint.web.docs.service import (
     READINESS,
     SERVICE_COMPONENTS,
@@ -87,6 +88,14 @@ Reading drafts, and posts that are not free, needs a session. Log in with an EIP
 one of `login.domains` of `GET /.well-known/imprint.json`, and send the `token` as \
 `Authorization: Bearer <token>`. It is valid until `expiresAt`, two hours at most, or until \
 `POST /auth/logout` ends it.
+
+## Paying and reading over HTTP
+
+`GET /posts/{id}/content` and `GET /posts/{id}.md` of a paid post are 402 for whoever may not \
+read it, with the header `PAYMENT-REQUIRED` (x402, version 2): the call of the marketplace that \
+buys the post's token, and a challenge. A wallet that holds the token signs the challenge, an \
+EIP-4361 message, and sends it as `SIGN-IN-WITH-X` with the same request: it reads without a \
+session. An answer is valid for five minutes, for this address only, and for one read.
 
 ## From draft to post
 
@@ -194,6 +203,12 @@ _HEADERS: dict[str, Schema] = {
         "description": "Seconds to wait before trying again.",
         "required": True,
         "schema": {"type": "integer", "minimum": 1},
+    },
+    "PAYMENT-REQUIRED": {
+        "description": "What the post costs, how to buy it, and the challenge for its holders: "
+        "JSON in base64 (x402, version 2).",
+        "required": True,
+        "schema": {"type": "string", "pattern": PAYMENT_HEADER_PATTERN, "maxLength": MAX_OFFER},
     },
     "WWW-Authenticate": {
         "description": "The authentication scheme of the session.",
@@ -360,6 +375,9 @@ def _describe_responses(operation: Operation) -> Iterator[tuple[str, dict[str, A
         yield "303", _response("The page for browsers is at `Location`.", ["Location"])
     if response.tagged:
         yield "304", _response("The client's copy is current. There is no body.", tag)
+    if response.paid:
+        text = f"{MEANINGS[Code.PAYMENT_REQUIRED]} The body is what everybody may read."
+        yield "402", _response(text, ["PAYMENT-REQUIRED"], content)
     yield from _describe_refusals(operation)
 
 
@@ -378,6 +396,7 @@ def _describe_errors(
         *(["Retry-After"] if status in _RETRIED else []),
         *(["WWW-Authenticate"] if set(codes) <= set(CHALLENGED) else []),
         *(["Content-Range"] if Code.RANGE_NOT_SATISFIABLE in codes else []),
+        *(["PAYMENT-REQUIRED"] if Code.PAYMENT_REQUIRED in codes else []),
     ]
     media = {"schema": ref("Problem"), "example": _example_problem(status, codes[0])}
     content = {PROBLEM_TYPE: media}

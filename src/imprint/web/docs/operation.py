@@ -81,6 +81,8 @@ class Response:
     elsewhere: str = ""
     """The condition for a redirect to another service (302), if any."""
     status: int = 200
+    paid: bool = False
+    """Whether a caller who may not read it gets an offer in the same media type, with 402."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +142,13 @@ SIGNATURE_CODES = (
 JSON_CODES = (Code.INVALID_JSON, *SIGNATURE_CODES, *BODY_CODES, *MIDDLEWARE_CODES)
 """Codes for a signed JSON body."""
 
+PROOF_CODES = (
+    Code.INVALID_LOGIN_MESSAGE,
+    Code.NONCE_USED,
+    *SIGNATURE_CODES,
+)
+"""Codes for a proof of an address in a single request."""
+
 WITHHELD_CODES = (Code.WITHHELD, Code.REMOVED)
 """Codes for what the operator withholds."""
 
@@ -150,6 +159,26 @@ DOCUMENT_CODES = (
     *MIDDLEWARE_CODES,
 )
 """Codes for reading a stored document."""
+
+SIGN_IN_WITH_X = Parameter(
+    "SIGN-IN-WITH-X",
+    "PaymentHeader",
+    "An answer to the challenge of an earlier `PAYMENT-REQUIRED`: it proves the address of the "
+    "reader for this request. Ignored beside a session.",
+    location="header",
+    required=False,
+)
+"""The header parameter of the operations that accept a proof instead of a session."""
+
+PAYMENT_SIGNATURE = Parameter(
+    "PAYMENT-SIGNATURE",
+    "PaymentHeader",
+    "The hash of the transaction that bought the post, and a proof as in `SIGN-IN-WITH-X`: the "
+    "response waits up to 15 seconds for the purchase to be in a block.",
+    location="header",
+    required=False,
+)
+"""The header parameter of the operations that wait for a purchase."""
 
 IF_NONE_MATCH = Parameter(
     "If-None-Match",
@@ -288,17 +317,18 @@ MEANINGS: dict[Code, str] = {
     "expired. The token of a list of drafts also becomes invalid when its session ends.",
     Code.INVALID_TYPED_DATA: "The typed data does not exactly match this endpoint, chain and "
     "signing domain.",
-    Code.INVALID_LOGIN_MESSAGE: "The message does not follow EIP-4361, or is for another address, "
-    "domain or chain.",
+    Code.INVALID_LOGIN_MESSAGE: "The message or proof does not follow EIP-4361, or the message is "
+    "for another address, domain or chain, or for reading a single post.",
     Code.INVALID_IMAGE: "The file starts like a PNG, JPEG or WebP, but cannot be decoded, is cut "
     "short, or has too many pixels, scans or chunks.",
     Code.INVALID_PROFILE: "The name, bio or a link of the profile is too long, contains a control "
     "or invisible character, or is not allowed; or the picture does not match `avatar`.",
     Code.SIGNATURE_INVALID: "The signature is malformed, or the given address did not make it and "
-    "has no contract that accepts it.",
+    "has no contract that accepts it; or a proof is for another post, service or chain, or has a "
+    "nonce that was not issued for it.",
     Code.SIGNATURE_STALE: "The timestamp of the write differs from the service's clock by more "
-    "than 60 seconds; or the login message is too old, from the future, expired or not yet valid. "
-    "`now` is the time of the service's clock.",
+    "than 60 seconds; or the login message or proof is too old, from the future, expired or not "
+    "yet valid. `now` is the time of the service's clock.",
     Code.BODY_MISMATCH: "The signed values differ from those of the request: the service, the "
     "address, the CID, the post, the content, the thumbnail or the hashtags.",
     Code.FORM_NOT_ACCEPTED: "This form of signed writes is not accepted by this service, or not "
@@ -313,6 +343,8 @@ MEANINGS: dict[Code, str] = {
     Code.SESSION_ENDED: "The session was ended by a logout; log in again.",
     Code.WEBHOOK_SIGNATURE_INVALID: "The delivery was not signed by its provider, or its timestamp "
     "is too far from the service's clock.",
+    Code.PAYMENT_REQUIRED: "The caller may not read this post, but can buy it. The header "
+    "`PAYMENT-REQUIRED` says how, and how a holder proves their address.",
     Code.NOT_OWNER: "The file belongs to another author. With `IMPRINT_COMPATIBILITY=inkdao` the "
     "status is 404.",
     Code.NOT_AUTHOR: "The chain names another author of this post than the signer.",

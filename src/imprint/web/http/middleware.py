@@ -52,8 +52,12 @@ class PageCors(CORSMiddleware):
                 "Content-Type",
                 "If-None-Match",
                 "If-Range",
+                "PAYMENT-SIGNATURE",
                 "Range",
+                "SIGN-IN-WITH-X",
                 "X-Request-Id",
+                # Clients of x402 send this header of responses with their requests.
+                "Access-Control-Expose-Headers",
                 *TRACE_HEADERS,
             ],
             expose_headers=[
@@ -62,6 +66,8 @@ class PageCors(CORSMiddleware):
                 "Date",
                 "ETag",
                 "Link",
+                "PAYMENT-REQUIRED",
+                "PAYMENT-RESPONSE",
                 "Retry-After",
                 "WWW-Authenticate",
                 "X-Ipfs-Path",
@@ -132,6 +138,9 @@ SIGNED_PATHS = (
     "/reports",
 )
 """Paths on which every POST verifies a signature, commits to the database, or tries a secret."""
+
+PROOF_HEADERS = frozenset({b"sign-in-with-x", b"payment-signature"})
+"""Headers that carry a signature, so that a request with one costs as much as a login."""
 
 PREVIEW_PATH = "/studio/preview"
 """The path on which every POST costs a rendering.
@@ -339,7 +348,7 @@ class RequestMiddleware:
             await send(message)
 
         try:
-            self._limit(scope, body)
+            self._limit(scope, body, headers)
             await self.app(scope, body, send_response)
         except Exception as error:
             log.error("unexpected failure", exc_info=error)
@@ -352,7 +361,7 @@ class RequestMiddleware:
                 span.end(route, status)
             request_id.reset(id_token)
 
-    def _limit(self, scope: Scope, body: RequestBody) -> None:
+    def _limit(self, scope: Scope, body: RequestBody, headers: Mapping[bytes, bytes]) -> None:
         """Record in the state of the request that the router must refuse it.
 
         It is not refused here, because pages of other origins can read only responses that
@@ -373,15 +382,16 @@ class RequestMiddleware:
                 body.take_slot(limits.slots)
             elif path.startswith(CONTENT_PATHS):
                 body.is_stored = True
-            limiter = self._limiter(method, path)
+            limiter = self._limiter(method, path, headers)
             if limiter.rate is not None:
                 limiter.admit(body.client, limits.monotonic())
         except (Unavailable, RateLimited) as problem:
             scope["state"]["refusal"] = problem
 
-    def _limiter(self, method: str, path: str) -> RateLimiter:
+    def _limiter(self, method: str, path: str, headers: Mapping[bytes, bytes]) -> RateLimiter:
         """Return the rate limiters that count this request."""
-        if method == "POST" and path.startswith(SIGNED_PATHS):
+        is_signed = method == "POST" and path.startswith(SIGNED_PATHS)
+        if is_signed or not PROOF_HEADERS.isdisjoint(headers):
             return self.limits.signed
         if method == "POST" and path == PREVIEW_PATH:
             return self.limits.previews

@@ -12,6 +12,7 @@ from imprint.domain.errors import (
     Code,
     NonceUsed,
     OutOfRange,
+    PaymentRequired,
     Problem,
     RateLimited,
     Refusal,
@@ -23,7 +24,7 @@ from imprint.domain.formats.instants import format_instant
 from imprint.interface import problems as records
 from imprint.interface.codec import encode_json
 from imprint.interface.problems import FAILURE
-from imprint.web.http.responses import PROBLEM_TYPE, file_record
+from imprint.web.http.responses import OWN, PAID_VARY, PROBLEM_TYPE, file_record
 
 STATUSES: dict[int, tuple[Code, ...]] = {
     400: (
@@ -52,6 +53,7 @@ STATUSES: dict[int, tuple[Code, ...]] = {
         Code.SESSION_ENDED,
         Code.WEBHOOK_SIGNATURE_INVALID,
     ),
+    402: (Code.PAYMENT_REQUIRED,),
     403: (
         Code.NOT_OWNER,
         Code.NOT_AUTHOR,
@@ -125,6 +127,8 @@ def problem_response(problem: Problem, statuses: Mapping[Code, int] = STATUS_OF)
         extra["file"] = file_record(problem.file) if problem.file else None
     if isinstance(problem, RateLimited):
         headers["Retry-After"] = str(problem.retry_after)
+    if isinstance(problem, PaymentRequired):
+        headers |= payment_headers(problem)
     if isinstance(problem, OutOfRange):
         headers["Content-Range"] = f"bytes */{problem.size}"
     if isinstance(problem, Unavailable):
@@ -132,6 +136,14 @@ def problem_response(problem: Problem, statuses: Mapping[Code, int] = STATUS_OF)
     if problem.code in CHALLENGED:
         headers["WWW-Authenticate"] = _challenge(problem.code)
     return _response(statuses[problem.code], problem.code, problem.detail, headers, extra)
+
+
+def payment_headers(required: PaymentRequired) -> dict[str, str]:
+    """Return the headers of every response with status 402."""
+    headers = {"PAYMENT-REQUIRED": required.offer, "Cache-Control": OWN, "Vary": PAID_VARY}
+    if required.retry_after is not None:
+        headers["Retry-After"] = str(required.retry_after)
+    return headers
 
 
 def error_response() -> Response:

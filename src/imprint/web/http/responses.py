@@ -165,6 +165,9 @@ PRIVATE = "no-store"
 OWN = "private, no-store"
 """Cache header for records of one address, such as its library, sales and private feeds."""
 
+PAID_VARY = "Authorization, SIGN-IN-WITH-X, PAYMENT-SIGNATURE"
+"""The `Vary` header of responses that depend on who reads a paid post."""
+
 
 def json_response(value: object, cache: str | None = None) -> Response:
     """Build a JSON response with status 200."""

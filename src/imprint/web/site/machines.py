@@ -4,14 +4,14 @@ import asyncio
 import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from starlette.requests import Request
 from starlette.responses import Response
 
 from imprint.domain.drafts.documents import SMALL_DOCUMENT
-from imprint.domain.errors import Code, Refusal
+from imprint.domain.errors import Code, PaymentRequired, Refusal, Unpaid
 from imprint.domain.formats.instants import format_instant
 from imprint.domain.posts.feeds import PRIVATE_FEEDS
 from imprint.domain.posts.indexed_posts import IndexedPost
@@ -23,8 +23,10 @@ from imprint.domain.posts.text_work import TextWork, TooIntricate
 from imprint.ports.post_index import PostAddress
 from imprint.services.site import BEGINNING, Pages, ShownPost, Sitemap
 from imprint.web.api.feed_links import FeedLinks
+from imprint.web.api.paywall import MARKDOWN, MARKDOWN_PATH, OpenedPost, Paywall
 from imprint.web.http.escapes import markdown_line, xml_text
-from imprint.web.http.large_responses import Reservation, ResponseBudget
+from imprint.web.http.large_responses import LargeResponse, Reservation, ResponseBudget
+from imprint.web.http.problems import payment_headers
 from imprint.web.http.requests import canonical_post_id, client_of
 from imprint.web.http.responses import (
     SHARED,
@@ -110,6 +112,11 @@ class MachinePages:
         yield (
             f"3. `GET {links.service}/posts/{post.post_id}/content` with the session returns the "
             "text."
+        )
+        yield ""
+        yield (
+            "A client that speaks x402 finds the same in the header `PAYMENT-REQUIRED`, and reads "
+            "without a session by the header `SIGN-IN-WITH-X`."
         )
 
     def llms(self, posts: Sequence[IndexedPost]) -> str:
@@ -264,22 +271,55 @@ class MachineRoutes:
     pages: Pages
     sitemaps: Sitemap
     written: MachinePages
+    paywall: Paywall
     budget: ResponseBudget
 
     async def post(self, request: Request) -> Response:
+        """A post as Markdown. Whoever may not read it gets its opening, with status 402."""
         post_id = canonical_post_id(request.path_params["id"])
-
-        async def write() -> bytes:
-            shown = await self.pages.show(post_id)
-            unlisted.extend([] if shown.is_listed else [post_id])
-            return await self._write_post(client_of(request), shown)
-
-        unlisted: list[int] = []
+        shown = await self.pages.show(post_id)
+        opened = required = None
+        if shown.file is None and shown.post.hosted:
+            try:
+                opened = await self._open(request, shown)
+            except PaymentRequired as problem:
+                required = problem
+                shown = replace(shown, price=problem.price)
+        if opened is not None:
+            shown = replace(shown, file=(await self.pages.reads.newest(opened.file)).text)
+        write = partial(self._write_post, client_of(request), shown)
         reservation = await self.budget.admit(client_of(request), write)
-        response = _send(request, reservation, MARKDOWN, f"post-{post_id}")
-        if unlisted:
+        if opened is not None:
+            response = await self._send_paid(reservation, opened)
+        elif required is not None:
+            request.scope["state"]["code"] = required.code
+            headers = payment_headers(required)
+            response = LargeResponse(reservation, reservation.body, 402, headers, MARKDOWN)
+        else:
+            response = _send(request, reservation, MARKDOWN, f"post-{post_id}")
+        if not shown.is_listed:
             response.headers["X-Robots-Tag"] = "noindex"
         return response
+
+    async def _open(self, request: Request, shown: ShownPost) -> OpenedPost | None:
+        """Open a paid post. None if the caller may not read it, and it is not for sale here."""
+        try:
+            return await self.paywall.open(request, shown.post.post_id, MARKDOWN_PATH)
+        except Unpaid:
+            return None
+        except Refusal as refusal:
+            if refusal.code is Code.NOT_FOUND:
+                # The chain's entry is not the post of the index.
+                return None
+            raise
+
+    async def _send_paid(self, reservation: Reservation, opened: OpenedPost) -> Response:
+        try:
+            await self.paywall.spend(opened)
+        except BaseException:
+            reservation.close()
+            raise
+        return LargeResponse(reservation, reservation.body, 200, opened.headers, MARKDOWN)
 
     async def _write_post(self, client: str, shown: ShownPost) -> bytes:
         reads, file = self.pages.reads, shown.file

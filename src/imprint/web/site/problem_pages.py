@@ -26,7 +26,7 @@ PAGE_PREFIXES = ("/p/", "/t/", "/a/", "/studio/", "/posts/", "/authors/")
 """Paths of pages, and of routes that redirect browsers to one. A site also has its operator's
 pages."""
 
-KEPT_HEADERS = ("retry-after", "allow")
+KEPT_HEADERS = ("retry-after", "allow", "payment-required")
 """Headers of a problem response that its page also carries."""
 
 
