@@ -23,7 +23,7 @@ class Line:
 
 
 def draw_chart(path: Path, title: str, labels: tuple[str, str], lines: Sequence[Line]) -> None:
-    """Draw a chart; the x-axis is logarithmic if it spans more than a factor of 50."""
+    """Draw a chart. The x-axis is logarithmic if it spans more than a factor of 50."""
     image = Image.new("RGB", (WIDTH, HEIGHT), "white")
     pen = ImageDraw.Draw(image)
     font, small = ImageFont.load_default(18), ImageFont.load_default(13)

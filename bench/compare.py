@@ -35,7 +35,7 @@ ROUNDS = 15
 """Rounds per checkout and scenario."""
 
 TOLERANCE = 0.05
-"""Larger differences are flagged."""
+"""Differences above this ratio are flagged."""
 
 REQUESTS = {
     "login": 300,
@@ -51,7 +51,7 @@ REQUESTS = {
     "list, drafts": 1_000,
     "gated read, cold": 300,
 }
-"""Requests per round of each scenario; a round takes 0.1 to 0.5 seconds."""
+"""Requests per round of each scenario. A round takes 0.1 to 0.5 seconds."""
 
 Side = tuple[Measured, Requests]
 """A running service and the requests that one scenario sends to it."""
@@ -116,7 +116,7 @@ def main() -> None:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Measures two checkouts, this one first."""
+    """Measures two checkouts, starting with this one."""
 
     folder: Path
     rpc_url: str

@@ -25,7 +25,7 @@ _INSERT = "INSERT INTO rows (value) VALUES ($1)"
 
 
 class Database(Protocol):
-    """A kind of database."""
+    """A database used in a benchmark."""
 
     name: str
 

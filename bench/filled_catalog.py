@@ -13,7 +13,7 @@ from bench.filled_index import SUMS, index_tables, words_of_postgresql, words_of
 from bench.filled_posts import EPOCH, Row, Table, cid_of_file, is_draft, owner_of, tags_of
 
 _LINES = 2_000
-"""Rows per COPY chunk."""
+"""Number of rows per COPY chunk."""
 
 _GROUP_COLUMNS = ("id", "owner", "hashtags", "thumbnail_cid", "created_at")
 
@@ -35,7 +35,7 @@ _FILE_COLUMNS = (
 def fill_sqlite(path: Path, count: int, reader: str) -> None:
     """Add `count` files and posts to a catalog that is not in use.
 
-    Nine of ten files are posts; `reader` holds some of them.
+    Nine of ten files are posts. `reader` holds some of them.
     """
     connection = sqlite3.connect(path, isolation_level=None)
     connection.execute("PRAGMA synchronous=OFF")

@@ -22,7 +22,7 @@ from imprint.adapters.stores.posts.post_words import BUCKET
 from imprint.domain.posts.market_events import position_of
 
 BLOCK_SECONDS = 2
-"""Seconds between blocks; each block contains one post."""
+"""Seconds between blocks. Each block contains one post."""
 
 LIBRARY = 200
 """Number of posts the benchmark's reader holds, regardless of catalog size."""
@@ -34,7 +34,7 @@ _DAY = 86_400_000_000
 
 
 def place_of_post(number: int) -> int:
-    """The chain position of a post; its sales follow in the same block."""
+    """The chain position of a post. Its sales follow in the same block."""
     return position_of(number, 0)
 
 
@@ -259,7 +259,7 @@ def _has_text(number: int) -> bool:
 
 
 def _sales_of(number: int) -> int:
-    """Number of sales of a post: few posts sell often, most hardly ever; 1.4 on average."""
+    """Number of sales of a post: few posts sell often, most hardly ever, and the average is 1.4."""
     return 40 // (number * 7_919 % 100 + 1)
 
 

@@ -33,7 +33,7 @@ Row = tuple[str | bytes | int | None, ...]
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Table rows."""
+    """Rows of a table."""
 
     name: str
     columns: tuple[str, ...]

@@ -37,10 +37,10 @@ CHECKS_PER_WALLET = (120, 60)
 """Default limit of signature checks by a node: count and period in seconds."""
 
 PHASES = 6
-"""Phases of each kind, alternating."""
+"""Number of phases of each type, which alternate."""
 
 _CHANCE = random.Random(6)
-"""Random seed; every run has the same arrival times."""
+"""Random seed. Every run has the same arrival times."""
 
 
 @dataclass(slots=True)

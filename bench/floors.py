@@ -40,13 +40,13 @@ from imprint.server.http import HttpServer, serve_all
 from imprint.server.listeners import listen
 
 VERIFICATIONS = 300
-"""Signature verifications per sample."""
+"""Number of signature verifications per sample."""
 
 PEER_VERIFICATIONS = 150
 """Verifications per sample by the peer, which is slower."""
 
 RESPONSES = 1_500
-"""Empty responses per sample."""
+"""Number of empty responses per sample."""
 
 DOMAIN = SigningDomain("Imprint", "1", 31337)
 
@@ -60,7 +60,7 @@ CONTENT = "x" * 4096
 """Content that bound signatures cover."""
 
 NODE_CALLS = 200
-"""Node calls per sample."""
+"""Number of node calls per sample."""
 
 PEER = Path(__file__).parent / "peer"
 
@@ -95,7 +95,7 @@ async def _serve(port: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Floor:
-    """A floor for a scenario; `sample` measures its rate once."""
+    """A floor for a scenario. `sample` measures its rate once."""
 
     name: str
     sample: Callable[[], float]

@@ -1,7 +1,7 @@
 """Processor time of an idle service on a quiet chain: `python -m bench.idle`.
 
 There are no requests and no marketplace logs, only a new block now and then. User and system time
-both count. The number of node calls shows whether the service polled as often as configured; on a
+both count. The number of node calls shows whether the service polled as often as configured. On a
 busy machine it may not.
 """
 
@@ -22,7 +22,7 @@ GOAL = 0.5
 
 
 def main() -> None:
-    """Measure and print."""
+    """Measure the idle service and print the results."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=60, help="how long it is measured")
     parser.add_argument("--follow", default="1", help="IMPRINT_CHAIN_FOLLOW_SECONDS")

@@ -1,6 +1,6 @@
 """Largest Contentful Paint in Chromium on this machine: python -m bench.paint
 
-Each sample is a first visit with an empty cache, pages alternating; a post should paint within
+Each sample is a first visit with an empty cache, pages alternating. A post should paint within
 0.5 s. Needs Chromium and the driver of `make test-browser`, and an otherwise idle machine.
 """
 
@@ -19,7 +19,7 @@ from tests.processes import Service, free_port, running
 ROUNDS = 15
 PAGES = ("post", "gate", "front")
 TARGET = 500
-"""In milliseconds."""
+"""The duration in milliseconds."""
 
 
 def main() -> None:

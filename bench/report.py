@@ -61,7 +61,7 @@ class Report:
         return measurement
 
     def print(self) -> None:
-        """Print the tables."""
+        """Print the tables of results."""
         console = Console(width=120)
         table = Table(title="Responses per second, compared with the floor")
         for heading in ("database", "scenario"):

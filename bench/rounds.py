@@ -15,7 +15,7 @@ from bench.loads import Outcome, send_load
 from bench.processes import Measured
 
 ROUNDS = 13
-"""Rounds per scenario."""
+"""Number of rounds per scenario."""
 
 
 @dataclass(slots=True)

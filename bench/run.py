@@ -36,7 +36,7 @@ from bench.sizes import Sizes
 from bench.wallets import get_request
 
 WORKER_ROUNDS = 21
-"""Rounds that compare one worker with two; these vary more, depending on the scheduler."""
+"""Rounds that compare one worker with two. These vary more, depending on the scheduler."""
 
 UPDATE_ROUNDS, UPDATES = 15, 64
 """Rounds that compare updates by signature form, and updates per round."""
@@ -51,7 +51,7 @@ RESPONSE_BYTES = {
     "list, drafts": 5120,
     "gated read, cold": 5120,
 }
-"""Response size of the floor for each kind of read."""
+"""Response size of the floor for each type of read."""
 
 
 def main() -> None:
@@ -87,7 +87,7 @@ def main() -> None:
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """One benchmark run; `count` is the number of requests per scenario."""
+    """One benchmark run. `count` is the number of requests per scenario."""
 
     report: Report
     folder: Path

@@ -26,7 +26,7 @@ READS = {
     "list, drafts": 0.03,
     "login": 0.02,
 }
-"""Share of each kind of read; a CDN serves the thumbnails."""
+"""Share of each type of read. A CDN serves the thumbnails."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Deployment:
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """Measured processor time per kind of request, in microseconds."""
+    """Measured processor time per type of request, in microseconds."""
 
     requests: dict[str, float]
     cold_read: float

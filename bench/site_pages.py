@@ -26,7 +26,7 @@ POSTS = 22
 """More posts than one list page holds."""
 
 REQUESTS = 200
-"""Requests per page, or its JSON, in a round."""
+"""Number of requests per page, or per JSON response, in a round."""
 
 INDEXED_WITHIN = 60.0
 """Seconds the service may take to index the posts."""

@@ -39,7 +39,7 @@ COMMON = 24
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """Catalogs of several sizes on one database; `count` requests are compared with a floor."""
+    """Catalogs of several sizes on one database. `count` requests are compared with a floor."""
 
     report: Report
     folder: Path
@@ -48,7 +48,7 @@ class Sizes:
     count: int
 
     def measure(self, database: Database, sizes: tuple[int, ...]) -> None:
-        """Measure the latency of every kind of read, and the rate of index reads."""
+        """Measure the latency of every type of read, and the rate of index reads."""
         report, smallest = self.report, min(sizes)
         with ExitStack() as stack:
             loads: dict[int, dict[str, Iterator[bytes]]] = {}
@@ -132,7 +132,7 @@ async def _time_reads(
 
 
 def _file_loads(fixture: Fixture) -> dict[str, Iterator[bytes]]:
-    """Endless requests; successive ones differ where that matters."""
+    """Endless requests. Successive ones differ where that matters."""
     cids = [fixture.create()["cid"] for _ in range(REQUESTS)]
     session, stranger = fixture.session(fixture.alice), Wallet(fixture.domain)
     drafts = f"/pendingFilesByOwner?owner={stranger.address}"
@@ -172,7 +172,7 @@ def _over(paths: list[str], headers: str = "") -> Iterator[bytes]:
 
 
 def _over_common_words() -> Iterator[bytes]:
-    """Three frequent words in an order never used before; the result fills a page."""
+    """Three frequent words in an order never used before. The result fills a page."""
     orders = list(permutations(range(COMMON), 3))
     for number in count():
         words = "+".join(map(word, orders[number * 5_003 % len(orders)]))
@@ -180,7 +180,7 @@ def _over_common_words() -> Iterator[bytes]:
 
 
 def _over_rare_words() -> Iterator[bytes]:
-    """A frequent word and one of any rank; every third is only a prefix."""
+    """A frequent word and one of any rank. Every third is only a prefix."""
     for number in count():
         common, other = word(number % 10), word(COMMON + number * 7_919 % (WORDS - COMMON))
         wanted = other if number % 3 else other[:-1]

@@ -27,7 +27,7 @@ POSTS = 120
 """Number of posts, a quarter of them for sale."""
 
 BATCH = 400
-"""Requests between two samples."""
+"""Number of requests between two samples."""
 
 CONNECTIONS = 8
 INTERVALS = 24
@@ -49,7 +49,7 @@ class Mix:
         self._session = fixture.session(fixture.alice)
 
     def draw(self, number: int) -> list[bytes]:
-        """Draw this many requests."""
+        """Draw that many requests."""
         return [self._draw() for _ in range(number)]
 
     def _draw(self) -> bytes:
@@ -142,7 +142,7 @@ def draw(path: Path, samples: list[Sample]) -> None:
 
 
 def main() -> int:
-    """Run the soak; return 1 if memory has grown."""
+    """Run the soak. Returns 1 if memory has grown."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--minutes", type=float, default=120)
     parser.add_argument("--rate", type=float, default=150, help="reads a second")

@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 @dataclass(slots=True)
 class BrowserKey:
-    """A new key or the given one."""
+    """Create a new key, or use the given one."""
 
     key: ec.EllipticCurvePrivateKey = field(
         default_factory=lambda: ec.generate_private_key(ec.SECP256R1()), kw_only=True

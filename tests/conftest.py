@@ -32,7 +32,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.fixture(scope="module")
 def records(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Select the database of test worlds; the most important modules run with every database."""
+    """Select the database of test worlds. The most important modules run with every database."""
     kind = getattr(request, "param", os.environ.get("IMPRINT_TEST_DATABASE", "sqlite"))
     if kind != "postgresql":
         yield
@@ -51,7 +51,7 @@ async def world(tmp_path: Path, records: None) -> AsyncIterator[World]:
 
 @pytest.fixture(scope="session")
 def postgresql() -> Iterator[Server]:
-    """A server for all tests in this process; each creates or cleans its own database."""
+    """A server for all tests in this process. Each creates or cleans its own database."""
     server = Server()
     try:
         server.make()

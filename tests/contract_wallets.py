@@ -130,7 +130,7 @@ def keep(signature: bytes) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class ContractWallet(Wallet):
-    """A wallet on the chain; `account` signs for it, and `enclose` wraps the signature."""
+    """A wallet on the chain. `account` signs for it, and `enclose` wraps the signature."""
 
     contract: Address
     enclose: Callable[[bytes], bytes] = keep

@@ -29,7 +29,7 @@ DEBIAN = Path("/usr/lib/postgresql")
 """Where Debian installs PostgreSQL, by version."""
 
 SCRATCH = "/dev/shm" if tempfile.gettempdir() == "/dev/shm" else "/tmp"
-"""Where servers store their data; kept short because socket paths are limited in length."""
+"""Where servers store their data. The path is short because socket paths are limited in length."""
 
 NOBODY = 65534
 """Id of the unprivileged user to run as: PostgreSQL refuses to run as root."""
@@ -48,7 +48,7 @@ TEMPLATE = "migrated"
 
 
 def find_binaries() -> Path:
-    """The folder with the binaries; does not import the package, because that would start a
+    """The folder with the binaries. The package is not imported, because that would start a
     server."""
     if VERSION == "15":
         return DEBIAN / VERSION
@@ -73,7 +73,7 @@ def keeping_records_on(server: "Server") -> Iterator[None]:
 
 
 async def records_of(folder: Path) -> dict[str, str]:
-    """The database settings of the world in this folder; empty if it uses SQLite in the folder."""
+    """Return the database settings of the world in this folder, or none if it uses SQLite there."""
     if not _keeping:
         return {}
     server = _keeping[-1]
@@ -165,7 +165,7 @@ class Server:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     async def create_database(self, name: str) -> str:
-        """Create an empty database; returns its URL."""
+        """Create an empty database, and return its URL."""
         await self.execute(f"CREATE DATABASE {name}")
         return self.url(name)
 

@@ -36,7 +36,7 @@ class Wire:
 
 
 class _Frames:
-    """Splits a client's stream into messages; the first one, the start-up message, has no type."""
+    """Splits a client's stream into messages. The first one, the start-up message, has no type."""
 
     def __init__(self) -> None:
         self._buffer = b""

@@ -17,7 +17,8 @@ import httpx2
 POLL_SECONDS = 0.05
 
 PLAIN = False
-"""Passed as `verify`: local connections are not encrypted, and loading certificates is slow."""
+"""Passed as `verify`, because local connections are not encrypted and loading certificates is
+slow."""
 
 
 PORTS = range(10_000, 32_768)
@@ -46,7 +47,7 @@ _ports = _draw_ports()
 
 
 def free_port() -> int:
-    """A free port that was not given to any test before: many tests start listening only later, or
+    """Return a free port that no test has used, because many tests start listening only later, or
     listen again."""
     while True:
         port = _ports.pop()
@@ -70,7 +71,7 @@ def _runs(thread: Path) -> bool:
 
 
 class NotReady(Exception):
-    """A process exited, or was not ready in time; the message contains the end of its log."""
+    """A process exited, or was not ready in time. The message contains the end of its log."""
 
 
 @dataclass(slots=True)
@@ -125,12 +126,12 @@ class Process:
         return pid
 
     def wait(self, seconds: float = 60) -> int:
-        """Wait until the process exits on its own; returns its exit status."""
+        """Wait until the process exits on its own, and return its exit status."""
         assert self._running is not None
         return self._running.wait(seconds)
 
     def stop(self, seconds: float = 60, how: signal.Signals = signal.SIGTERM) -> int:
-        """Ask the process to exit, and wait; returns its exit status."""
+        """Ask the process to exit, wait, and return its exit status."""
         assert self._running is not None
         self._running.send_signal(how)
         return self.wait(seconds)
@@ -209,7 +210,7 @@ class Service:
         self.process.start(self._responds)
 
     def stop(self) -> int:
-        """Ask the service to exit, as an operator does; returns its exit status."""
+        """Ask the service to exit, as an operator does, and return its exit status."""
         return self.process.stop()
 
     def kill(self) -> None:

@@ -16,7 +16,7 @@ MEMBERS = [
 
 
 def profile_envelope(at: int, **message: Any) -> dict[str, Any]:
-    """The typed data of a profile; members of the message have defaults."""
+    """The typed data of a profile, with defaults for members of the message."""
     return {
         "domain": {"name": "Imprint", "version": "1", "chainId": 31337},
         "types": {"UpdateProfile": MEMBERS},
@@ -35,7 +35,7 @@ def profile_envelope(at: int, **message: Any) -> dict[str, Any]:
 
 
 def hash_of_picture(image: bytes) -> str:
-    """The member `avatar` for this file."""
+    """Return the member `avatar` for this file."""
     return "0x" + keccak256(image).hex()
 
 
@@ -46,7 +46,7 @@ async def send_profile(
     fields: dict[str, str] | None = None,
     **message: Any,
 ) -> httpx2.Response:
-    """Sign a profile and send it; with an image, `avatar` is its hash unless it is given."""
+    """Sign a profile and send it. With an image, `avatar` is its hash unless it is given."""
     if image is not None:
         message.setdefault("avatar", hash_of_picture(image))
     signed = wallet.sign_envelope(profile_envelope(world.clock.seconds, **message))
@@ -72,7 +72,7 @@ async def post_profile(
 async def save_profile(
     world: World, wallet: Wallet, image: bytes | None = None, **message: Any
 ) -> dict[str, Any]:
-    """The profile after an update that must succeed."""
+    """Return the profile after an update that must succeed."""
     response = await send_profile(world, wallet, image, **message)
     assert response.status_code == 200, response.text
     profile: dict[str, Any] = response.json()["profile"]
@@ -80,5 +80,5 @@ async def save_profile(
 
 
 def portrait(size: tuple[int, int] = (40, 30), kind: str = "PNG") -> bytes:
-    """A new picture."""
+    """Create a new picture."""
     return picture(kind, size)

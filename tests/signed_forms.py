@@ -69,7 +69,7 @@ def declare(form: str, action: str) -> tuple[str, list[dict[str, str]]]:
 def envelope(
     form: str, request: Request, address: str, nonce: str, timestamp: int, **domain: Any
 ) -> dict[str, Any]:
-    """The typed data of a request; `domain` overrides members of the usual EIP-712 domain."""
+    """The typed data of a request. `domain` overrides members of the usual EIP-712 domain."""
     kind, members = declare(form, request.action)
     values = {
         "action": request.action,
@@ -100,7 +100,7 @@ def sign(
     timestamp: int | None = None,
     **domain: Any,
 ) -> dict[str, Any]:
-    """Sign a request; returns the fields that every signed body contains."""
+    """Sign a request, and return the fields that every signed body contains."""
     at = wallet.clock.seconds if timestamp is None else timestamp
     said = envelope(form, request, wallet.address, nonce or secrets.token_hex(16), at, **domain)
     return wallet.sign_envelope(said)

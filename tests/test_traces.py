@@ -85,7 +85,7 @@ async def test_the_calls_of_a_write_and_a_read_are_counted(world: World) -> None
     assert counted("chain", "eth_call")["ok"] > asked
 
 
-async def test_a_request_and_its_calls_are_spans_of_the_callers_trace(
+async def test_a_request_and_its_calls_are_spans_in_the_callers_trace(
     world: World, spans: InMemorySpanExporter
 ) -> None:
     await world.post(world.wallet(0), "Free words.", 0)

@@ -60,7 +60,7 @@ class MovableClock:
         return self.now()
 
     def advance(self, seconds: float) -> None:
-        """Advance the clock; a negative number sets it back."""
+        """Advance the clock. A negative number sets it back."""
         self.moment += timedelta(seconds=seconds)
         self.passed += max(0.0, seconds)
 
@@ -116,7 +116,7 @@ class Wallet:
         }
 
     def sign_envelope(self, envelope: dict[str, Any]) -> dict[str, Any]:
-        """Sign typed data; returns the fields that every signed body contains."""
+        """Sign typed data, and return the fields that every signed body contains."""
         signed = self.account.sign_message(
             encode_typed_data(envelope["domain"], envelope["types"], envelope["message"])
         )
@@ -145,12 +145,12 @@ class Wallet:
 
 
 Fault = Callable[[bytes], "bytes | None"]
-"""Turns a node's correct response into a faulty one; None means that no response is sent."""
+"""Turns a node's correct response into a faulty one. None means that no response is sent."""
 
 
 @dataclass(slots=True)
 class Node:
-    """The service's node; its calls can be counted, and made to fail or hang."""
+    """The service's node. Its calls can be counted, and made to fail or hang."""
 
     chain: Chain
     fault: Fault | None = None
@@ -376,7 +376,7 @@ class World:
     async def post(
         self, wallet: Wallet, content: str = "Words for sale.", price: int = DEFAULT_PRICE
     ) -> tuple[int, dict[str, Any]]:
-        """Create a file and publish it on the chain; returns its post id and record."""
+        """Create a file and publish it on the chain, and return its post id and record."""
         file = await self.create(wallet, content)
         block = self.create_post(wallet, file["cid"], price)
         response = await self.deliver_a(block)
@@ -472,9 +472,9 @@ async def open_world(
     rpc_path: str = "",
     **given: str,
 ) -> AsyncIterator[World]:
-    """A world whose data is in `folder`; `given` are settings, named without their prefix.
+    """A world whose data is in `folder`. `given` are settings, named without their prefix.
 
-    `adapt` may replace the usual adapters; `rpc_path` is appended to the URL of the node,
+    `adapt` may replace the usual adapters. `rpc_path` is appended to the URL of the node,
     like the API keys of node providers.
     """
     clock = clock or MovableClock()

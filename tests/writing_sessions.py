@@ -67,7 +67,7 @@ class WritingKey(BrowserKey):
     id: str = ""
 
     def opening(self, **members: Any) -> dict[str, Any]:
-        """The typed data that opens a session; `members` override the defaults."""
+        """The typed data that opens a session. `members` override the defaults."""
         now = self.wallet.clock.seconds
         message = {
             "service": ORIGIN,
@@ -86,7 +86,7 @@ class WritingKey(BrowserKey):
         }
 
     def sign_envelope(self, envelope: dict[str, Any]) -> dict[str, Any]:
-        """Sign typed data; returns the fields that every write in a session contains."""
+        """Sign typed data, and return the fields that every write in a session contains."""
         return {
             "salt": envelope,
             "address": self.wallet.address,
@@ -108,7 +108,7 @@ class WritingKey(BrowserKey):
 
 
 async def send_opening(world: World, key: WritingKey, **members: Any) -> httpx2.Response:
-    """Send a request to open a session; `members` override the defaults of its message."""
+    """Send a request to open a session. `members` override the defaults of its message."""
     body = key.wallet.sign_envelope(key.opening(**members))
     return await world.client.post("/writing/sessions", json=body)
 

@@ -13,7 +13,7 @@ VARIABLE = "IMPRINT_COMMIT"
 
 
 class CommitHook(BuildHookInterface[Any]):
-    """Adds the file `COMMIT` to wheels and sdists; wheels built from an sdist reuse its file."""
+    """Adds the file `COMMIT` to wheels and sdists. Wheels built from an sdist reuse its file."""
 
     _scratch: tempfile.TemporaryDirectory[str] | None = None
     """Holds the file until the build has finished."""

@@ -15,17 +15,17 @@ from trove_classifiers import classifiers
 ROOT = Path(__file__).parents[1]
 
 NAME = "imprint-press"
-"""The name of the distribution; the command and the import package are named `imprint`."""
+"""The name of the distribution. The command and the import package are named `imprint`."""
 
 PREFIX = "imprint_press"
 """The file name prefix of the distribution."""
 
 FIRST_EPOCH = "315532800"
-"""The year 1980, the earliest time that a wheel can store; used if there is no commit."""
+"""The year 1980, the earliest time that a wheel can store, used if there is no commit."""
 
 
 class NotBuilt(Exception):
-    """A distribution could not be built; the text is the output of the build."""
+    """A distribution could not be built. The text is the output of the build."""
 
 
 def read_version(root: Path = ROOT) -> str:

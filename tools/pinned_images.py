@@ -1,6 +1,6 @@
 """The deployment files of a release, with every image pinned by its digest.
 
-A tag can be moved to another image later; a digest always refers to the same bytes.
+A tag can be moved to another image later. A digest always refers to the same bytes.
 """
 
 import gzip
@@ -25,7 +25,7 @@ _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 
 
 class NotPinned(Exception):
-    """The digest of an image could not be read; the text names the image and the reason."""
+    """The digest of an image could not be read. The text names the image and the reason."""
 
 
 def find_images(root: Path = ROOT) -> set[str]:
@@ -48,7 +48,7 @@ def read_digest(name: str) -> str:
 
 
 def pin_images(text: str, digests: Mapping[str, str], own: str | None = None) -> str:
-    """Return a deployment file with digests; `own` is Imprint's image digest, if it was pushed."""
+    """Return a deployment file with digests. `own` is Imprint's image digest, if it was pushed."""
     pinned = _IMAGE.sub(
         lambda found: f"{found['before']}{found['name']}@{digests[found['name']]}", text
     )
@@ -64,7 +64,7 @@ def pin_images(text: str, digests: Mapping[str, str], own: str | None = None) ->
 def write_deployment(
     archive: Path, epoch: str, digests: Mapping[str, str], own: str | None = None
 ) -> None:
-    """Write the deploy/ folder with pinned images; the same input gives the same bytes."""
+    """Write the deploy/ folder with pinned images. The same input gives the same bytes."""
     with (
         archive.open("wb") as file,
         gzip.GzipFile("", "wb", fileobj=file, mtime=int(epoch)) as packed,

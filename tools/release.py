@@ -32,11 +32,11 @@ SUMS = "SHA256SUMS"
 
 
 class Refused(Exception):
-    """This state of the project cannot be released; the message has one line per reason."""
+    """This state of the project cannot be released. The message has one line per reason."""
 
 
 def main() -> int:
-    """Build and check a release; returns the exit status."""
+    """Build and check a release, and return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=ROOT / "dist", help="where the files go")
     parser.add_argument("--without-image", action="store_true", help="leave the image out")
@@ -54,7 +54,7 @@ def main() -> int:
 
 
 def build_release(out: Path, *, with_image: bool, push: str | None = None) -> list[str]:
-    """Build and check everything; returns the file names.
+    """Build and check everything, and return the file names.
 
     Raises `Refused`, `NotBuilt` and `NotPinned`.
     """
@@ -114,7 +114,7 @@ def _git(*arguments: str) -> str:
 
 
 def _build_distributions(out: Path, epoch: str) -> None:
-    """Build the wheel and sdist twice; bytes and contents must be the same."""
+    """Build the wheel and sdist twice. Bytes and contents must be the same."""
     wheel, sdist = build(out, epoch=epoch)
     problems = wheel_problems(wheel) + sdist_problems(sdist)
     with tempfile.TemporaryDirectory() as folder:
@@ -128,7 +128,7 @@ def _build_distributions(out: Path, epoch: str) -> None:
 
 
 def _build_image(archive: Path, version: str, push: str | None) -> str | None:
-    """Build the image; returns its name and digest in the repository it was pushed to."""
+    """Build the image, and return its name and digest in the repository it was pushed to."""
     script = ROOT / "tools" / "build-image"
     if shutil.which("buildah") is None or not script.exists():
         print("The image is left out: it needs buildah and tools/build-image.")

@@ -1,7 +1,7 @@
-"""Extracts the part of requirements.lock that an installed package needs at run time.
+"""Extracts the entries of requirements.lock that an installed package needs at run time.
 
-Tests and build tools are left out. `python -m tools.runtime_lock` writes the parts for
-deploy/; `make lock` runs it.
+Tests and build tools are left out. `python -m tools.runtime_lock` writes the lock files of deploy/,
+and `make lock` runs it.
 """
 
 import re
@@ -33,7 +33,7 @@ Environment = Mapping[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One package in the lock, with its lines."""
+    """A package in the lock file, with its lines."""
 
     name: str
     version: str

@@ -19,10 +19,10 @@ from tools.distributions import NAME
 from tools.runtime_lock import Entry, read_project, runtime_entries
 
 SCHEMAS = "http://cyclonedx.org/schema/"
-"""The URLs of the schemas; the library includes them, so nothing is downloaded."""
+"""The URLs of the schemas. The library includes them, so nothing is downloaded."""
 
 LONGEST_LICENSE = 60
-"""Maximum number of characters in a licence's name; some packages put its whole text there."""
+"""Maximum number of characters in a licence's name. Some packages put its whole text there."""
 
 _licenses = LicenseFactory()
 
@@ -55,7 +55,7 @@ def render_sbom(version: str, epoch: str) -> str:
 
 
 def _extras_by_package() -> dict[str, list[str]]:
-    """Return the extras that require each package; none if it is always required."""
+    """Return the extras that require each package, or none if it is always required."""
     project = read_project()
     always = {entry.name for entry in runtime_entries(())}
     brought: dict[str, list[str]] = {name: [] for name in always}

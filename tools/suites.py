@@ -28,7 +28,7 @@ CORES = 2
 """Number of cores that suites running in parallel may keep busy."""
 
 TENTH = 10
-"""Every tenth commit runs every suite, because the environment of a suite changes too."""
+"""Every tenth commit runs every suite, because the environment of a suite also changes."""
 
 REACHES_ALL = (
     "**/*.lock",
@@ -198,7 +198,7 @@ def write_passed(outcomes: Iterable[Outcome]) -> None:
 
 
 def count_cases(log: str) -> dict[str, int]:
-    """Count the cases by kind in the final lines of pytest and of Node's test runner."""
+    """Count the cases by outcome in the final lines of pytest and of Node's test runner."""
     counts: dict[str, int] = {}
     for line in re.findall(r"^=* ?((?:\d+ [a-z]+,? ?)+) in [\d.]+s", log, re.MULTILINE):
         for number, kind in re.findall(r"(\d+) ([a-z]+)", line):

@@ -14,7 +14,7 @@ from imprint.web.docs.openapi import describe_interface
 from imprint.web.docs.operation import component_name
 
 RECORDS_FILE = ROOT / "clients" / "typescript" / "src" / "records.ts"
-"""The file whose generated part is between two markers."""
+"""The file whose generated section is between two markers."""
 
 RECORDS: dict[str, type[msgspec.Struct]] = {
     "ServiceFacts": service.ServiceFacts,
@@ -26,12 +26,16 @@ RECORDS: dict[str, type[msgspec.Struct]] = {
     "Draft": drafts.Draft,
     "HostedFile": drafts.File,
     "Content": drafts.Content,
+    "PostContent": drafts.PostContent,
     "PublishedDraft": drafts.Published,
     "DeletedDraft": drafts.DeletedDraft,
     "Post": posts.Post,
     "HeldPost": posts.HeldPost,
+    "Opening": posts.Opening,
     "Author": posts.Author,
     "Profile": posts.Profile,
+    "RevisionRecord": posts.RevisionRecord,
+    "ListedRevision": posts.ListedRevision,
     "Sale": posts.Sale,
     "Stats": posts.Stats,
     "GlobalMetrics": posts.MarketMetrics,
@@ -39,10 +43,11 @@ RECORDS: dict[str, type[msgspec.Struct]] = {
     "HeatMap": posts.HeatMap,
     "FeedAccess": posts.FeedAccess,
     "MeasureRecord": posts.MeasureRecord,
+    "OwnPost": posts.OwnPost,
     "PrivateFeed": posts.PrivateFeed,
     "JsonFeed": posts.JsonFeed,
 }
-"""The records of the client; nested records are named after their components."""
+"""The records of the client. Nested records are named after their components."""
 
 NAMED_TEXTS = {"ProblemCode": "Code"}
 """String types in the description that have their own TypeScript type."""
@@ -59,7 +64,7 @@ Schema = dict[str, Any]
 
 
 def main() -> None:
-    """Update the file."""
+    """Write the current records into the TypeScript client."""
     RECORDS_FILE.write_text(update_records(RECORDS_FILE.read_text(encoding="utf-8")), "utf-8")
     print(f"{RECORDS_FILE.name} is up to date.")
 

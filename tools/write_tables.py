@@ -22,7 +22,7 @@ DOCS = ROOT / "docs"
 
 
 def main() -> None:
-    """Update the pages."""
+    """Write the current tables into the documentation pages."""
     for path, update in PAGES.items():
         path.write_text(update(path.read_text(encoding="utf-8")), encoding="utf-8")
         print(f"{path.name} is up to date.")
@@ -122,7 +122,7 @@ def _render_commands() -> str:
 
 
 def _render_all(command: click.Command, context: click.Context) -> Iterator[str]:
-    """A command; of a group, its commands."""
+    """Return the section of a command, or of a group's commands."""
     if not isinstance(command, click.Group):
         yield _render_command(command, context)
         return

@@ -12,7 +12,7 @@ from imprint.domain.bounded_cache import BoundedCache
 from imprint.domain.rate_limits import MAX_KEYS
 
 CALLS = 20_000
-"""Calls per round."""
+"""Number of calls per round."""
 
 ROUNDS = 15
 """Rounds. The best one counts, because other processes can only slow it down."""

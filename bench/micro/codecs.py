@@ -30,7 +30,7 @@ except ImportError:
     SiweMessage = None
 
 ROUNDS = 40
-"""Rounds per function; the best one counts."""
+"""Rounds per function. The best one counts."""
 
 ROUND_SECONDS = 0.005
 """Approximate CPU time of one round."""
@@ -94,7 +94,7 @@ def digest_write() -> bytes:
 
 
 def digest_write_with_eth_account() -> bytes:
-    """Compute the same digest with the library."""
+    """Compute the same digest with eth-account."""
     message = encode_typed_data(full_message=TYPED_DATA)
     return keccak256(b"\x19" + message.version + message.header + message.body)
 

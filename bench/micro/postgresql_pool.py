@@ -17,10 +17,10 @@ from bench.databases import start_postgresql
 from imprint.adapters.database.postgresql.pool import SESSION, Pool
 
 ROUNDS = 9
-"""Turns per pool."""
+"""Number of turns per pool."""
 
 READS = 2_000
-"""Reads per turn."""
+"""Number of reads per turn."""
 
 TASKS, CONNECTIONS = 8, 10
 """Concurrent readers, and the size of each pool."""

@@ -43,7 +43,7 @@ EVENTS = int(os.environ.get("EVENTS", "50000"))
 """Number of chain events."""
 
 EVENTS_PER_BLOCK = 20
-"""Logs per block."""
+"""Number of logs per block."""
 
 READERS, AUTHORS = 5_000, 500
 """Number of buyers, and number of authors."""
@@ -108,7 +108,7 @@ def _serve(told: Connection) -> None:
                 self.wfile.write(body)
 
         def log_message(self, *_: object) -> None:
-            """Suppresses progress output."""
+            """Ignore progress reports."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     told.send(server.server_address[1])

@@ -22,7 +22,7 @@ from bench.floors import (
 )
 
 ROUNDS = 15
-"""Rounds per signature kind."""
+"""Number of rounds per type of signature."""
 
 KINDS = {
     "private key, imprint-1": time_verification,
@@ -32,7 +32,7 @@ KINDS = {
 
 
 def main() -> None:
-    """Print the duration of each signature kind."""
+    """Print the duration of each type of signature."""
     print(f"Best of {ROUNDS} rounds of {VERIFICATIONS}, a curve alone, and a whole write:")
     curves = {name: _timed(call) for name, call in _curves().items()}
     for kinds in (curves, KINDS):

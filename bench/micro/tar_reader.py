@@ -46,7 +46,7 @@ def _measure(read: Callable[[io.BytesIO], int], file: io.BytesIO) -> float:
 
 
 def main() -> None:
-    """Print the table."""
+    """Print the table of results."""
     file = _build_tar()
     for name, read in (("ours", _read_ours), ("tarfile", _read_with_tarfile)):
         print(f"{name:10} {_measure(read, file):6.1f} µs")

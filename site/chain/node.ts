@@ -12,11 +12,10 @@ import {
   Unreachable,
 } from "imprint-press";
 import { facts } from "../page/facts.ts";
-import { pause } from "../page/pause.ts";
 import { WORDS } from "../page/words.ts";
 import { readChain } from "../wallet/chains.ts";
 import { explain, WrongChain } from "../wallet/failures.ts";
-import type { RetryPorts } from "./retries.ts";
+import { pause, type RetryPorts } from "./retries.ts";
 import type { Chain } from "./transaction.ts";
 
 /** The chain as seen by the wallet of an account. `provider` throws if that account is gone. */
@@ -87,5 +86,5 @@ function nameSilent(error: unknown): string | null {
 /** Retries of this page's requests follow these rules. */
 export const RETRY_PORTS: RetryPorts = {
   nameSilent,
-  pause: (seconds) => pause(seconds * 1000),
+  pause,
 };

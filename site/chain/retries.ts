@@ -14,6 +14,10 @@ const ATTEMPTS = 7;
 
 const LONGEST_PAUSE = 15;
 
+/** Wait before a retry or poll. */
+export const pause = (seconds: number): Promise<void> =>
+  new Promise((resolve) => setTimeout(resolve, seconds * 1000));
+
 export class Retries {
   private readonly said = signal<string | null>(null);
 

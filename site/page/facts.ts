@@ -14,5 +14,8 @@ function readFacts(page: Document): PageFacts {
 
 export const facts: PageFacts = readFacts(document);
 
+/** Where readers reach the publication (`mailto:` or `https:`); null if it does not say. */
+export const contact: string | null = document.getElementById("facts")?.dataset.contact ?? null;
+
 /** Whether this is `imprint dev`, whose node has accounts that sign without a prompt. */
 export const isDevelopment: boolean = facts.features.includes("development");

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { standInForPage } from "./page-double.ts";
 
 standInForPage({ chain: { coin: { symbol: "XDAI", decimals: 18 } } });
-const { balance, coin, count, fileSize, moment, short } = await import("./format.ts");
+const { balance, coin, fileSize, moment, short } = await import("./format.ts");
 
 test("a price is formatted exactly", () =>
   assert.equal(coin("10000000000000001"), "0.010000000000000001 XDAI"));
@@ -17,6 +17,8 @@ test("a balance never shows more than there is", () => {
 test("a long address is shortened to its two ends", () => {
   assert.equal(short("0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266"), "0xf39f…2266");
 });
+
+const { count } = await import("./words.ts");
 
 test("a count of one has the singular", () => {
   assert.deepEqual([count(1, "post"), count(1200, "post")], ["1 post", "1,200 posts"]);

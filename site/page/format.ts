@@ -1,8 +1,9 @@
-/** Formats of amounts, dates, addresses and counts on pages. */
+/** Formats of amounts, dates and addresses on pages. */
 
 // Not through the client's index: every page loads this module, and only some need the rest.
 import { formatCoin } from "imprint-press/coin";
 import { facts } from "./facts.ts";
+import { WORDS } from "./words.ts";
 
 /** The symbol of the chain's coin. */
 export const COIN = facts.chain.coin.symbol;
@@ -22,7 +23,7 @@ export function balance(wei: bigint): string {
   const [whole = "0", fraction = ""] = formatCoin(wei).split(".");
   const kept = fraction.slice(0, BALANCE_DIGITS).replace(/0+$/, "");
   if (wei > 0n && whole === "0" && !kept)
-    return `under 0.${"1".padStart(BALANCE_DIGITS, "0")} ${COIN}`;
+    return WORDS.under(`0.${"1".padStart(BALANCE_DIGITS, "0")} ${COIN}`);
   return `${NUMBER.format(BigInt(whole))}${kept && `.${kept}`} ${COIN}`;
 }
 
@@ -40,11 +41,6 @@ export function short(text: string): string {
 /** The path of a post's page. */
 export const pagePath = ({ links }: { links: { page: string } }): string =>
   new URL(links.page).pathname;
-
-/** A number with its noun: `1 post`, `1,200 posts`. */
-export function count(number: number, one: string, many = `${one}s`): string {
-  return `${NUMBER.format(number)} ${number === 1 ? one : many}`;
-}
 
 /** A readable size: `4.2 MB`, `380 KB`. */
 export function fileSize(bytes: number): string {

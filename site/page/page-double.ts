@@ -20,7 +20,7 @@ export function standInForPage(
     removeItem: (key: string) => memory.delete(key),
   };
   Object.assign(globalThis, {
-    document: { getElementById: () => ({ textContent: JSON.stringify(facts) }) },
+    document: { getElementById: () => ({ textContent: JSON.stringify(facts), dataset: {} }) },
     location: { origin: "http://127.0.0.1:8000" },
     localStorage,
     addEventListener: (type: string, listener: () => void) => heard.set(type, listener),

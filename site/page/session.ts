@@ -39,6 +39,11 @@ class PageReader extends ImprintReader {
     return (await this.request(`/p/${encodeURIComponent(id)}/text`)).text();
   }
 
+  /** A view of the versions of a post that the session may read, as HTML made by the service. */
+  async readVersionHtml(path: string): Promise<string> {
+    return (await this.request(path)).text();
+  }
+
   /** End all writing sessions, in all browsers of the session's address. */
   async revokeWritingSessions(): Promise<void> {
     await this.request("/writing/sessions", { method: "DELETE" });

@@ -1,6 +1,16 @@
 /** The sentences that all parts of the pages' scripts share: of the page, the wallet and the chain. Another language is another such object. */
 
+const NUMBER = new Intl.NumberFormat("en");
+
+/** A number with its noun: `1 post`, `1,200 posts`. */
+export function count(number: number, one: string, many = `${one}s`): string {
+  return `${NUMBER.format(number)} ${number === 1 ? one : many}`;
+}
+
 export const WORDS = {
+  // page/format.ts
+  under: (amount: string) => `under ${amount}`,
+
   // chain/marketplace.ts
   marketplaceDoesNotKnow: "The marketplace does not know this post.",
 
@@ -46,7 +56,16 @@ export const WORDS = {
   browserNoWalletWallet:
     "This browser has no wallet. A wallet holds your account: you use it to sign in, buy and publish, without a password. ",
   findWallet: "Find a wallet",
-  installComeBackWill: ", install it and come back. It will appear here.",
+  installThenReload: ", install it, then reload this page.",
+  openInApp:
+    "This browser has no wallet. If you have a wallet app, open this page in it: each of these apps has its own browser, in which you sign in, buy and publish.",
+  openIn: (app: string) => `Open in ${app}`,
+  noAppYet: "No wallet app yet? ",
+  appsNeedEncryption:
+    "This browser has no wallet. Wallet apps open only pages with an address that begins with https://, and this one doesn’t.",
+  scanWithPhone:
+    "Is your wallet on your phone? Scan this with its camera. The page opens there, and “Sign in” lists wallet apps to open it in.",
+  codeOfPage: "QR code with the address of this page",
   developmentAccounts: "Development accounts",
   loading: "Loading…",
   theyHoldPlayMoney: "They hold play money and sign automatically.",
@@ -71,8 +90,11 @@ export const WORDS = {
   walletLostConnectionOpen: "Your wallet lost its connection. Open it, then try again.",
   walletLostConnectionNetwork:
     "Your wallet lost its connection to this network. Open it, then try again.",
-  walletDoesntKnowNetwork: (id: string | number) =>
-    `Your wallet doesn’t know this network. Add the one with chain ID ${id}, then try again.`,
+  walletDoesntKnowNetwork: (name: string, id: number) =>
+    `Your wallet doesn’t know ${name} (chain ID ${id}). Add it, then try again.`,
+  networkHasNoNode: (name: string, id: number, whom: string) =>
+    `Your wallet doesn’t know ${name} (chain ID ${id}), and this site publishes no node address to add it with. Add the network in your wallet yourself, or ask ${whom}, then try again.`,
+  whoRunsThisSite: "whoever runs this site",
   walletAlreadyShowingRequest:
     "Your wallet is already showing a request from this page. Open it and confirm or decline.",
   networkBusyTryAgain: "The network is busy. Try again in a moment.",
@@ -103,7 +125,7 @@ export const WORDS = {
     "The development chain isn’t responding. Is imprint dev still running?",
   networkIsntRespondingTry: "The network isn’t responding. Try again in a moment.",
   walletNetworkChainId: (chainId: string | number, id: string | number) =>
-    `Your wallet is on the network with chain id ${chainId}. Choose the one with chain id ${id} in it, then try again.`,
+    `Your wallet is on the network with chain ID ${chainId}. Choose the one with chain ID ${id} in it, then try again.`,
   inAMoment: "in a moment",
   lotOnceTryAgain: (wait: string | number) => `That was a lot at once. Try again ${wait}.`,
   signatureDoesntMatchAccount:

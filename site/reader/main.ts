@@ -37,6 +37,8 @@ function start(): void {
     if (place) showAccountMenu(place);
     return reconnect();
   });
+  const own = find("post");
+  if (own) load(import("./own-post.ts"), ({ showOwnPost }) => showOwnPost(own));
   // At a gate, the end of the session is reported by the gate: nothing else uses it first.
   if (document.querySelector(".card") && !find("gate"))
     load(import("./marks.ts"), ({ markCards }) => markCards());
@@ -82,6 +84,11 @@ const post = find("post");
 const gate = find("gate");
 // The text of a free post is already on the page, and nothing more has to be loaded for it.
 if (post && gate && post.dataset.free === "false") showGate(post, gate);
+
+const correction = find("correction");
+const versions = find("versions");
+if (post && correction && versions && post.dataset.free === "false")
+  load(import("./versions.ts"), ({ showVersions }) => showVersions(correction, versions));
 
 const sharing = find("share");
 if (sharing) offerSharing(sharing);

@@ -1,7 +1,6 @@
 /** The button that fills `imprint dev` with sample posts: on the empty front page and in the menu. */
 
 import { button, fill, h } from "../page/dom.ts";
-import { count } from "../page/format.ts";
 import { notify } from "../page/notices.ts";
 import type { Filled, Progress } from "../samples/index.ts";
 import { WORDS } from "./words.ts";
@@ -57,7 +56,7 @@ function tell({ published, failed, purchases }: Filled): void {
   if (failed.length > 0)
     return void notify({
       kind: "bad",
-      text: WORDS.someFailed(count(published.length, "post"), failed.length),
+      text: WORDS.someFailed(WORDS.posts(published.length), failed.length),
     });
   const isListed = document.querySelector(".card") !== null;
   notify({
@@ -65,7 +64,7 @@ function tell({ published, failed, purchases }: Filled): void {
     text:
       published.length === 0 && purchases === 0
         ? WORDS.allSamplePostsAlready
-        : WORDS.filled(count(published.length, WORDS.samplePost), count(purchases, "purchase")),
+        : WORDS.filled(WORDS.samplePosts(published.length), WORDS.purchases(purchases)),
     ...(!isListed && { action: { label: WORDS.seeThem, run: () => location.assign("/") } }),
   });
 }

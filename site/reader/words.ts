@@ -1,9 +1,17 @@
 /** The sentences of the scripts for readers. Another language is another such object. */
 
+import { count } from "../page/words.ts";
+
 export const WORDS = {
   account: (name: string) => `Account ${name} `,
   written: "Your post",
   owned: "In your library",
+
+  // reader/own-post.ts
+  free: "Free",
+  correct: "Correct",
+  changePrice: "Change price",
+  continueInNewDraft: "Continue in a new draft",
   share: "Share",
   copyLink: "Copy link",
   linkCopied: "Link copied.",
@@ -94,6 +102,7 @@ export const WORDS = {
   partPageCouldntLoad: "Part of this page couldn’t load because the service isn’t responding.",
 
   // reader/proof.ts
+  bytes: (bytes: number) => count(bytes, "byte"),
   verifyBrowser: "Verify in this browser",
   marketplace: "Marketplace",
   chain: "Chain",
@@ -107,12 +116,26 @@ export const WORDS = {
   serviceSentBytesDont:
     "This service sent bytes that don’t match the CID above. Don’t trust this text.",
 
+  correctionSigned: (number: number) =>
+    `Correction ${number} is verified too: its author signed exactly this text for the document above.`,
+  correctionByContract: (number: number) =>
+    `Correction ${number} is of exactly this text. A contract wallet signed it, which only the chain can check.`,
+  correctionForged: (number: number) =>
+    `The author didn’t sign correction ${number}. Don’t trust this text.`,
+
+  // reader/versions.ts
+  fetchingVersion: "Fetching this version…",
+
   // reader/samples.ts
   fillSamplePosts: "Fill with sample posts",
   dozenPostsSeveralPeople: "A dozen posts by several people, free and paid.",
   gettingTexts: "Getting the texts…",
   allSamplePostsAlready: "All sample posts are already here.",
-  samplePost: "sample post",
+  sales: (sales: number) => count(sales, "sale"),
+  owners: (readers: number) => count(readers, "reader"),
+  samplePosts: (posts: number) => count(posts, "sample post"),
+  purchases: (purchases: number) => count(purchases, "purchase"),
+  posts: (posts: number) => count(posts, "post"),
   seeThem: "See them",
 
   // reader/theme-switch.ts

@@ -4,8 +4,8 @@ import { facts } from "../page/facts.ts";
 import { imprint } from "../page/service.ts";
 import { recall, remember } from "../page/storage.ts";
 import { developmentAccounts, developmentNode } from "../wallet/development.ts";
-import { renderPicture } from "./pictures.ts";
-import { SAMPLES } from "./posts.ts";
+import { renderPicture, renderPortrait } from "./pictures.ts";
+import { AUTHORS, SAMPLES, type SampleAuthor } from "./posts.ts";
 import { type DraftMemory, type Filled, fill, type Progress } from "./publisher.ts";
 
 export type { Filled, Progress } from "./publisher.ts";
@@ -29,5 +29,7 @@ export async function fillWithSamples(onProgress: (progress: Progress) => void):
   if (node === null) throw new Error("Sample posts are for imprint dev only.");
   const people = await developmentAccounts();
   const draw = ({ picture }: (typeof SAMPLES)[number]) => renderPicture(picture);
-  return fill({ imprint, node, people, drafts, draw }, SAMPLES, onProgress);
+  const portray = ({ portrait }: SampleAuthor) => renderPortrait(portrait);
+  const place = { imprint, node, people, drafts, authors: AUTHORS, draw, portray };
+  return fill(place, SAMPLES, onProgress);
 }

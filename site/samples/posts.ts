@@ -1,6 +1,6 @@
 /** The sample posts: their texts, and their data on the chain. */
 
-import type { Motif } from "./pictures.ts";
+import type { Picture, Portrait } from "./pictures.ts";
 import backupNames from "./texts/backup-names.md";
 import balanceSheet from "./texts/balance-sheet.md";
 import footnote from "./texts/footnote.md";
@@ -22,12 +22,47 @@ export interface Sample {
   /** In the coin of the chain; "0" is free. */
   readonly price: string;
   readonly hashtags: readonly string[];
-  readonly picture: { readonly motif: Motif; readonly colours: readonly [string, string, string] };
+  readonly picture: Picture;
   /** The numbers of the accounts that buy it. */
   readonly buyers: readonly number[];
 }
 
+/** The profile of an author. */
+export interface SampleAuthor {
+  readonly name: string;
+  readonly bio: string;
+  readonly portrait: Portrait;
+}
+
 const [ADA, BEN, CLEO, DAN, EVA, FINN, , HANA] = [0, 1, 2, 3, 4, 5, 6, 7] as const;
+
+/** The profiles of the authors, by the number of their account. */
+export const AUTHORS: ReadonlyMap<number, SampleAuthor> = new Map([
+  [
+    ADA,
+    {
+      name: "Ada Lindqvist",
+      bio: "Essays, letters and the odd poem, written in a house by the harbour.",
+      portrait: { colours: ["#dfe7ee", "#f0c9a8", "#6b3f2a", "#24479e"], hair: "bun" },
+    },
+  ],
+  [
+    DAN,
+    {
+      name: "Dan Okafor",
+      bio: "Engineer by day, baker by night. Writes about money, bread and machines that wait.",
+      portrait: { colours: ["#f4e3c8", "#8d5a3c", "#2a1c17", "#26413c"], hair: "short" },
+    },
+  ],
+  [
+    HANA,
+    {
+      name: "Hana Mori",
+      bio: "Walks, counts and draws. Field notes from rivers, roads and old maps.",
+      portrait: { colours: ["#e3eadb", "#eac39c", "#1f1a1e", "#a3523f"], hair: "curls" },
+    },
+  ],
+]);
 
 /** The oldest first: the last one is at the top of the front page. */
 export const SAMPLES: readonly Sample[] = [
@@ -37,7 +72,7 @@ export const SAMPLES: readonly Sample[] = [
     description: "Two rules for the names of files, after which no evening is lost any more.",
     price: "0",
     hashtags: ["howto", "shell", "backups"],
-    picture: { motif: "strata", colours: ["#1f3a4d", "#e9b44c", "#f4efe6"] },
+    picture: { motif: "papers", colours: ["#1f3a4d", "#e9b44c", "#f4efe6"] },
     buyers: [],
   },
   {
@@ -46,7 +81,7 @@ export const SAMPLES: readonly Sample[] = [
     description: "Where the plot of an annual report is, and which line to follow first.",
     price: "0.004",
     hashtags: ["money", "howto", "reading"],
-    picture: { motif: "columns", colours: ["#26413c", "#d9a25f", "#efe9dc"] },
+    picture: { motif: "books", colours: ["#26413c", "#d9a25f", "#efe9dc"] },
     buyers: [BEN, EVA],
   },
   {
@@ -55,7 +90,7 @@ export const SAMPLES: readonly Sample[] = [
     description: "A loaf that waits for you. Two short visits to the kitchen, one long sleep.",
     price: "0",
     hashtags: ["recipes", "bread", "kitchen"],
-    picture: { motif: "suns", colours: ["#5b3a29", "#e8c07d", "#f7eedd"] },
+    picture: { motif: "loaf", colours: ["#5b3a29", "#e8c07d", "#f7eedd"] },
     buyers: [],
   },
   {
@@ -82,7 +117,7 @@ export const SAMPLES: readonly Sample[] = [
     description: "My uncle kept two clocks. What that has to do with caches that expire.",
     price: "0.005",
     hashtags: ["engineering", "time", "trains"],
-    picture: { motif: "rings", colours: ["#2b2d42", "#ef8354", "#edf2f4"] },
+    picture: { motif: "clock", colours: ["#2b2d42", "#ef8354", "#edf2f4"] },
     buyers: [ADA, BEN],
   },
   {
@@ -91,7 +126,7 @@ export const SAMPLES: readonly Sample[] = [
     description: "Nouns, verbs, tense and negation on paper, and how to find a map's dog.",
     price: "0",
     hashtags: ["maps", "design", "essays"],
-    picture: { motif: "hills", colours: ["#3d405b", "#e07a5f", "#f4f1de"] },
+    picture: { motif: "contours", colours: ["#3d405b", "#e07a5f", "#f4f1de"] },
     buyers: [],
   },
   {
@@ -118,7 +153,7 @@ export const SAMPLES: readonly Sample[] = [
     description: "Three things that a good note does, with notes.",
     price: "0.003",
     hashtags: ["essays", "books", "typography"],
-    picture: { motif: "columns", colours: ["#4a2c40", "#e9b7ce", "#f7f0f3"] },
+    picture: { motif: "books", colours: ["#4a2c40", "#e9b7ce", "#f7f0f3"] },
     buyers: [DAN, HANA],
   },
   {
@@ -127,7 +162,7 @@ export const SAMPLES: readonly Sample[] = [
     description: "A story. When the light became electric, nobody told the man with the scissors.",
     price: "0.01",
     hashtags: ["fiction", "shortstory", "lighthouses", "sea"],
-    picture: { motif: "rings", colours: ["#0b1d33", "#f2c14e", "#dfe7ee"] },
+    picture: { motif: "lighthouse", colours: ["#0b1d33", "#f2c14e", "#dfe7ee"] },
     buyers: [ADA, BEN, CLEO],
   },
   {
@@ -136,7 +171,7 @@ export const SAMPLES: readonly Sample[] = [
     description: "Why two people should write everything, even if both of them are you.",
     price: "0",
     hashtags: ["writing", "craft", "essays"],
-    picture: { motif: "strata", colours: ["#22223b", "#c9ada7", "#f2e9e4"] },
+    picture: { motif: "papers", colours: ["#22223b", "#c9ada7", "#f2e9e4"] },
     buyers: [],
   },
 ];

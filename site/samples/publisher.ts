@@ -12,8 +12,8 @@ import {
   type Wallet,
   waitForReceipt,
 } from "imprint-press";
-import { pause } from "../page/pause.ts";
-import { type Sample, titleOf } from "./posts.ts";
+import { pause } from "../chain/retries.ts";
+import { type Sample, type SampleAuthor, titleOf } from "./posts.ts";
 
 /** Milliseconds between two polls for a receipt: the development chain mines at once. */
 const EVERY_MS = 200;
@@ -52,11 +52,13 @@ interface Place {
   readonly node: Provider;
   readonly people: readonly Person[];
   readonly drafts: DraftMemory;
+  readonly authors: ReadonlyMap<number, SampleAuthor>;
   draw(sample: Sample): Promise<Blob>;
+  portray(author: SampleAuthor): Promise<Blob>;
 }
 
 /**
- * Publish the missing samples, and buy those that nobody bought yet.
+ * Publish the missing samples, buy those that nobody bought yet, and introduce their authors.
  *
  * It can be repeated: existing ones are left as they are. A sample that fails does not stop the
  * others.
@@ -89,11 +91,10 @@ export async function fill(
       failed.push({ title, error });
     }
   }
-  onProgress({
-    done: samples.length,
-    total: samples.length,
-    sentence: "Waiting for the index of posts",
-  });
+  const total = samples.length;
+  onProgress({ done: total, total, sentence: "Introducing the authors" });
+  await introduce(place);
+  onProgress({ done: total, total, sentence: "Waiting for the index of posts" });
   await waitForIndex(place, samples, published);
   return { published, existed, failed, purchases };
 }
@@ -109,6 +110,21 @@ async function findPublished(
       found.set(post.title, post.id);
   }
   return found;
+}
+
+/** Give a profile to the authors that have none; one that fails is tried again with the next run. */
+async function introduce({ imprint, people, authors, portray }: Place): Promise<void> {
+  for (const [number, author] of authors) {
+    const { address, wallet } = personAt(people, number);
+    try {
+      const known = await imprint.showAuthor(address).catch(() => null);
+      if (known?.profile) continue;
+      const avatar = await portray(author);
+      await imprint.updateProfile(wallet, { name: author.name, bio: author.bio, avatar });
+    } catch {
+      // Posts are readable without it.
+    }
+  }
 }
 
 async function publish(place: Place, sample: Sample): Promise<string> {
@@ -172,7 +188,7 @@ async function waitForIndex(
   while (titles.length > 0 && Date.now() < until) {
     const found = await findPublished(place, samples);
     if (titles.every((title) => found.has(title))) return;
-    await pause(EVERY_MS);
+    await pause(EVERY_MS / 1000);
   }
 }
 

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { POST_LIMITS, parseCoin } from "imprint-press";
-import { drawPicture } from "./pictures.ts";
-import { SAMPLES, titleOf } from "./posts.ts";
+import { drawPicture, drawPortrait } from "./pictures.ts";
+import { AUTHORS, SAMPLES, titleOf } from "./posts.ts";
 
 const bytes = (text: string) => new TextEncoder().encode(text).length;
 
@@ -35,6 +35,15 @@ test("nobody buys free posts or their own", () => {
     assert.ok(!sample.buyers.includes(sample.author), titleOf(sample));
     if (sample.price === "0") assert.deepEqual(sample.buyers, []);
   }
+});
+
+test("every author has a name, a few sentences and a portrait of their own", () => {
+  const authors = [...new Set(SAMPLES.map((sample) => sample.author))];
+  const found = authors.map((number) => AUTHORS.get(number));
+  assert.ok(found.every((author) => author !== undefined && author.bio.length > 0));
+  assert.equal(new Set(found.map((author) => author?.name)).size, authors.length);
+  const drawn = found.map((author) => author && drawPortrait(author.portrait));
+  assert.equal(new Set(drawn).size, authors.length);
 });
 
 test("every picture is different, and always the same", () => {

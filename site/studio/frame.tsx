@@ -1,9 +1,8 @@
 /** The frame around every view of the Studio: its tabs, and the current author. */
 
-import type { ComponentType } from "preact";
-import { useEffect, useState } from "preact/hooks";
 import { account, session } from "../wallet/index.ts";
 import { DraftsView } from "./drafts/index.tsx";
+import { lazy } from "./lazy.tsx";
 import { formatRoute, type Route, route } from "./routes.ts";
 import { SignInAgain, Welcome } from "./sign-in.tsx";
 import { WORDS } from "./words.ts";
@@ -20,6 +19,14 @@ const IncomeView = lazy(
   async () => (await import("./income/index.tsx")).IncomeView,
   WORDS.yourIncome,
 );
+const PostView = lazy(
+  async () => (await import("./published/post-view.tsx")).PostView,
+  WORDS.yourPost,
+);
+const ContinueView = lazy(
+  async () => (await import("./published/continuation.tsx")).ContinueView,
+  WORDS.theEditor,
+);
 const ProfileView = lazy(
   async () => (await import("./profile/index.tsx")).ProfileView,
   WORDS.yourProfile,
@@ -27,6 +34,11 @@ const ProfileView = lazy(
 const ImportView = lazy(
   async () => (await import("./import/index.tsx")).ImportView,
   WORDS.theImport,
+);
+
+const CorrectView = lazy(
+  async () => (await import("./correction/index.tsx")).CorrectView,
+  WORDS.theCorrection,
 );
 
 const TABS: readonly { readonly name: string; readonly to: Route }[] = [
@@ -65,6 +77,15 @@ function View({ shown }: { shown: Route }) {
       return <EditorView draftKey={shown.key} />;
     case "publish":
       return <PublishView key={shown.key} draftKey={shown.key} />;
+    case "correct":
+      if (!session.value) return <SignInAgain reason={WORDS.correctPost} />;
+      return <CorrectView key={shown.key} postId={shown.key} />;
+    case "post":
+      if (!session.value) return <SignInAgain reason={WORDS.seeYourPost} />;
+      return <PostView key={shown.key} postId={shown.key} />;
+    case "continue":
+      if (!session.value) return <SignInAgain reason={WORDS.continueYourPost} />;
+      return <ContinueView key={shown.key} postId={shown.key} />;
     case "import":
       return <ImportView />;
     case "income":
@@ -72,55 +93,4 @@ function View({ shown }: { shown: Route }) {
     case "profile":
       return <ProfileView />;
   }
-}
-
-type Loaded<Props> =
-  | { readonly view: ComponentType<Props> }
-  | { readonly view: null; readonly hasFailed: boolean };
-
-/** A component that loads its view, and offers to retry if the network is away. */
-function lazy<Props extends object>(
-  load: () => Promise<ComponentType<Props>>,
-  name: string,
-): ComponentType<Props> {
-  let kept: ComponentType<Props> | null = null;
-  return function Lazy(props: Props) {
-    const [loaded, setLoaded] = useState<Loaded<Props>>(
-      kept ? { view: kept } : { view: null, hasFailed: false },
-    );
-    const [attempt, setAttempt] = useState(0);
-    useEffect(() => {
-      if (loaded.view) return;
-      let isShown = true;
-      load().then(
-        (view) => {
-          kept = view;
-          if (isShown) setLoaded({ view });
-        },
-        () => isShown && setLoaded({ view: null, hasFailed: true }),
-      );
-      return () => {
-        isShown = false;
-      };
-    }, [attempt]);
-    if (loaded.view) return <loaded.view {...props} />;
-    if (!loaded.hasFailed)
-      return (
-        <p class="studio-wait" role="status">
-          {WORDS.opening(name)}
-        </p>
-      );
-    const again = () => {
-      setLoaded({ view: null, hasFailed: false });
-      setAttempt(attempt + 1);
-    };
-    return (
-      <div class="studio-empty" role="alert">
-        <p>{WORDS.couldntLoadedOnline(name.replace(/^./, (letter) => letter.toUpperCase()))}</p>
-        <button type="button" onClick={again}>
-          {WORDS.tryAgain}
-        </button>
-      </div>
-    );
-  };
 }

@@ -6,19 +6,23 @@ import { type ReadonlySignal, signal } from "@preact/signals";
 const SINGLE = ["import", "income", "profile"] as const;
 type Single = (typeof SINGLE)[number];
 
+/** Views of one draft, by its key, or of one post, by its id. */
+const KEYED = ["draft", "publish", "correct", "post", "continue"] as const;
+type Keyed = (typeof KEYED)[number];
+
 export type Route =
   | { readonly view: "drafts" }
-  | { readonly view: "draft"; readonly key: string }
-  | { readonly view: "publish"; readonly key: string }
+  | { readonly view: Keyed; readonly key: string }
   | { readonly view: Single };
 
+const isKeyed = (view: string | undefined): view is Keyed => KEYED.some((each) => each === view);
 const isSingle = (view: string | undefined): view is Single => SINGLE.some((each) => each === view);
 
 /** The route of a hash; an unknown one is the list of drafts. */
 export function parseRoute(hash: string): Route {
   const [view, key, ...rest] = hash.replace(/^#?\/?/, "").split("/");
   if (isSingle(view) && key === undefined) return { view };
-  if ((view === "draft" || view === "publish") && key && rest.length === 0) {
+  if (isKeyed(view) && key && rest.length === 0) {
     try {
       return { view, key: decodeURIComponent(key) };
     } catch {

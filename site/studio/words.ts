@@ -1,10 +1,14 @@
 /** The sentences of the Studio. Another language is another such object. */
 
+import { count } from "../page/words.ts";
+
 export const WORDS = {
   // studio/drafts/deletion.ts
   connectWalletFirst: "Connect your wallet first.",
 
   // studio/drafts/index.tsx
+  wordCount: (words: number) => count(words, "word"),
+  saleCount: (sales: number) => count(sales, "sale"),
   onlyBrowser: "Only in this browser",
   saved: "Saved",
   unsavedChanges: "Unsaved changes",
@@ -16,7 +20,7 @@ export const WORDS = {
   findDraftTitle: "Find a draft by its title",
   findTitle: "Find by title",
   noDraftsYetStart:
-    "No drafts yet. Start with a title, or anywhere in the middle: every word is kept as you type.",
+    "No drafts yet. Start with a title, or wherever you like. Every word is kept as you type.",
   noDraftFound: (query: string) => `No draft has “${query}” in its title.`,
   noLoadedDraftFound: (query: string) => `No draft loaded so far has “${query}” in its title.`,
   loadingDrafts: "Loading drafts…",
@@ -29,6 +33,8 @@ export const WORDS = {
   wasDeleted: (name: string | number) => `“${name}” was deleted.`,
   wasntDeleted: (name: string | number, sentence: string | number) =>
     `“${name}” wasn’t deleted. ${sentence}`,
+  undo: "Undo",
+  isBack: (name: string) => `“${name}” is back, only in this browser until you save it.`,
   deleteNamed: (name: string | number) => `Delete “${name}”`,
   delete: "Delete",
   deleteDraft: "Delete this draft?",
@@ -39,7 +45,6 @@ export const WORDS = {
   keepIt: "Keep it",
   free: "Free",
   priceFree: "free",
-  showMorePosts: "Show more posts",
 
   // studio/editor/conflict.tsx
   draftAlsoSavedElsewhere: "This draft was also saved elsewhere",
@@ -70,7 +75,7 @@ export const WORDS = {
   serviceCantReachedLast: "The service can’t be reached. This is the last preview.",
   serviceBusyLastPreview: "The service is busy. This is the last preview.",
   serviceCantPreviewText: "The service can’t preview this text. It may be too large.",
-  previewRefused: (status: string | number) => `The preview was refused with ${status}.`,
+  previewRefused: (status: string | number) => `The preview failed with status ${status}.`,
   preview: "Preview",
   sessionEndedLastPreview: "Your session has ended. This is the last preview; your text is safe.",
   signSeePreview: "Sign in to see the preview.",
@@ -109,8 +114,22 @@ export const WORDS = {
   saveWallet: "Save with your wallet",
   saveAutomaticallyAnother24: "Save automatically for another 24 hours",
 
-  // studio/editor/text/picture-insertion.ts
-  describePicture: "Describe this picture",
+  // studio/editor/text/opening-line.ts
+  freeUntilHere: "Free until here",
+  dragOpeningLine: "Everybody may read what is above this line. Drag it to move it.",
+
+  // studio/editor/save-offer.tsx
+  saveHow: "How do you want to save?",
+  saveAutomaticallyToday: "Save automatically today",
+  saveOnce: "Just this once",
+
+  // studio/editor/text/picture-dialog.ts
+  aboutPicture: "About this picture",
+  pictureShows: "What does it show?",
+  pictureShowsHint: "Read aloud to people who can’t see it.",
+  pictureCaption: "Caption (optional)",
+  done: "Done",
+  later: "Later",
 
   // studio/editor/text/pictures.ts
   thisPicture: "This picture",
@@ -121,7 +140,7 @@ export const WORDS = {
   // studio/editor/text/text-editor.ts
   draftClosedBeforePicture:
     "The draft was closed before the picture was ready. Open it and add the picture again.",
-  titleBeginWrite: "# Title\n\nBegin to write.",
+  beginWrite: "Begin to write.",
   textDraftMarkdown: "Text of the draft, in Markdown",
 
   // studio/editor/text/toolbar.tsx
@@ -133,10 +152,22 @@ export const WORDS = {
   numberedList: "Numbered list",
   quotation: "Quotation",
   code: "Code",
+  table: "Table",
+  column: "Column",
+  footnote: "Footnote",
   formatText: "Format the text",
   picture: "Picture",
   pictureChoosePasteOr: "Picture: choose, paste or drop one",
   choosePictures: "Choose pictures",
+
+  // studio/editor/versions.tsx
+  versions: "Versions",
+  versionsHere: "Earlier versions of this draft, kept in this browser.",
+  noVersionsYet: "No earlier versions yet. This browser keeps some as you write.",
+  versionOf: (when: string, length: string) => `${when} · ${length}`,
+  versionFrom: (when: string) => `Version from ${when}`,
+  bringBack: "Bring this version back",
+  now: "Now",
 
   // studio/editor/writing-panel.tsx
   savingAutomatically: "Saving automatically",
@@ -157,8 +188,8 @@ export const WORDS = {
   end: "End",
 
   // studio/editor/writing-room.tsx
+  versionIsBack: "The earlier version is back. What you had is now among the versions.",
   pictureAdded: "Picture added.",
-  pictureAddedUndescribed: "Picture added. Type to describe it.",
   pictureCouldntAdded: "The picture couldn’t be added.",
   draftSavedElsewhereYoure: "This draft was saved elsewhere. You’re now seeing that version.",
   youreNowEditingOther: "You’re now editing the other version. Yours is among your drafts.",
@@ -191,9 +222,15 @@ export const WORDS = {
   income: "Income",
   studio: "Studio",
   seeIncome: "to see your income",
+  yourPost: "your post",
+  seeYourPost: "to see your post",
+  continueYourPost: "to continue your post in a new draft",
+  yourPosts: "your posts",
   yourProfile: "your profile",
   profile: "Profile",
   theImport: "the import",
+  theCorrection: "the correction",
+  correctPost: "to correct your post",
   import: "Import",
   opening: (name: string | number) => `Opening ${name}…`,
   couldntLoadedOnline: (replace: string | number) =>
@@ -230,30 +267,11 @@ export const WORDS = {
   collectingAllSales: "Collecting all sales…",
   downloadAllSalesCsv: "Download all sales (CSV)",
 
-  // studio/income/posts.tsx
-  posts: "Posts",
-  pricedSince: (sales: string, earned: string, price: string, since: string) =>
-    `${sales} · ${earned} · now ${price} · since ${since}`,
-  repricedSince: (sales: string, earned: string, price: string, first: string, since: string) =>
-    `${sales} · ${earned} · now ${price}, first ${first} · since ${since}`,
-  price: "Price",
-  showPriceHistory: "Show price history",
-  priceHasntChanged: "The price hasn’t changed.",
-  since: (since: string | number) => `since ${since}`,
-  olderPricesArentShown: "Older prices aren’t shown.",
-  allYourWriting: "Your writing",
-  postNumber: (id: string) => `Post ${id}`,
-  measures: {
-    refused: (since: string) => `The operator has accepted no new writing from you since ${since}.`,
-    unlisted: (since: string, what: string) => `${what} has been in no list since ${since}.`,
-    withheld: (since: string, what: string) => `${what} has been shown to nobody since ${since}.`,
-  },
-
-  // studio/income/price-change.ts
+  // studio/published/price-change.ts
   newPriceChainBut:
     "The new price is on the chain, but hasn’t appeared here yet. You don’t have to send it again.",
 
-  // studio/income/price-form.tsx
+  // studio/published/price-form.tsx
   sendTransaction: "Send the transaction",
   confirmed: "Confirmed",
   shownReaders: "Shown to readers",
@@ -270,8 +288,20 @@ export const WORDS = {
   continue: "Continue",
   keepCurrentPrice: "Keep the current price",
 
+  // studio/publication/checklist.tsx
+  beforePublish: "Before you publish",
+  missing: "Missing",
+  writeDescription: "A description, for lists and search",
+  describePictures: (pictures: number) => `What ${count(pictures, "picture")} in the text shows`,
+  fixedLater: "Can’t be changed later",
+  fixedOwnPicture: "Your picture",
+  fixedMadePicture: "The picture made from your title",
+  fixedDetails: "Title, description and hashtags",
+  fixedText: "The text: it stays on record as you publish it now",
+  changeablePrice: "You can change the price at any time.",
+
   // studio/publication/fields.tsx
-  ofBytes: (used: string | number, limit: string | number) => `${used} of ${limit} bytes`,
+  ofCharacters: (used: number, limit: number) => `${used} of ${limit} characters`,
   hashtags: "Hashtags",
   countOf: (length: string | number, count: string | number) => `${length} of ${count}`,
   remove: (tag: string | number) => `Remove #${tag}`,
@@ -279,6 +309,10 @@ export const WORDS = {
   priceHint: (most: string) => `Enter 0 to make it free. Maximum ${most}. You can change it later.`,
 
   // studio/publication/form.tsx
+  freeWords: (free: string | number, words: string | number) =>
+    `Everybody can read the first ${free} of ${words} words; the rest is for those who buy it.`,
+  nothingFree:
+    "Nothing of the text can be read before buying. To show its beginning, go back and choose “Free until here”.",
   pictureCouldntCreated: "The picture couldn’t be created.",
   publish: "Publish",
   title: "Title",
@@ -291,7 +325,7 @@ export const WORDS = {
     `This browser can’t store ${join}, so a reload would lose it. Free some space, or leave private browsing.`,
   whatHappensNext: "What happens next",
   walletSignsOnceFree:
-    "Your wallet signs once, free of charge, then sends one transaction to the marketplace. After that, the text and picture can’t be changed, but the price can.",
+    "Your wallet signs once, free of charge, then sends one transaction to the marketplace.",
   fullPriceYours: "You receive the full price. ",
   feeInWallet: "Your wallet shows the network fee before you confirm.",
   feeAbout: (fee: string) => `Publishing costs a network fee of about ${fee}.`,
@@ -304,11 +338,11 @@ export const WORDS = {
   draftDoesntExistMay: "This draft doesn’t exist. It may already be published or deleted.",
 
   // studio/publication/limits.ts
+  characterCount: (characters: number) => count(characters, "character"),
   givePostTitle: "Give the post a title.",
   containsHalfCharacterType: (name: string | number) =>
-    `The ${name} contains half a character. Type it again.`,
-  shortenTheBy: (name: string | number, over: string | number, value: string | number) =>
-    `Shorten the ${name} by ${over} ${value}.`,
+    `The ${name} contains a broken character. Type it again.`,
+  shortenTheBy: (name: string, over: string) => `Shorten the ${name} by ${over}.`,
   useDecimalPointNo: "Use a decimal point and no commas, such as 0.05.",
   priceCanMost: (priceWei: string | number) => `The price can be at most ${priceWei}.`,
 
@@ -347,14 +381,15 @@ export const WORDS = {
     "Someone else has already published this version of your text. Save it as a new version of your own, and publish that.",
 
   // studio/publication/tags.ts
-  hashtagMostCharacters: (length: string | number) => `A hashtag has at most ${length} characters.`,
+  hashtagMostCharacters: (length: string | number) =>
+    `A hashtag can have at most ${length} characters.`,
   typeWordAfter: "Type a word after the #.",
   noHashtagUseLetters: (spelled: string | number) =>
-    `“${spelled}” is no hashtag: use letters, digits, _ and -.`,
-  postMostHashtags: (count: string | number) => `A post has at most ${count} hashtags.`,
+    `“${spelled}” isn’t a hashtag. Use letters, digits, _ and -.`,
+  postMostHashtags: (count: string | number) => `A post can have at most ${count} hashtags.`,
 
   // studio/publication/thumbnail/thumbnail-field.tsx
-  pictureCannotUsed: "This picture cannot be used.",
+  pictureCannotUsed: "This picture can’t be used.",
   madeFromTitle: "Made from the title",
   myOwnPicture: "My own picture",
   chooseAnother: "Choose another…",

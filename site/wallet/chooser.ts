@@ -7,6 +7,7 @@ import { isDevelopment } from "../page/facts.ts";
 import { short } from "../page/format.ts";
 import { WORDS } from "../page/words.ts";
 import type { Account } from "./account.ts";
+import { addressForApps, drawCode, isHandheld, WALLET_APPS } from "./apps.ts";
 import { account, connectWallet, useDevelopmentAccount } from "./connection.ts";
 import { developmentAccounts } from "./development.ts";
 import { type AnnouncedWallet, wallets } from "./discovery.ts";
@@ -109,19 +110,63 @@ function walletSection(
       ),
     ];
   if (isDevelopment) return [];
+  const address = addressForApps(location);
+  if (isHandheld(navigator)) return [...appLinks(address), finding(WORDS.noAppYet)];
+  return [finding(WORDS.browserNoWalletWallet, WORDS.installThenReload), address && code(address)];
+}
+
+/** How somebody without a wallet finds one. */
+const finding = (before: string, after = "."): HTMLElement =>
+  h(
+    "p",
+    null,
+    before,
+    h("a", { href: ABOUT_WALLETS, rel: "noopener noreferrer", target: "_blank" }, WORDS.findWallet),
+    after,
+  );
+
+/** On a phone: the apps in whose browsers this page has a wallet. */
+function appLinks(address: string | null): Child[] {
+  if (address === null) return [h("p", null, WORDS.appsNeedEncryption)];
   return [
+    h("p", null, WORDS.openInApp),
     h(
-      "p",
-      null,
-      WORDS.browserNoWalletWallet,
-      h(
-        "a",
-        { href: ABOUT_WALLETS, rel: "noopener noreferrer", target: "_blank" },
-        WORDS.findWallet,
+      "ul",
+      { class: "choices" },
+      WALLET_APPS.map(({ name, link }) =>
+        h(
+          "li",
+          null,
+          h(
+            "a",
+            { class: "choice", href: link(address), rel: "noopener noreferrer" },
+            h("span", { class: "choice-mark", "aria-hidden": "true" }, initial(name)),
+            h("span", { class: "choice-name" }, WORDS.openIn(name)),
+          ),
+        ),
       ),
-      WORDS.installComeBackWill,
     ),
   ];
+}
+
+/** On a desktop: this page's address for a phone. */
+function code(address: string): HTMLElement {
+  const picture = h("img", { alt: WORDS.codeOfPage, width: 176, height: 176 });
+  const figure = h(
+    "figure",
+    { class: "chooser-code", hidden: true },
+    picture,
+    h("figcaption", null, WORDS.scanWithPhone),
+  );
+  // Without the code the other way is still there.
+  drawCode(address).then(
+    (url) => {
+      picture.src = url;
+      figure.hidden = false;
+    },
+    () => undefined,
+  );
+  return figure;
 }
 
 async function listDevelopment(place: Element, finish: (chosen: Account) => void): Promise<void> {

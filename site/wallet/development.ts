@@ -17,7 +17,7 @@ const NAMES = [
   "Eva (reader)",
   "Finn (reader)",
   "Gus (reader)",
-  "Hana (reader)",
+  "Hana (author)",
   "Ida (reader)",
   "Jon (reader)",
 ];

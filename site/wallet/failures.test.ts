@@ -5,7 +5,8 @@ import { standInForPage } from "../page/page-double.ts";
 
 standInForPage({ chain: { id: 31337 } });
 Object.assign(globalThis, { navigator: { onLine: true } });
-const { explain, hasSentNothing, NodeUnreachable, WrongChain } = await import("./failures.ts");
+const { describeUnknownNetwork, explain, hasSentNothing, NodeUnreachable, WrongChain } =
+  await import("./failures.ts");
 
 const refusal = (code: string, more = {}) =>
   new Refusal({ code, detail: "As the service says.", status: 400, ...more } as never);
@@ -26,8 +27,25 @@ test("a pending request sends people to their wallet", () => {
 
 test("the message for a wallet on another chain names the right one", () => {
   const { sentence, action } = explain(new WrongChain(1));
-  assert.match(sentence, /chain id 1\..*chain id 31337/);
+  assert.match(sentence, /chain ID 1\..*chain ID 31337/);
   assert.equal(action, "switch-chain");
+});
+
+test("without a public node, people learn whom to ask about an unknown network", () => {
+  const chain = { name: "Gnosis", id: 100 };
+  const said = describeUnknownNetwork(chain, "mailto:editors@tidewater.example");
+  assert.match(said, /Gnosis \(chain ID 100\).*no node address.*ask editors@tidewater\.example/);
+  assert.match(describeUnknownNetwork(chain, "https://a.example/x"), /ask https:\/\/a\.example\/x/);
+  assert.match(describeUnknownNetwork(chain, null), /ask whoever runs this site/);
+  const published = describeUnknownNetwork({ ...chain, rpc_url: "https://rpc.example" }, null);
+  assert.doesNotMatch(published, /node address/);
+});
+
+test("a wallet that does not know the network is explained, however it wraps that", () => {
+  for (const way of [{ code: 4902 }, { code: -32603, data: { originalError: { code: 4902 } } }]) {
+    assert.match(explain(way).sentence, /doesn’t know Imprint development \(chain ID 31337\)/);
+    assert.equal(explain(way).action, "switch-chain");
+  }
 });
 
 test("a wallet that refuses a transaction for another chain is on the wrong network", () => {

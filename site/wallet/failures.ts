@@ -3,7 +3,7 @@
 import { type Code, Refusal, Unreachable } from "imprint-press";
 import { NotCopied } from "../page/clipboard.ts";
 import { NotEncrypted } from "../page/encryption.ts";
-import { facts, isDevelopment } from "../page/facts.ts";
+import { contact, facts, isDevelopment } from "../page/facts.ts";
 import { balance, coin } from "../page/format.ts";
 import { WORDS } from "../page/words.ts";
 
@@ -61,6 +61,19 @@ export class NodeUnreachable extends Error {
   }
 }
 
+/**
+ * What to do if the wallet does not know the network. Without a public node nobody can add it from
+ * here, so that is said, and whom to ask.
+ */
+export function describeUnknownNetwork(
+  { name, id, rpc_url }: Pick<typeof facts.chain, "name" | "id" | "rpc_url">,
+  contact: string | null,
+): string {
+  if (rpc_url !== undefined) return WORDS.walletDoesntKnowNetwork(name, id);
+  const whom = contact?.replace(/^mailto:/, "") ?? WORDS.whoRunsThisSite;
+  return WORDS.networkHasNoNode(name, id, whom);
+}
+
 type Action = Explanation["action"];
 
 const say = (sentence: string, action: Action = null, isCancelled = false): Explanation => ({
@@ -80,7 +93,7 @@ const WALLET_CODES: Record<string, Explanation> = {
   4200: say(WORDS.walletCantDoTry),
   4900: say(WORDS.walletLostConnectionOpen, "retry"),
   4901: say(WORDS.walletLostConnectionNetwork, "retry"),
-  4902: say(WORDS.walletDoesntKnowNetwork(facts.chain.id), "switch-chain"),
+  4902: say(describeUnknownNetwork(facts.chain, contact), "switch-chain"),
   "-32002": say(WORDS.walletAlreadyShowingRequest, "unlock"),
   "-32005": say(WORDS.networkBusyTryAgain, "retry"),
 };

@@ -3,21 +3,21 @@
 from pathlib import Path
 
 RELEASE = "1.1.0.dev"
-"""The release version, or between releases the next one followed by `.dev`."""
+"""The release version, or between releases the next version followed by `.dev`."""
 
 _SHOWN_DIGITS = 12
-"""Number of commit digits shown in a version."""
+"""Number of commit digits in a version string."""
 
 
 def name_version(release: str, package: Path) -> str:
-    """The package version; between releases it includes the commit, as in
+    """The package version, which between releases includes the commit, as in
     `1.1.0.dev+0123456789ab`."""
     commit = _find_commit(package) if release.endswith(".dev") else None
     return release if commit is None else f"{release}+{commit[:_SHOWN_DIGITS]}"
 
 
 def _find_commit(package: Path) -> str | None:
-    """The commit recorded by the build, or else the one checked out."""
+    """The commit that the build recorded, or else the checked-out commit."""
     try:
         if (package / "COMMIT").exists():
             return (package / "COMMIT").read_text("ascii").strip()

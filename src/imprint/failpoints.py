@@ -45,7 +45,7 @@ _armed: Callable[[str], None] | None = None
 
 
 def reach(name: str) -> None:
-    """Pass a failpoint; exits the process if it is armed for this pass."""
+    """Pass a failpoint. Exits the process if it is armed for this pass."""
     if _armed is not None:
         _armed(name)
 

@@ -1,10 +1,10 @@
 """Prometheus metrics.
 
-Counters only increase; gauges hold a current value. Labels have few values, so that no
-metric grows with the number of files, readers or posts. Every worker has its own values;
-`server/metrics_server.py` merges them: counters are summed, including those of workers that
-have exited, and a gauge takes its largest value unless `SUMMED` or `LEAST` names it. A
-gauge that is NaN is unknown and is not exported.
+Counters only increase, and gauges hold a current value. Labels have few values, so that no
+metric grows with the number of files, readers or posts. Every worker has its own values, which
+`server/metrics_server.py` merges. Counters are summed, including those of workers that have exited,
+and a gauge takes its largest value unless `SUMMED` or `LEAST` names it. A gauge that is NaN is
+unknown and is not exported.
 """
 
 import math
@@ -223,5 +223,5 @@ def read_counter(
 
 
 def read_gauge(gauge: Gauge) -> float:
-    """Return the value of a gauge in this process; NaN if unknown."""
+    """Return the value of a gauge in this process, or NaN if it is unknown."""
     return next(sample.value for metric in gauge.collect() for sample in metric.samples)

@@ -1,8 +1,7 @@
 """Times calls to the database, nodes and the content store, and creates spans for tracing.
 
 Every call is an observation of `imprint_dependency_seconds`. If a tracer was given to
-`use_tracer`, requests and calls are spans too; without one, nothing of OpenTelemetry is
-imported.
+`use_tracer`, requests and calls are spans, too. Without a tracer, OpenTelemetry is not imported.
 """
 
 import asyncio
@@ -36,7 +35,7 @@ class RequestSpan(Protocol):
 
 
 class Tracer(Protocol):
-    """Creates spans; the newest span of the running task is the parent of the next one."""
+    """Creates spans. The newest span of the running task is the parent of the next one."""
 
     def start_request(self, method: str, headers: Mapping[bytes, bytes]) -> RequestSpan:
         """Start the span of a request, in the trace that its headers name, if any."""
@@ -55,17 +54,17 @@ class _Tracing:
 
 
 def use_tracer(tracer: Tracer | None) -> None:
-    """Create spans with this tracer from now on; None turns tracing off."""
+    """Create spans with this tracer from now on. None turns tracing off."""
     _Tracing.tracer = tracer
 
 
 def start_request(method: str, headers: Mapping[bytes, bytes]) -> RequestSpan | None:
-    """Start the span of a request; None if tracing is off."""
+    """Start the span of a request, or return None if tracing is off."""
     return None if _Tracing.tracer is None else _Tracing.tracer.start_request(method, headers)
 
 
 def trace_headers() -> Mapping[str, str]:
-    """Return the headers that continue the trace at another service; empty if tracing is off."""
+    """Return the headers that continue the trace at another service, or none if tracing is off."""
     return NO_HEADERS if _Tracing.tracer is None else _Tracing.tracer.headers()
 
 
@@ -73,7 +72,7 @@ class timed_call:  # noqa: N801  it is used like a function
     """Times a call to a dependency: `with timed_call("database", "read"):`.
 
     Both names are labels, so they must have few values. A refusal is a result like any
-    other; only `Unavailable` and unexpected errors count as failed. A call that was
+    other. Only `Unavailable` and unexpected errors count as failed. A call that was
     abandoned, for example on a timeout, counts as cancelled.
     """
 

@@ -32,7 +32,7 @@ def test_disk_space_below_the_floor_is_low(tmp_path: Path) -> None:
     assert LocalDiskSpace([tmp_path], EVERYTHING).low
 
 
-def test_the_fullest_disk_determines_whether_space_is_low(tmp_path: Path) -> None:
+def test_the_fullest_disk_decides_whether_space_is_low(tmp_path: Path) -> None:
     # The kernel gives this file system no bytes at all.
     disks = [tmp_path, Path("/proc")]
     assert free(disks[1]) == 0
@@ -81,7 +81,7 @@ def reserved(folder: Path) -> int:
 
 
 def full_disk(times: int) -> Callable[[], str]:
-    """Return an open function that fails with a full disk the given number of times."""
+    """Return an open function that fails, as on a full disk, the given number of times."""
     left = iter(range(times))
 
     def opening() -> str:

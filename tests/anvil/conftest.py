@@ -50,9 +50,9 @@ def anvil(tmp_path: Path, artifact: dict[str, Any]) -> Iterator[Anvil]:
 
 @pytest.fixture
 def make_service(tmp_path: Path, anvil: Anvil) -> Iterator[MakeService]:
-    """Create services that use the node; they are not started yet and end with the test.
+    """Create services that use the node. They are not started yet and end with the test.
 
-    They share a data folder and secrets. Arguments are setting names without the prefix; an
+    They share a data folder and secrets. Arguments are setting names without the prefix. An
     empty value counts as unset.
     """
     given = {
@@ -85,7 +85,7 @@ def service(make_service: MakeService) -> Service:
 
 @pytest.fixture
 def open_client() -> Iterator[Callable[[Service], Client]]:
-    """Open clients of services; they are closed after the test."""
+    """Open clients of services. They are closed after the test."""
     with ExitStack() as opened:
 
         def open_one(service: Service) -> Client:

@@ -36,7 +36,7 @@ class LyingNode:
                 self.wfile.write(body)
 
             def log_message(self, *values: object) -> None:
-                """Log nothing."""
+                """Suppress the request log."""
 
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.server.daemon_threads = True

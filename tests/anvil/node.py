@@ -90,7 +90,7 @@ class Anvil:
         self.process.kill()
 
     def rpc(self, method: str, *params: object) -> Any:
-        """Call an RPC method and return its result; an error from the node fails the test."""
+        """Call an RPC method and return its result. An error from the node fails the test."""
         asked = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
         response = httpx2.post(self.url, json=asked, timeout=20, verify=PLAIN).json()
         assert "error" not in response, f"{method}: {response.get('error')}"

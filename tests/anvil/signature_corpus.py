@@ -1,4 +1,4 @@
-"""Valid and invalid signatures of every kind, with viem's verdicts.
+"""Valid and invalid signatures of every type, with viem's verdicts.
 
 Keys, addresses and messages are derived from the seed of a `Random`, so a corpus is always
 the same on a new chain.
@@ -51,7 +51,7 @@ Sign = Callable[[Question, Random], bytes]
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A way to sign for an address; `valid` is viem's verdict.
+    """A way to sign for an address. `valid` is viem's verdict.
 
     The service agrees unless `difference` gives a reason not to.
     """
@@ -64,7 +64,7 @@ class Kind:
 
     @property
     def accepted(self) -> bool:
-        """The expected verdict of the service."""
+        """The verdict that the service is expected to reach."""
         return self.valid is not bool(self.difference)
 
 
@@ -73,7 +73,7 @@ OTHER = encode_defunct(text="Something else.")
 
 
 def build_kinds(contracts: WalletContracts, rng: Random) -> list[Kind]:
-    """Build every kind of signature, with newly deployed wallets."""
+    """Build signatures of every type, with newly deployed wallets."""
     return [
         *_plain_kinds(rng),
         *_owned_kinds(contracts, rng),
@@ -88,7 +88,7 @@ def build_kinds(contracts: WalletContracts, rng: Random) -> list[Kind]:
 
 
 def open_key(rng: Random) -> LocalAccount:
-    """Create a new key."""
+    """Create a new private key."""
     account: LocalAccount = Account.from_key(rng.randbytes(32))
     return account
 
@@ -416,7 +416,7 @@ def _delegated_kinds(contracts: WalletContracts, rng: Random) -> Iterator[Kind]:
 
 
 def _constant_kinds(contracts: WalletContracts) -> Iterator[Kind]:
-    """Wallets that always return the same value."""
+    """Create wallets that always return the same value."""
     word = MAGIC + bytes(28)
     # Counts down from 200 000, which takes five million gas.
     loop = bytes.fromhex("62030d405b60019003806004575b50")

@@ -25,10 +25,10 @@ from imprint.services.chain.log_stream import SHRUNK_GRACE
 FLOOD = Path(__file__).parent / "TransferFlood.json"
 FLOODS, LOGS_EACH = 4, 3_000
 OLD_LIMIT = 8 * 1024 * 1024
-"""Size of logs in bytes that once stopped the follower permanently."""
+"""Size in bytes of logs that once stopped the follower permanently."""
 
 PROMISE = 5.0
-"""Seconds after its block within which a post must be published here too."""
+"""Seconds after its block within which a post must also be published here."""
 
 BUSY = 15.0
 """Additional seconds allowed on a busy machine."""
@@ -73,7 +73,7 @@ def serve(make_service: MakeService, open_client: Callable[[Service], Client]) -
 
 @pytest.fixture
 def open_liar(anvil: Anvil) -> Iterator[Callable[[], LyingNode]]:
-    """Open proxies for the node; they end with the test."""
+    """Open proxies for the node. They end with the test."""
     with ExitStack() as opened:
 
         def open_one() -> LyingNode:

@@ -24,7 +24,7 @@ def service(make_service: MakeService) -> Service:
 
 
 def wait_for(client: Client, expected: dict[str, str | None]) -> None:
-    """Wait until the CIDs have the given post ids; None means a draft."""
+    """Wait until the CIDs have the given post ids. None means a draft."""
     deadline = time.monotonic() + TIMEOUT
     while (found := {cid: client.metadata(cid)["post_id"] for cid in expected}) != expected:
         assert time.monotonic() < deadline, (found, expected)
@@ -36,7 +36,7 @@ def raw_transaction(anvil: Anvil, receipt: Receipt) -> str:
 
 
 def replace_blocks(anvil: Anvil, depth: int, transactions: list[tuple[str, int]]) -> None:
-    """Replace the newest blocks; each transaction names the new block it goes into."""
+    """Replace the newest blocks. Each transaction names the new block it goes into."""
     anvil.rpc("anvil_reorg", depth, transactions)
 
 

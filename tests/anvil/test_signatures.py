@@ -1,4 +1,4 @@
-"""The service and viem agree on signatures of every kind, except for listed differences."""
+"""The service and viem agree on signatures of every type, except for listed differences."""
 
 import json
 import subprocess
@@ -51,7 +51,7 @@ VERIFIER = Path(__file__).parent / "verify_signatures.mjs"
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One signature of a given kind."""
+    """One signature of a given type."""
 
     kind: Kind
     question: Question

@@ -27,7 +27,7 @@ BUYER_OF = {
     "delegated-code": "delegated-key",
     "owned": "safe-counterfactual",
 }
-"""Each kind of wallet that writes a post, with the kind that buys it."""
+"""The types of wallets that write a post, each with the type that buys it."""
 
 
 @dataclass(frozen=True, slots=True)

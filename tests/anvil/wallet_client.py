@@ -17,7 +17,7 @@ from tests.world import picture
 from imprint.domain.formats.addresses import keccak256
 
 ATTEMPTS = 5
-"""Maximum attempts for a request, as the node may be slow on a busy machine."""
+"""Maximum number of attempts for a request, because the node may be slow on a busy machine."""
 
 FORMS = ("imprint-1", "imprint-2")
 
@@ -25,7 +25,7 @@ FORMS = ("imprint-1", "imprint-2")
 def build_envelope(
     form: str, action: str, service: str, seconds: int, nonce: str, **about: str
 ) -> dict[str, Any]:
-    """Build the typed data of a write; `about` has the members that only the bound form has."""
+    """Build the typed data of a write. `about` has the members that only the bound form has."""
     kind, members = signed_forms.declare(form, action)
     message: dict[str, Any] = {"action": action, "nonce": nonce, "timestamp": str(seconds)}
     if form != "imprint-1":

@@ -49,7 +49,7 @@ def digest_of(message: SignableMessage) -> bytes:
 
 
 def sign_digest(account: LocalAccount, digest: bytes) -> bytes:
-    """Sign a 32-byte digest with a key; returns r, s and v."""
+    """Sign a 32-byte digest with a key, and return r, s and v."""
     return bytes(account.unsafe_sign_hash(digest).signature)
 
 
@@ -280,7 +280,7 @@ class PasskeyWallet:
     def open(
         cls, anvil: Anvil, entry_point: str, factory: str, passkey: Passkey
     ) -> "PasskeyWallet":
-        """Open the account of a passkey; its first operation deploys it."""
+        """Open the account of a passkey. Its first operation deploys it."""
         given = encode(["address", "bytes32", "bytes32"], [entry_point, *passkey.point])
         creation = Creation(anvil, factory, "PasskeyWallet", given)
         return cls(anvil, passkey, entry_point, factory, creation.call, creation.find_address())
@@ -406,7 +406,7 @@ def _set_code(authorization: Any) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class WalletContracts:
-    """The contracts on a chain that all kinds of wallets need."""
+    """The contracts on a chain that all types of wallets need."""
 
     anvil: Anvil
     safe: SafeContracts
@@ -427,7 +427,7 @@ class WalletContracts:
         )
 
     def open(self, kind: str, index: int = 0) -> ContractWallet:
-        """Open a funded wallet of the given kind, one per index."""
+        """Open a funded wallet of the given type, one per index."""
         wallet = self._open(kind, index)
         self.anvil.give(wallet.address)
         return wallet

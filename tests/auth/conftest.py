@@ -49,7 +49,8 @@ def sign_envelope() -> Callable[[LocalAccount, Mapping[str, Any]], str]:
 
 @pytest.fixture(scope="session")
 def refused() -> Callable[[Callable[[], object]], Code | None]:
-    """Return the error code if a call is refused, else None; contract wallets are not checked."""
+    """Return the error code if a call is refused, otherwise None. Contract wallets are not
+    checked."""
 
     def code_of(call: Callable[[], object]) -> Code | None:
         try:
@@ -63,7 +64,8 @@ def refused() -> Callable[[Callable[[], object]], Code | None]:
 
 @pytest.fixture(scope="session")
 def count_calls() -> Callable[[Callable[[], object]], int]:
-    """Count the Python and C functions a call enters, as its cost independent of a clock."""
+    """Count the Python and C functions that a call enters, as a measure of cost that needs no
+    clock."""
 
     def count(call: Callable[[], object]) -> int:
         entered = 0

@@ -26,7 +26,7 @@ NEGATIVE: dict[str, str] = json.loads((VECTORS / "parsing_negative.json").read_t
 ACCEPTED_HERE = {"address not EIP-55"}
 """Vectors that other implementations refuse but this service accepts.
 
-The ERC says that an address SHOULD have its checksum; a lower-case address has none, so it
+The ERC says that an address SHOULD have its checksum. A lower-case address has none, so it
 cannot be wrong. (The vector "missing uri" is refused here too, although the URI may be
 absent: it has a blank line instead.)
 """
@@ -229,7 +229,7 @@ def test_a_message_of_exactly_the_maximum_size_is_parsed() -> None:
         parse_login_message(padded.replace("aaa", "aaaa", 1))
 
 
-def test_the_parsing_cost_is_linear_in_the_number_of_lines(
+def test_parsing_takes_time_linear_in_the_number_of_lines(
     count_calls: Callable[[Callable[[], object]], int],
 ) -> None:
     def cost(resources: int) -> int:
@@ -261,7 +261,8 @@ def test_the_parsing_cost_is_linear_in_the_number_of_lines(
 def test_lines_designed_to_cause_backtracking_are_parsed_quickly(
     grow: Callable[[int], str],
 ) -> None:
-    """Parsing takes about 50 microseconds of CPU time; with backtracking, over 100 000."""
+    """Parsing takes about 50 microseconds of CPU time. With backtracking, it would take over 100
+    000."""
 
     def spent(text: str) -> float:
         begun = thread_time()

@@ -1,4 +1,4 @@
-"""Timestamps: strictly RFC 3339."""
+"""Timestamps are parsed strictly according to RFC 3339."""
 
 from datetime import UTC, datetime
 

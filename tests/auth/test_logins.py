@@ -22,7 +22,7 @@ Refused = Callable[[Callable[[], object]], Code | None]
 
 
 def write_message(account: LocalAccount, **changes: str | None) -> str:
-    """Write a login message like a wallet; None leaves the line out."""
+    """Write a login message as a wallet does. None leaves a line out."""
     fields = {
         "origin": "example.com",
         "address": account.address,

@@ -161,7 +161,7 @@ def test_the_chain_id_may_be_a_number_or_a_decimal_or_hex_string(
     assert verify(said, signature, signer.address)
 
 
-def test_true_is_not_accepted_as_chain_id_1(refused: Refused) -> None:
+def test_true_does_not_count_as_chain_id_1(refused: Refused) -> None:
     domain = SigningDomain("Imprint", "1", 1)
     said = envelope(domain=domain)
     said["domain"]["chainId"] = True

@@ -168,7 +168,7 @@ json_values = st.recursive(
 
 @st.composite
 def near_envelopes(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
-    """Generate typed data with some parts, types or members replaced by arbitrary values."""
+    """Generate typed data with some members, types or values replaced by arbitrary ones."""
     form, action = draw(st.sampled_from(PAIRS))
     said = deepcopy(typed_data(form, action))
     for part in draw(st.sets(st.sampled_from(sorted(said)), max_size=1)):

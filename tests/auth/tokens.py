@@ -35,7 +35,7 @@ def b64(data: bytes) -> str:
 
 
 def sign(header: Any = None, claims: Any = None, key: bytes = KEY, how: str = "sha256") -> str:
-    """Sign a token with any header and claims; strings and bytes are used unchanged."""
+    """Sign a token with any header and claims. Strings and bytes are used unchanged."""
     parts = [
         part if isinstance(part, bytes) else json.dumps(part).encode()
         for part in (HEADER if header is None else header, CLAIMS if claims is None else claims)

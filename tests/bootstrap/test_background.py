@@ -60,7 +60,7 @@ def recorded(adapters: Adapters, events: list[str]) -> Adapters:
 
 @dataclass(slots=True)
 class FailedLabels(LabelUpdater):
-    """A label updater that fails at once."""
+    """A label updater that fails immediately."""
 
     async def run(self) -> None:
         raise LookupError("a mistake")

@@ -2,7 +2,7 @@
 
 Tests share the chain and the index: each creates its own accounts and names posts by id.
 
-No page may report an uncaught error or a violation of its content security policy; a test
+No page may report an uncaught error or a violation of its content security policy. A test
 that expects one declares it with `opened.expected`.
 """
 
@@ -24,7 +24,7 @@ expect.set_options(timeout=30_000)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Start with the module that has its own service, so that one worker runs all of it."""
+    """Start with the module that has its own service, so that one worker runs the whole module."""
     items.sort(key=lambda item: item.path.name != "test_hostile_content.py")
 
 
@@ -48,7 +48,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 
 @pytest.fixture
 def stoppable(service: Service) -> Iterator[Service]:
-    """The service, for a test that stops it; it is restarted after the test."""
+    """The service, for a test that stops it. It is restarted after the test."""
     yield service
     if not service.process.runs:
         service.start()

@@ -1,6 +1,6 @@
 """Debian's Firefox, driven by its own test protocol, Marionette.
 
-Playwright only drives its own build of Firefox; this one is the browser people use. One
+Playwright only drives its own build of Firefox. This one is the browser people use. One
 process serves many tests: `forget` resets it. Commands wait for missing elements, up to
 `PATIENCE`.
 """
@@ -72,7 +72,7 @@ Services.clearData.deleteData(Ci.nsIClearDataService.CLEAR_ALL, {onDataDeleted: 
 
 
 class MarionetteError(Exception):
-    """An error from Firefox; `kind` is WebDriver's name for it."""
+    """An error from Firefox. `kind` is WebDriver's name for it."""
 
     def __init__(self, kind: str, message: str) -> None:
         super().__init__(f"{kind}: {message}")
@@ -91,7 +91,7 @@ class Firefox:
         self.send("WebDriver:NewSession", {"capabilities": {"alwaysMatch": {}}})
 
     def close(self) -> None:
-        """Close the connection; the process itself is ended elsewhere."""
+        """Close the connection. The process itself is ended elsewhere."""
         self._reader.close()
         self._socket.close()
 
@@ -183,7 +183,7 @@ class Firefox:
         self._retry(lambda: self.send("WebDriver:ElementClick", {"id": self.find(selector, text)}))
 
     def write(self, selector: str, text: str) -> None:
-        """Type into an element."""
+        """Type a text into an element."""
         self._retry(
             lambda: self.send(
                 "WebDriver:ElementSendKeys", {"id": self.find(selector), "text": text}

@@ -31,13 +31,20 @@ def write(opened: Opened, title: str) -> Page:
     page = opened.visit("/studio")
     page.get_by_role("button", name="Connect your wallet").click()
     page.locator("dialog .choice-name", has_text="Test Wallet").click()
-    page.get_by_role("button", name="New draft").click()
-    page.locator(".cm-content:focus").wait_for()
-    page.keyboard.insert_text(f"# {title}\n\nThe text of it.")
+    page.get_by_role("button", name="New draft", exact=True).click()
+    page.locator(".text-title:focus").wait_for()
+    page.keyboard.insert_text(title)
+    page.keyboard.press("Enter")
+    page.keyboard.insert_text("The text of it.")
     # At once: the text is stored on the way, and saved by publishing.
     page.get_by_role("link", name="Publish…").click()
-    expect(page.get_by_label("Title", exact=True)).to_have_value(title)
+    expect(post_title(page)).to_have_value(title)
     return page
+
+
+def post_title(page: Page) -> Locator:
+    """Return the field for the title in the publication form; the editor has one, too."""
+    return page.locator(".publish-form").get_by_label("Title", exact=True)
 
 
 def publish(page: Page) -> None:
@@ -45,7 +52,7 @@ def publish(page: Page) -> None:
 
 
 def present_step(page: Page) -> Locator:
-    """Return the current step."""
+    """Return the current publishing step."""
     return page.locator(".publish-step[data-state=now]")
 
 

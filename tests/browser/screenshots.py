@@ -29,6 +29,54 @@ BEST = {
 }
 """The screenshots used in the README and the documentation."""
 
+PUBLICATION = {
+    "PUBLICATION_NAME": "Tidewater",
+    "PUBLICATION_DESCRIPTION": "Letters from the coast, about boats, bread, maps and money.",
+    "PUBLICATION_ACCENT": "#0f766e",
+    "PUBLICATION_NAVIGATION": "Essays /t/essays, Fiction /t/fiction",
+    "PUBLICATION_FOOTER": "© 2026 Tidewater",
+    "PUBLICATION_CONTACT": "mailto:editors@tidewater.example",
+}
+"""The place in the pictures."""
+
+PAGES = {
+    "about.md": """# About Tidewater
+
+Three of us live within sight of the same harbour. We write about what comes in with the tide:
+boats, bread, maps, money, and the birds that steal it.
+
+New letters appear when they are ready. Some are free, some cost about as much as a coffee, and
+whatever you buy is yours to keep.
+
+> Write as if the reader had a train to catch, and might miss it.
+""",
+    "house-rules.md": "# House rules\n\n1. Be kind.\n2. Say how you know.",
+}
+
+DRAFT = """# The ferry that waits
+
+There is a ferry on our coast that leaves *when it is full*. No timetable says so. The one on the
+pier promises nine, noon and four, and visitors stand beside it with their watches.
+
+## What full means
+
+Full is not a number. On a market day it means **forty people and a goat**. In February it means
+the doctor.
+
+> You don't wait for the ferry, the pilot says. The ferry waits for you.
+
+I asked how he knows. He counted it off on his fingers:
+
+- who said last night that they would come
+- who always says so, and doesn't
+- whose light is on
+
+| Month | Promised | Sailed |
+| --- | --- | --- |
+| February | 84 | 31 |
+| July | 93 | 118 |
+"""
+
 MOST_BYTES = 120 * 1024
 COLOURS = (256, 128, 64, 32)
 
@@ -49,18 +97,25 @@ def main(folder: Path, states: Sequence[str]) -> None:
         "CHAIN_FOLLOW_SECONDS": "1",
         "OPERATOR_SECRET": OPERATOR_SECRET,
         "RATE_LIMITS": "off",
+        **PUBLICATION,
     }
-    with (
-        tempfile.TemporaryDirectory() as data,
-        open_chromium() as browser,
-        running(Service(Path(data), given, "dev")) as service,
-    ):
-        place = _fill(browser, service.url)
-        for name in states:
-            for size in SIZES:
-                for scheme in SCHEMES:
-                    _take(browser, place, folder, (name, size, scheme))
+    with tempfile.TemporaryDirectory() as data, open_chromium() as browser:
+        pages = Path(data) / "pages"
+        pages.mkdir()
+        for name, text in PAGES.items():
+            (pages / name).write_text(text, "utf-8")
+        settings = {**given, "PUBLICATION_PAGES": str(pages)}
+        with running(Service(Path(data), settings, "dev")) as service:
+            _take_all(browser, service.url, folder, states)
     print(f"{len(list(folder.glob('*.png')))} pictures are in {folder}, the best in {KEPT}")
+
+
+def _take_all(browser: Browser, url: str, folder: Path, states: Sequence[str]) -> None:
+    place = _fill(browser, url)
+    for name in states:
+        for size in SIZES:
+            for scheme in SCHEMES:
+                _take(browser, place, folder, (name, size, scheme))
 
 
 def _fill(browser: Browser, url: str) -> Place:
@@ -73,7 +128,7 @@ def _fill(browser: Browser, url: str) -> Place:
     posts = httpx2.get(f"{url}/posts?limit=50&sort=sales", verify=PLAIN).json()["posts"]
     free = next(post["id"] for post in posts if post["free"])
     paid = next(post["id"] for post in posts if not post["free"])
-    return Place(url, free, paid)
+    return Place(url, free, paid, DRAFT)
 
 
 def _take(browser: Browser, place: Place, folder: Path, wanted: tuple[str, str, str]) -> None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from playwright.sync_api import Page, expect
 from tests.browser.posts import NewPost, publish
+from tests.browser.publishing import post_title
 from tests.browser.wallet import wait_until
 
 OPERATOR_SECRET = "an-operator-of-the-tests-7d1f0c9b2e"
@@ -35,7 +36,7 @@ make run
 
 HELD = """(id) => fetch(`/posts/${id}`, {cache: "no-store"})
   .then((response) => response.json()).then(({holders}) => holders > 0)"""
-"""Whether the index has a holder for a post; it reads blocks shortly after the chain."""
+"""Whether the index has a holder for a post. It reads blocks shortly after the chain has them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,8 @@ class Place:
     url: str
     free: str
     paid: str
+    draft: str = f"# On glue\n{TEXT}"
+    """The text that an author writes in the Studio."""
 
     def visit(self, page: Page, path: str) -> None:
         """Open a path and wait until scripts have shown the account."""
@@ -140,16 +143,21 @@ def _drafts(page: Page, place: Place) -> None:
     page.get_by_role("button", name="Connect your wallet").click()
     page.get_by_role("dialog").get_by_role("button", name=AUTHOR).click()
     page.get_by_role("heading", name="Drafts").wait_for()
-    page.get_by_role("button", name="New draft").wait_for()
+    page.get_by_role("button", name="New draft", exact=True).wait_for()
     page.locator("#account summary").wait_for()
     expect(page.get_by_text("Sign in to see the drafts")).to_have_count(0)
 
 
 def _editor(page: Page, place: Place) -> None:
     _drafts(page, place)
-    page.get_by_role("button", name="New draft").click()
-    page.get_by_role("textbox", name="Text of the draft").wait_for()
-    page.keyboard.insert_text(f"# On glue\n{TEXT}")
+    page.get_by_role("button", name="New draft", exact=True).click()
+    page.locator(".text-title:focus").wait_for()
+    title, _, text = place.draft.partition("\n")
+    page.keyboard.insert_text(title.removeprefix("# "))
+    page.keyboard.press("Enter")
+    page.keyboard.insert_text(text.lstrip("\n"))
+    page.keyboard.press("Control+Home")
+    page.evaluate("scrollTo(0, 0)")
     expect(page.locator(".counts")).to_contain_text("words")
     if page.locator(".preview").is_visible():
         page.locator(".preview .text h2").first.wait_for()
@@ -160,8 +168,20 @@ def _publish(page: Page, place: Place) -> None:
     page.get_by_text("Only in this browser").first.wait_for()
     key = page.url.rpartition("/")[2]
     page.evaluate("(key) => { location.hash = `#/publish/${key}` }", key)
-    expect(page.get_by_label("Title", exact=True)).to_have_value("On glue")
+    expect(post_title(page)).to_have_value(place.draft.splitlines()[0].removeprefix("# "))
     page.locator(".publish-card").wait_for()
+
+
+def _profile(page: Page, place: Place) -> None:
+    _drafts(page, place)
+    page.get_by_role("link", name="Profile").first.click()
+    page.get_by_label("Name", exact=True).wait_for()
+
+
+def _import(page: Page, place: Place) -> None:
+    _drafts(page, place)
+    page.get_by_role("link", name="Import").first.click()
+    page.get_by_role("heading", name="Import").wait_for()
 
 
 def _income(page: Page, place: Place) -> None:
@@ -177,6 +197,27 @@ def _operator(page: Page, place: Place) -> None:
     page.get_by_role("heading", name="Chain follower").wait_for()
 
 
+def _desk(page: Page, place: Place) -> None:
+    _operator(page, place)
+    page.goto(f"{place.url}/operator/desk")
+    page.locator("#log-title").wait_for()
+
+
+def _own_page(page: Page, place: Place) -> None:
+    place.visit(page, "/about")
+    page.locator(".totals").wait_for()
+
+
+def _signed_in(path: str) -> Callable[[Page, Place], None]:
+    def go(page: Page, place: Place) -> None:
+        place.visit(page, "/")
+        sign_in(page, READER)
+        place.visit(page, path)
+        page.locator("#account .account-dot[data-on]").wait_for()
+
+    return go
+
+
 def _bare(path: str) -> Callable[[Page, Place], None]:
     def go(page: Page, place: Place) -> None:
         page.goto(place.url + path)
@@ -187,9 +228,12 @@ def _bare(path: str) -> Callable[[Page, Place], None]:
 
 STATES: dict[str, Callable[[Page, Place], None]] = {
     "front": _at("/"),
+    "front-signed-in": _signed_in("/"),
     "tag": _at("/t/essays"),
     "author": _author,
+    "about": _own_page,
     "search": _at("/search?q=paper"),
+    "search-signed-in": _signed_in("/search?q=paper"),
     "search-nothing": _at("/search?q=nothing+of+this"),
     "post": _free_post,
     "proof": _proof,
@@ -207,7 +251,10 @@ STATES: dict[str, Callable[[Page, Place], None]] = {
     "studio": _editor,
     "publish": _publish,
     "income": _income,
+    "profile": _profile,
+    "import": _import,
     "docs": _bare("/docs"),
     "operator-sign-in": _bare("/operator"),
     "operator": _operator,
+    "desk": _desk,
 }

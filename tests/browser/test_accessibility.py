@@ -76,6 +76,34 @@ def test_the_motion_check_finds_a_transition(open_page: OpenPage, place: Place) 
     assert any(found.startswith("<h1") for found in page.evaluate(MOVING))
 
 
+def test_a_withheld_post_and_its_reports_pass_axe(open_page: OpenPage, place: Place) -> None:
+    (post,) = publish(place.url, [NewPost("A post that is withheld", TEXT)])
+    reader = open_page(reduced_motion="reduce").page
+    reader.goto(f"{place.url}/p/{post}")
+    reader.locator("#account > *").first.wait_for()
+    reader.get_by_text("Report this post").click()
+    reader.get_by_label("Details").fill("It is not theirs.")
+    assert axe_violations_in_both_schemes(reader) == []
+    reader.get_by_role("button", name="Send report").click()
+    expect(reader.get_by_text("We’ve received your report.")).to_be_visible()
+    desk = open_page(reduced_motion="reduce").page
+    STATES["desk"](desk, place)
+    report = desk.locator("article.operator-report").filter(has_text="A post that is withheld")
+    expect(report).to_contain_text("It’s illegal")
+    report.get_by_label("Measure").select_option("Withhold")
+    report.get_by_label("Statement").fill("Somebody else wrote it.")
+    assert axe_violations_in_both_schemes(desk) == []
+    report.get_by_role("button", name="Apply").click()
+    expect(desk.locator("#in-force")).to_contain_text("Withheld: Post")
+    assert axe_violations_in_both_schemes(desk) == []
+    # Not the same browser: it may keep the page for some seconds.
+    later = open_page(reduced_motion="reduce").page
+    later.goto(f"{place.url}/p/{post}")
+    expect(later.get_by_text("Somebody else wrote it.")).to_be_visible()
+    later.locator("#account > *").first.wait_for()
+    assert axe_violations_in_both_schemes(later) == []
+
+
 def press_until(page: Page, text: str) -> None:
     """Press Tab until the element with this text has focus, checking that focus is visible."""
     for _ in range(ENOUGH_TABS):
@@ -168,7 +196,7 @@ def test_the_first_lines_of_a_post_are_on_the_first_screen(
     expect(page.locator("#text > p").first).to_be_in_viewport(ratio=1)
 
 
-def test_the_newest_post_comes_at_once_on_the_front_page(open_page: OpenPage, place: Place) -> None:
+def test_the_newest_post_is_at_the_top_of_the_front_page(open_page: OpenPage, place: Place) -> None:
     page = open_page(viewport={"width": 1280, "height": 800}).page
     STATES["front"](page, place)
     lead = page.locator(".featured .card").first.bounding_box()

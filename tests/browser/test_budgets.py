@@ -1,6 +1,6 @@
 """The cost of a first visit to a page: bytes, requests, stability, and blocking resources.
 
-`python -m bench.paint` measures the time of the largest paint; these tests cover what makes
+`python -m bench.paint` measures the time of the largest paint. These tests check what makes
 it early: it is in the HTML, and no resource is discovered late.
 """
 
@@ -28,7 +28,7 @@ EDITOR = "cm-content"
 
 @dataclass(slots=True)
 class Traffic:
-    """Transferred bytes by kind, without the pictures of posts."""
+    """Transferred bytes by type, without the pictures of posts."""
 
     scripts: int = 0
     total: int = 0
@@ -80,7 +80,7 @@ FirstVisits = Callable[..., FirstVisit]
 
 @pytest.fixture(scope="session")
 def visits(browser: Browser, place: Place) -> FirstVisits:
-    """Record a first visit to a state of the site; later tests get the same record."""
+    """Record a first visit to a state of the site. Later tests get the same record."""
 
     @cache
     def record(state: str, width: int) -> FirstVisit:

@@ -16,13 +16,13 @@ WIDE = {"width": 1280, "height": 900}
 PHONE = {"width": 320, "height": 640}
 
 OPENED = ("createDraft", "publishDraft", "openWritingSession", "showPost", "checkHealth")
-"""Operations that cover every kind of field; the last one is sent."""
+"""Operations that cover every type of field. The last one is sent."""
 
 SHORTEN = """(kept) => {
   for (const operation of document.querySelectorAll("article"))
     if (!kept.includes(operation.id)) operation.remove();
 }"""
-"""Removes most operations from the page, as axe is slow and they all look the same."""
+"""Removes most operations from the page, because axe is slow and they all look the same."""
 
 
 @pytest.fixture
@@ -87,7 +87,7 @@ def test_a_form_suggests_the_newest_post_until_another_value_is_typed(
     assert trial.body()["id"] == published
 
 
-def test_being_offline_is_reported(open_page: OpenPage) -> None:
+def test_the_page_reports_being_offline(open_page: OpenPage) -> None:
     opened = open_page(viewport=WIDE)
     page = opened.visit("/docs")
     trial = Trial(page, "checkHealth")

@@ -5,6 +5,7 @@ from tests.browser.pages import OpenPage, axe_violations_in_both_schemes
 from tests.browser.wallet import NewWallet
 from tests.browser.writing import (
     begin,
+    editor,
     elsewhere,
     line,
     open_list,
@@ -102,3 +103,41 @@ def test_an_unsaved_draft_can_be_deleted_without_a_signature(
     confirmation.get_by_role("button", name="Delete").click()
     expect(line(page, "Never sent")).to_have_count(0)
     assert len(opened.wallet.prompts) == before
+    assert axe_violations_in_both_schemes(page) == []
+
+
+def test_a_deletion_can_be_undone_for_ten_seconds(
+    open_page: OpenPage, new_wallet: NewWallet
+) -> None:
+    opened = open_page(new_wallet())
+    page = opened.page
+    page.clock.install()
+    sign_in(opened, page)
+    begin(page, "# Not so fast\n\nIt was needed.")
+    save(page)
+    open_list(page)
+    undo = page.get_by_role("button", name="Undo")
+
+    def delete() -> None:
+        page.get_by_role("button", name="Delete “Not so fast”").press("Enter")
+        confirmation = page.get_by_role("alertdialog").get_by_role("button", name="Delete")
+        confirmation.wait_for()
+        page.clock.pause_at(page.evaluate("Date.now() / 1000 + 1"))
+        confirmation.press("Enter")
+        expect(undo).to_be_visible()
+        page.clock.run_for(100)
+        expect(undo).to_be_focused()
+
+    delete()
+    page.clock.run_for(9_800)
+    undo.press("Enter")
+    page.clock.resume()
+    expect(page.get_by_role("heading", name="Drafts")).to_be_focused()
+    expect(line(page, "Not so fast")).to_contain_text("Only in this browser")
+    line(page, "Not so fast").get_by_role("link").click()
+    expect(editor(page)).to_have_text("It was needed.")
+    open_list(page)
+    delete()
+    page.clock.run_for(10_000)
+    expect(undo).to_have_count(0)
+    expect(page.get_by_role("heading", name="Drafts")).to_be_focused()

@@ -93,6 +93,7 @@ def test_a_draft_is_written_previewed_and_saved(firefox: Firefox, place: Place) 
     firefox.write(".cm-content", "# On glue\n\nIt **holds**.")
     firefox.find(".preview strong", "holds")
     firefox.click("button", "your wallet signs once")
+    firefox.click("dialog button", "Just this once")
     firefox.wait_until("return document.querySelector('.standing')?.textContent === 'Saved'")
 
 

@@ -157,7 +157,7 @@ Watch = Callable[..., Watched]
 
 @pytest.fixture
 def watch(open_page: OpenPage) -> Iterator[Watch]:
-    """Open a browser for hostile pages; the test fails if it records anything."""
+    """Open a browser for hostile pages. The test fails if it records anything."""
     everyone: list[Watched] = []
 
     def watch_one(wallet: BrowserWallet | None = None, **options: Any) -> Watched:

@@ -1,4 +1,4 @@
-"""Moving in: exports of other services become drafts, once, whatever happens in between."""
+"""Imports: exports of other services become drafts exactly once, whatever happens in between."""
 
 from pathlib import Path
 from zipfile import ZIP_DEFLATED, ZipFile
@@ -30,7 +30,7 @@ def zip_pictures(folder: Path) -> Path:
 
 
 def lose_second_response(page: Page) -> list[int]:
-    """Let one draft be saved; the service makes the next one too, but its response is lost.
+    """Let one draft be saved. The service also creates the next one, but its response is lost.
 
     Returns the statuses of the responses so far.
     """
@@ -46,7 +46,7 @@ def lose_second_response(page: Page) -> list[int]:
     return statuses
 
 
-def test_posts_become_drafts_once_although_the_page_is_reloaded(
+def test_posts_become_drafts_exactly_once_despite_a_page_reload(
     open_page: OpenPage, new_wallet: NewWallet, tmp_path: Path
 ) -> None:
     opened = open_page(new_wallet())

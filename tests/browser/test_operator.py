@@ -16,7 +16,7 @@ def test_only_the_correct_secret_opens_the_page(open_page: OpenPage) -> None:
     page = open_page().visit("/operator")
     page.get_by_label("Secret").fill("a guess")
     page.get_by_label("Secret").press("Enter")
-    expect(page.get_by_role("alert")).to_contain_text("not the secret")
+    expect(page.get_by_role("alert")).to_contain_text("isn’t the secret")
     sign_in(page)
     health = page.locator("#health")
     # A slow probe counts as a failed one until the page is loaded again.

@@ -4,7 +4,7 @@ import io
 
 from PIL import Image
 from playwright.sync_api import expect
-from tests.browser.pages import OpenPage, axe_violations_in_both_schemes
+from tests.browser.pages import Opened, OpenPage, axe_violations_in_both_schemes
 from tests.browser.posts import NewPost, publish
 from tests.browser.wallet import NewWallet
 from tests.browser.writing import sign_in
@@ -17,7 +17,7 @@ def _portrait() -> dict[str, object]:
     return {"name": "me.png", "mimeType": "image/png", "buffer": file.getvalue()}
 
 
-def test_an_author_sets_a_profile_and_it_is_in_the_byline(
+def test_a_profile_set_by_an_author_is_shown_in_the_byline(
     open_page: OpenPage, new_wallet: NewWallet, service: Service
 ) -> None:
     wallet = new_wallet()
@@ -61,3 +61,63 @@ def test_an_author_sets_a_profile_and_it_is_in_the_byline(
 
     page.reload()
     expect(page.get_by_label("Name", exact=True)).to_have_value("Ada Ink")
+
+
+def _save_profile(opened: Opened, name: str) -> None:
+    page = opened.page
+    sign_in(opened, page)
+    page.get_by_role("link", name="Profile").first.click()
+    page.get_by_label("Name", exact=True).fill(name)
+    page.get_by_label("Picture file").set_input_files(_portrait())
+    page.get_by_role("button", name="Save profile").click()
+    expect(page.get_by_text("Saved. Readers see it now.")).to_be_visible()
+
+
+def test_a_profile_is_in_every_byline(
+    open_page: OpenPage, new_wallet: NewWallet, service: Service
+) -> None:
+    wallet, tag = new_wallet(), "everybyline"
+    posts = [
+        NewPost(f"Quill number {number}", "A text.", hashtags=(tag,), price=number * 10**15)
+        for number in range(2)
+    ]
+    free, paid = publish(service.url, posts, wallet.account)
+    _save_profile(open_page(wallet), "Bea Quill")
+    buyer = open_page(new_wallet())
+    page = buyer.visit(f"/p/{paid}")
+    page.get_by_role("button", name="Buy and read").click()
+    page.get_by_role("dialog").get_by_role("button", name="Test Wallet").click()
+    expect(page.locator("#text")).to_contain_text("A text.")
+    for path in ("/", f"/t/{tag}", "/search?q=quill", f"/a/{wallet.account.address}"):
+        shown = buyer.visit(path)
+        for post in (free, paid):
+            byline = shown.locator(f'.card[data-id="{post}"] .byline a.author')
+            expect(byline).to_have_text("Bea Quill")
+            picture = byline.locator("img")
+            picture.scroll_into_view_if_needed()
+            assert picture.evaluate("image => image.decode().then(() => image.naturalWidth)")
+    shown = buyer.visit(f"/p/{free}")
+    expect(shown.locator(".post-head .byline")).to_contain_text("Bea Quill")
+    expect(shown.locator(".author-box")).to_contain_text("Bea Quill")
+    expect(shown.locator('meta[name="author"]')).to_have_attribute("content", "Bea Quill")
+    shown = buyer.visit("/library")
+    expect(shown.locator("#library")).to_contain_text("Bea Quill")
+
+
+def test_two_authors_of_one_name_are_told_apart(
+    open_page: OpenPage, new_wallet: NewWallet, service: Service
+) -> None:
+    tag, shorts = "twonames", []
+    for name in ("Sam Twin", "SAM  TWIN"):
+        wallet = new_wallet()
+        publish(service.url, [NewPost("By one of two", "A text.", hashtags=(tag,))], wallet.account)
+        _save_profile(open_page(wallet), name)
+        address = wallet.account.address.lower()
+        shorts.append(f"{address[:6]}…{address[-4:]}")
+    page = open_page().visit(f"/t/{tag}")
+    beside = page.locator(".card .byline .author-address")
+    expect(beside).to_have_count(2)
+    assert sorted(beside.all_text_contents()) == sorted(shorts)
+    assert axe_violations_in_both_schemes(page) == []
+    page.locator(".card-title a").first.click()
+    expect(page.locator(".author-box .author-address")).to_be_visible()

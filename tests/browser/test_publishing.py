@@ -7,6 +7,7 @@ from playwright.sync_api import Locator, Route, expect
 from tests.browser.pages import OpenPage, axe_violations, axe_violations_in_both_schemes
 from tests.browser.publishing import (
     expect_published,
+    post_title,
     present_step,
     publish,
     put_picture,
@@ -14,6 +15,7 @@ from tests.browser.publishing import (
 )
 from tests.browser.wallet import NewWallet
 from tests.browser.writing import add, begin, editor, full_storage, save, sign_in
+from tests.browser.writing import title as title_field
 
 LIST = "**/pendingFilesByOwner*"
 """Requests for the list of drafts."""
@@ -52,6 +54,7 @@ def test_a_draft_can_be_published_in_the_studio(
     expect(page.locator(".publish-card .card-price")).to_have_text(shown)
     publish(page)
     path = expect_published(page)
+    expect(page.get_by_role("link", name="View post")).to_be_focused()
     assert len(wallet.sent) == 1
     page.goto(re.sub(r"/studio.*", path, page.url))
     expect(page.get_by_role("heading", name=f"A post that is {shown}")).to_be_visible()
@@ -59,10 +62,10 @@ def test_a_draft_can_be_published_in_the_studio(
 
 def test_exceeded_limits_are_shown_while_typing(open_page: OpenPage, new_wallet: NewWallet) -> None:
     page = write(open_page(new_wallet()), "Limits")
-    title = page.get_by_label("Title", exact=True)
+    title = post_title(page)
     title.fill("é" * 51)
-    expect(page.get_by_text("102 of 100 bytes")).to_be_visible()
-    expect(page.get_by_text("Shorten the title by 2 bytes.")).to_be_visible()
+    expect(page.get_by_text("51 of 50 characters")).to_be_visible()
+    expect(page.get_by_text("Shorten the title by 1 character.")).to_be_visible()
     page.get_by_label("Price in ETH").fill("1.5")
     expect(page.get_by_text("The price can be at most 1 ETH.")).to_be_visible()
     page.get_by_label("Hashtags").fill("#Essay, ")
@@ -72,6 +75,34 @@ def test_exceeded_limits_are_shown_while_typing(open_page: OpenPage, new_wallet:
     expect(title).to_be_focused()
     title.fill("é" * 50)
     expect(page.get_by_role("alert")).to_have_count(0)
+
+
+def test_the_form_lists_what_is_missing_and_what_is_fixed(
+    open_page: OpenPage, new_wallet: NewWallet
+) -> None:
+    opened = open_page(new_wallet(), viewport={"width": 320, "height": 568})
+    page = opened.page
+    sign_in(opened, page)
+    begin(page, "# A list\n\nIt *begins* here.\n\n![](https://a.example/b.png)")
+    page.get_by_role("link", name="Publish…").click()
+    description = page.get_by_label("Description")
+    expect(description).to_have_value("It begins here.")
+    check = page.get_by_role("region", name="Before you publish")
+    expect(check).to_contain_text("The picture made from your title")
+    expect(check.get_by_role("link")).to_have_text("What 1 picture in the text shows")
+    expect(check.get_by_role("button")).to_have_count(0)
+    description.fill("")
+    check.get_by_role("button", name="A description, for lists and search").press("Enter")
+    expect(description).to_be_focused()
+    title = post_title(page)
+    title.fill("")
+    publish(page)
+    expect(title).to_be_focused()
+    expect(page.get_by_role("alert")).to_have_text("Give the post a title.")
+    expect(page.get_by_role("alert")).to_be_in_viewport()
+    page.get_by_label("Hashtags").fill("one，two three")
+    expect(page.get_by_role("button", name="Remove #three")).to_be_visible()
+    assert axe_violations(page) == []
 
 
 def test_the_form_survives_a_reload(open_page: OpenPage, new_wallet: NewWallet) -> None:
@@ -110,7 +141,7 @@ def test_a_picture_that_cannot_be_stored_is_shown_with_a_warning(
         expect(page.get_by_text("This browser can’t keep a copy of your text.")).to_be_visible()
         save(page)
         page.get_by_role("link", name="Publish…").click()
-        expect(page.get_by_label("Title", exact=True)).to_have_value("No room")
+        expect(post_title(page)).to_have_value("No room")
         put_picture(page, "drop")
         alert = page.get_by_role("alert")
         expect(alert).to_contain_text("This browser can’t store your picture")
@@ -134,7 +165,7 @@ def test_a_draft_without_a_text_shows_that_it_is_missing(
     assert axe_violations(page) == []
     page.keyboard.insert_text("# Now there is")
     page.get_by_role("link", name="Publish…").click()
-    expect(page.get_by_label("Title", exact=True)).to_have_value("Now there is")
+    expect(post_title(page)).to_have_value("Now there is")
 
 
 def test_unsaved_changes_are_published(open_page: OpenPage, new_wallet: NewWallet) -> None:
@@ -168,10 +199,10 @@ def test_a_version_newer_than_the_draft_list_is_published(
 
     # The list stays as it is; lookups of the current version succeed.
     page.route(LIST, hold, times=1)
-    add(page, " twice")
+    title_field(page).fill("Saved twice")
     save(page)
     page.get_by_role("link", name="Publish…").click()
-    expect(page.get_by_label("Title", exact=True)).to_have_value("Saved twice")
+    expect(post_title(page)).to_have_value("Saved twice")
     for route in held:
         route.continue_()
 
@@ -257,7 +288,7 @@ def test_a_post_can_be_published_with_the_keyboard_alone(
     wallet = new_wallet()
     wallet.refuses.add("eth_sendTransaction")
     page = write(open_page(wallet), "By keys alone")
-    page.get_by_label("Title", exact=True).focus()
+    post_title(page).focus()
     page.keyboard.press("Tab")
     page.keyboard.type("Written without a mouse.")
     page.keyboard.press("Tab")

@@ -9,6 +9,7 @@ from tests.browser.publishing import (
     change_progress,
     expect_published,
     kept_progress,
+    post_title,
     present_step,
     publish,
     write,
@@ -17,7 +18,7 @@ from tests.browser.wallet import NewWallet
 from tests.processes import Service
 
 MINUTE = 60_000
-"""Milliseconds: longer than the pause between two requests to a node that was unreachable."""
+"""Milliseconds that are longer than the pause between two requests to an unreachable node."""
 
 
 def alert(page: Page, text: str) -> None:
@@ -143,7 +144,7 @@ def test_a_network_change_during_mining_is_reported(
     publish(page)
     expect(present_step(page)).to_contain_text("Confirmed")
     wallet.choose_chain(1)
-    alert(page, "Your wallet is on the network with chain id 1.")
+    alert(page, "Your wallet is on the network with chain ID 1.")
     wallet.withholds.clear()
     page.get_by_role("button", name="Switch network").click()
     expect_published(page)
@@ -293,7 +294,7 @@ def test_two_tabs_publish_a_draft_only_once(open_page: OpenPage, new_wallet: New
     first = write(opened, "Two forms")
     second = opened.another()
     second.goto(first.url)
-    expect(second.get_by_label("Title", exact=True)).to_have_value("Two forms")
+    expect(post_title(second)).to_have_value("Two forms")
     wallet.refuses.add("eth_sendTransaction")
     first.bring_to_front()
     publish(first)

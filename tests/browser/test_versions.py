@@ -1,4 +1,6 @@
-"""One draft in two tabs or on two machines: both texts are shown, and none is overwritten."""
+"""One draft in two tabs or on two machines: both texts are shown, and neither is overwritten."""
+
+import re
 
 from playwright.sync_api import Page, expect
 from tests.browser.pages import Opened, OpenPage, axe_violations_in_both_schemes
@@ -128,7 +130,7 @@ def test_both_versions_stay_in_the_browser_if_the_signature_is_declined(
     expect(editor(one)).to_contain_text("Written at home.")
 
 
-def test_a_full_disk_prevents_setting_a_version_aside(
+def test_a_full_disk_prevents_storing_a_second_version(
     open_page: OpenPage, new_wallet: NewWallet
 ) -> None:
     first, second = two_machines(open_page, new_wallet)
@@ -146,3 +148,31 @@ def test_a_full_disk_prevents_setting_a_version_aside(
 def look_again(page: Page) -> None:
     """Simulate returning to the window."""
     page.evaluate("dispatchEvent(new Event('focus'))")
+
+
+def test_an_earlier_version_can_be_brought_back(open_page: OpenPage, new_wallet: NewWallet) -> None:
+    opened = open_page(new_wallet(), viewport={"width": 320, "height": 568})
+    page = opened.page
+    sign_in(opened, page)
+    begin(page, "# Once\n\nAs it was at first.")
+    save(page)
+    page.reload()
+    expect(editor(page)).to_have_text("As it was at first.")
+    page.keyboard.press("Tab")
+    editor(page).focus()
+    page.keyboard.press("Control+a")
+    page.keyboard.insert_text("As it became.")
+    page.get_by_text("Versions", exact=True).click()
+    page.get_by_role("button", name=re.compile("6 words$")).press("Enter")
+    heading = page.get_by_role("heading", name=re.compile("^Version from"))
+    expect(heading).to_be_focused()
+    expect(page.get_by_role("region", name="Both versions")).to_contain_text("at first")
+    assert axe_violations_in_both_schemes(page) == []
+    page.get_by_role("button", name="Bring this version back").press("Enter")
+    expect(editor(page)).to_have_text("As it was at first.")
+    expect(editor(page)).to_be_focused()
+    page.get_by_text("Versions", exact=True).click()
+    page.get_by_role("button", name=re.compile("4 words$")).click()
+    expect(page.get_by_role("region", name="Both versions")).to_contain_text("became")
+    page.get_by_role("button", name="Back to the text").click()
+    expect(editor(page)).to_have_text("As it was at first.")

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Page, expect
 from tests.browser.accounts import Chain, NewAccount, make_account
 from tests.browser.pages import OpenPage
-from tests.browser.posts import ForeignPost, NewPost, create_on_chain, publish
+from tests.browser.posts import NewPost, publish
 from tests.processes import PLAIN, Service
 
 SENTENCE = "Paper was made of rags, and rags were made of sails."
@@ -93,8 +93,7 @@ def test_a_page_that_needs_scripts_says_so(page: Page, service: Service, path: s
 
 
 def test_lists_are_paged_by_links(page: Page, service: Service) -> None:
-    many = [ForeignPost(f"Page {number}", f"cid {number}", "none") for number in range(21)]
-    create_on_chain(service.url, many)
+    publish(service.url, [NewPost(f"Page {number}", "A text.") for number in range(21)])
     page.goto(service.url)
     first = set(page.locator(".card").evaluate_all("(all) => all.map((card) => card.dataset.id)"))
     with page.expect_navigation():

@@ -18,6 +18,7 @@ from tests.browser.writing import (
     save_without_prompts,
     sign_in,
     standing,
+    title,
     wait_until_kept,
 )
 
@@ -94,6 +95,33 @@ def test_a_writing_session_saves_without_prompts_until_it_is_ended(
     assert opened.wallet.prompts[before:] == ["eth_signTypedData_v4"]
 
 
+def test_the_first_save_offers_to_save_automatically(
+    open_page: OpenPage, new_wallet: NewWallet
+) -> None:
+    opened = open_page(new_wallet(), viewport={"width": 320, "height": 568}, has_touch=True)
+    wallet, page = opened.wallet, opened.page
+    assert wallet is not None
+    sign_in(opened, page)
+    begin(page, "# The first save")
+    before = len(wallet.prompts)
+    page.get_by_role("button", name="Save your wallet signs once").tap()
+    offer = page.get_by_role("dialog", name="How do you want to save?")
+    expect(offer.get_by_role("button", name="Save automatically today")).to_be_focused()
+    assert axe_violations_in_both_schemes(page) == []
+    page.keyboard.press("Escape")
+    expect(offer).to_have_count(0)
+    wallet.refuses.add("eth_signTypedData_v4")
+    page.get_by_role("button", name="Save your wallet signs once").tap()
+    page.keyboard.press("Enter")
+    expect(offer.get_by_role("button", name="Save automatically today")).to_be_enabled()
+    wallet.refuses.clear()
+    offer.get_by_role("button", name="Save automatically today").tap()
+    expect(standing(page)).to_have_text("Saved")
+    add(page, " by itself")
+    expect(standing(page)).to_have_text("Saved")
+    assert wallet.prompts[before:] == ["eth_signTypedData_v4"]
+
+
 def test_the_preview_appears_after_sign_in(open_page: OpenPage, new_wallet: NewWallet) -> None:
     opened = open_page(new_wallet())
     page = opened.page
@@ -144,6 +172,12 @@ def test_a_pasted_picture_is_collapsed_and_previewed(
     sign_in(opened, page)
     begin(page, "Before.\n\n")
     page.evaluate(PICTURE)
+    dialog = page.get_by_role("dialog", name="About this picture")
+    expect(dialog.get_by_label("What does it show?")).to_have_value("A teal field")
+    assert axe_violations_in_both_schemes(page) == []
+    dialog.get_by_label("Caption (optional)").fill("Near the sea")
+    page.keyboard.press("Enter")
+    expect(editor(page)).to_be_focused()
     expect(page.locator(".folded-picture")).to_be_visible()
     expect(editor(page)).to_contain_text("![A teal field]")
     assert "base64" not in editor(page).inner_text()
@@ -192,16 +226,19 @@ def test_a_draft_can_be_written_and_saved_with_the_keyboard_alone(
     page = opened.visit("/studio")
     press(page, page.get_by_role("button", name="Connect your wallet"))
     press(page, page.get_by_role("dialog").get_by_role("button", name=re.compile("Test Wallet")))
-    press(page, page.get_by_role("button", name="New draft"))
-    expect(editor(page)).to_be_focused()
-    page.keyboard.type("# By keys")
+    press(page, page.get_by_role("button", name="New draft", exact=True))
+    expect(title(page)).to_be_focused()
+    page.keyboard.type("By keys")
     page.keyboard.press("Enter")
+    expect(editor(page)).to_be_focused()
     page.keyboard.type("- one")
     page.keyboard.press("Enter")
     page.keyboard.type("two")
     expect(editor(page)).to_contain_text("- two")
     page.keyboard.press("Control+s")
+    press(page, page.get_by_role("button", name="Just this once"))
     expect(standing(page)).to_have_text("Saved")
+    expect(editor(page)).to_be_focused()
     page.keyboard.type(" and a half")
     page.keyboard.press("Escape")
     page.keyboard.press("Tab")

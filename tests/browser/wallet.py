@@ -40,7 +40,7 @@ class WalletError(Exception):
 
 @dataclass(slots=True)
 class BrowserWallet:
-    """A wallet connected to a node; `accounts` are those exposed to pages."""
+    """A wallet connected to a node. `accounts` are those exposed to pages."""
 
     chain: Chain
     accounts: list[Account]
@@ -54,7 +54,7 @@ class BrowserWallet:
     unreachable: bool = False
     """Whether the wallet's node does not respond."""
     undecided: set[str] = field(default_factory=set)
-    """Methods awaiting the user; requests wait until they are removed from this set."""
+    """Methods awaiting the user. Requests wait until they are removed from this set."""
     waits_for_blocks: bool = False
     """Whether the wallet's node appears to have mined no new blocks."""
     withholds: set[str] = field(default_factory=set)

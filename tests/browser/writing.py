@@ -43,13 +43,14 @@ def sign_in(opened: Opened, page: Page) -> None:
         if choice.is_visible():
             choice.click()
     expect(heading).to_be_visible()
-    expect(page.get_by_text("Sign in to see the drafts")).to_have_count(0)
+    expect(page.locator("#account .account-dot[data-on]")).to_be_visible()
 
 
 def begin(page: Page, text: str) -> None:
     """Write a text in a new draft."""
-    page.get_by_role("button", name="New draft").click()
-    expect(editor(page)).to_be_focused()
+    page.get_by_role("button", name="New draft", exact=True).click()
+    expect(title(page)).to_be_focused()
+    editor(page).focus()
     page.keyboard.insert_text(text)
 
 
@@ -67,17 +68,27 @@ def save(page: Page) -> None:
 
 
 def ask_to_save(page: Page) -> None:
-    """Click the button that makes the wallet sign."""
+    """Click the button that makes the wallet sign; the first time, choose to sign each save."""
+    is_offered = page.evaluate(
+        """() => isSecureContext && !Object.keys(localStorage).some(
+          (key) => key.startsWith("imprint.single-saves."))"""
+    )
     page.get_by_role("button", name="Save your wallet signs once").click()
+    if is_offered:
+        page.get_by_role("button", name="Just this once").click()
 
 
 def save_without_prompts(page: Page) -> None:
-    """Have the wallet allow this browser to save without prompts."""
+    """Let the wallet allow this browser to save without prompts."""
     page.get_by_text("Your wallet confirms each save").click()
     page.get_by_role("button", name="Save automatically for 24 hours").click()
     panel = page.get_by_text("Saving automatically", exact=True)
     expect(panel).to_be_visible()
     panel.click()
+
+
+def title(page: Page) -> Locator:
+    return page.get_by_role("textbox", name="Title")
 
 
 def editor(page: Page) -> Locator:
@@ -100,7 +111,8 @@ def open_list(page: Page) -> None:
 
 
 def wait_until_kept(page: Page, text: str) -> None:
-    """Wait until the local copy in this browser contains the text; it is written after a pause."""
+    """Wait until the local copy in this browser contains the text, which is written after a
+    pause."""
     page.evaluate(KEPT, text)
 
 
@@ -119,7 +131,7 @@ def full_storage(opened: Opened) -> Iterator[None]:
 def elsewhere(
     url: str, account: Account, act: Callable[[Imprint, KeyWallet], Coroutine[Any, Any, Made]]
 ) -> Made:
-    """Act with the same account from another program."""
+    """Act from another program with the same account."""
 
     async def connected() -> Made:
         async with Imprint.connect(url) as imprint:

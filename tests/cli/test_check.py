@@ -1,4 +1,4 @@
-"""`imprint check`."""
+"""Tests of `imprint check`."""
 
 import asyncio
 import json
@@ -79,7 +79,7 @@ async def test_the_json_report_is_a_single_object(world: World):
     assert all(each.keys() == {"name", "status", "detail", "remedy"} for each in report["checks"])
 
 
-def test_a_report_names_everything_that_is_wrong_with_the_publication(tmp_path):
+def test_a_report_lists_all_problems_with_the_publication_settings(tmp_path):
     wrong = {
         "IMPRINT_PUBLICATION_ACCENT": "#ffff00",
         "IMPRINT_PUBLICATION_LOGO": str(tmp_path / "nothing.png"),
@@ -192,7 +192,7 @@ async def test_a_chain_without_a_registered_network_name_is_a_warning(world: Wor
     assert (status, marks["webhooks"]) == (0, "✓")
 
 
-async def test_check_fails_without_both_webhooks_and_follower(world: World):
+async def test_check_fails_if_there_are_neither_webhooks_nor_a_follower(world: World):
     status, marks = await check(world, CHAIN_FOLLOW_SECONDS="0")
     assert (status, marks["webhooks"]) == (1, "✗")
 
@@ -224,7 +224,7 @@ async def deployed_code(world: World) -> bytes:
     return bytes.fromhex(response.json()["result"][2:])
 
 
-async def test_legacy_compatibility_requires_the_functions_the_front_end_calls(world: World):
+async def test_legacy_compatibility_needs_the_functions_that_the_front_end_calls(world: World):
     finding = await find(world, "contract", COMPATIBILITY="inkdao")
     assert finding["status"] == "failed"
     assert "createPost((string,string,string,string,uint256)), getAllPosts()" in finding["detail"]

@@ -1,4 +1,4 @@
-"""What commands must not change: read-only ones anything, others an older schema."""
+"""What commands must not change: read-only ones anything, and others an older schema."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""`imprint completion`."""
+"""Tests of `imprint completion`."""
 
 import pytest
 from tests.cli.installations import run

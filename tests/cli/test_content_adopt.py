@@ -53,7 +53,7 @@ def test_adopt_shows_the_documents_and_asks_for_confirmation(here, strange):
     assert run(environment_of(here), "rotate-key").exit_code == 2
 
 
-def test_adopting_twice_is_the_same_as_once(here, strange):
+def test_adopting_twice_has_the_same_effect_as_once(here, strange):
     assert run(strange, "adopt", "--yes").exit_code == 0
     marker = marker_of(here)
     again = run(strange, "adopt")

@@ -1,4 +1,4 @@
-"""`imprint deploy`."""
+"""Tests of `imprint deploy`."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""`imprint contract`."""
+"""Tests of `imprint contract`."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""`imprint site preview --once`: every page is rendered, and wrong settings are all told."""
+"""`imprint site preview --once` renders every page and reports all wrong settings."""
 
 from pathlib import Path
 
@@ -21,7 +21,7 @@ def test_every_page_is_rendered_once(tmp_path: Path) -> None:
     assert result.stdout.splitlines() == ["200  /", "200  /about", "200  /terms", "200  /search"]
 
 
-def test_wrong_settings_are_all_told(tmp_path: Path) -> None:
+def test_all_wrong_settings_are_reported(tmp_path: Path) -> None:
     given = {
         "IMPRINT_PUBLICATION_PAGES": write_page(tmp_path / "pages", "posts.md", "# Posts"),
         "IMPRINT_PUBLICATION_ACCENT": "#ff0",

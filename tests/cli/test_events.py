@@ -1,4 +1,4 @@
-"""`imprint events`."""
+"""Tests of `imprint events`."""
 
 import asyncio
 import json

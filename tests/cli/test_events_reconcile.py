@@ -1,4 +1,4 @@
-"""`imprint reconcile`."""
+"""Tests of `imprint reconcile`."""
 
 import asyncio
 

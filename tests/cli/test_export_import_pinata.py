@@ -1,4 +1,4 @@
-"""`imprint import-pinata`."""
+"""Tests of `imprint import-pinata`."""
 
 import asyncio
 import threading
@@ -46,7 +46,7 @@ def test_importing_an_account_twice_creates_no_duplicates(
     assert [file.cid for file in files_in(tmp_path / "here")] == [kept]
 
 
-def test_what_was_erased_is_not_imported(pinata: PinataFake, tmp_path: Path) -> None:
+def test_erased_files_are_not_imported_again(pinata: PinataFake, tmp_path: Path) -> None:
     environ = environment_of(tmp_path / "here") | {
         "IMPRINT_PINATA_JWT": JWT,
         "IMPRINT_PINATA_GATEWAY": pinata.origin,

@@ -1,4 +1,4 @@
-"""`imprint gc`."""
+"""Tests of `imprint gc`."""
 
 import asyncio
 import json

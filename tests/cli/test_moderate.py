@@ -20,7 +20,7 @@ async def moderate(world: World, *words: str) -> Result:
     return await asyncio.to_thread(run, environ, "moderate", *words)
 
 
-async def test_a_running_service_follows_within_a_second(world: World) -> None:
+async def test_a_running_service_applies_a_measure_within_a_second(world: World) -> None:
     post_id = await publish(world, 1, "ink")
     assert (await world.client.get(f"/posts/{post_id}")).status_code == 200
     said = ("--ground", "legal", "--statement", "By law.")
@@ -67,7 +67,7 @@ async def test_reports_are_listed_without_control_characters(world: World) -> No
     assert (record["postId"], record["text"]) == (post_id, "Grüße [red]")
 
 
-async def test_a_restored_service_withholds_what_was_withheld_since_the_backup(
+async def test_a_restore_with_a_newer_log_withholds_what_was_withheld_since(
     world: World, tmp_path: Path
 ) -> None:
     first, second = await publish(world, 1), await publish(world, 1)
@@ -90,7 +90,14 @@ async def test_a_restored_service_withholds_what_was_withheld_since_the_backup(
 def _log_of(world: World) -> AsyncIterator[LoggedDecision]:
     stores = world.adapters.stores
     measures = CurrentMeasures(stores.moderation)
-    desk = Moderation(stores.moderation, stores.index_reader, stores.files, measures, world.clock)
+    desk = Moderation(
+        stores.moderation,
+        stores.index_reader,
+        stores.files,
+        stores.revisions,
+        measures,
+        world.clock,
+    )
     return desk.whole_log()
 
 
@@ -112,7 +119,9 @@ async def erase(world: World, *words: str, typed: str | None = None) -> Result:
     return await asyncio.to_thread(run, environ, "erase", *words, typed=typed)
 
 
-async def test_a_person_is_erased_beside_a_running_service(world: World, tmp_path: Path) -> None:
+async def test_a_person_can_be_erased_while_the_service_is_running(
+    world: World, tmp_path: Path
+) -> None:
     post_id, other = await publish(world, 1, content="Gone."), await publish(world, 2)
     post = (await world.client.get(f"/posts/{post_id}")).json()
     done = await erase(world, world.wallet(1).address, "--yes")
@@ -148,13 +157,13 @@ async def test_nothing_is_erased_by_a_dry_run_or_without_confirmation(world: Wor
     assert json.loads((await moderate(world, "log", "--json")).stdout) == []
 
 
-async def test_what_cannot_be_erased_is_refused(world: World) -> None:
+async def test_a_target_that_cannot_be_erased_is_refused(world: World) -> None:
     for word in ("0x12", "bafy", world.wallet(3).address):
         result = await erase(world, word, "--yes")
         assert (result.exit_code, result.stdout) == (1, ""), word
 
 
-async def test_an_import_does_not_bring_back_what_was_erased(world: World, tmp_path: Path) -> None:
+async def test_an_import_does_not_restore_erased_files(world: World, tmp_path: Path) -> None:
     first, second = await publish(world, 1), await publish(world, 2)
     environ, saved = environment_beside(world), tmp_path / "saved.car"
     assert (await asyncio.to_thread(run, environ, "export", "--out", saved)).exit_code == 0

@@ -1,4 +1,4 @@
-"""Progress bars."""
+"""Progress bars of commands."""
 
 from imprint.cli.progress import show_progress
 

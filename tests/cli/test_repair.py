@@ -1,5 +1,6 @@
-"""`imprint repair`."""
+"""Tests of `imprint repair`."""
 
+import asyncio
 import json
 import shutil
 import sqlite3
@@ -8,10 +9,12 @@ from hashlib import sha256
 
 import pytest
 from tests.cli.installations import environment_of, files_in, run
+from tests.revisions import published_post, revise
+from tests.world import open_world
 
 from imprint.adapters.database.schema import INDEX_TABLES
 from imprint.adapters.database.sqlite.use_lock import UseLock
-from imprint.adapters.database.transaction import is_damaged
+from imprint.adapters.database.transaction import is_damaged, profile_checksum
 
 
 def test_an_intact_installation_is_left_unchanged(here):
@@ -152,7 +155,7 @@ def test_an_unreadable_catalog_is_not_discarded_without_a_backup(here):
 
 
 def test_a_schema_that_is_not_valid_text_is_reported_as_damage(here, tmp_path):
-    """SQLite quotes the schema in its error message."""
+    """SQLite quotes the damaged schema in its error message."""
     environ = environment_of(here)
     assert run(environ, "backup", "--out", tmp_path / "saved.tar").exit_code == 0
     before = files_in(here)
@@ -280,6 +283,110 @@ def test_lost_profiles_are_restored_from_a_backup(here, tmp_path):
     run(environ, "repair", "--backup", tmp_path / "saved.tar")
     with closing(sqlite3.connect(here / "imprint.db")) as connection:
         assert connection.execute("SELECT * FROM profiles").fetchall() == [PROFILE]
+
+
+@pytest.mark.parametrize("damage", ["table", "row"])
+def test_lost_revisions_are_restored_from_a_backup(here, tmp_path, damage):
+    asyncio.run(_revise(here))
+    before = _revisions_in(here)
+    environ, saved = environment_of(here), tmp_path / "saved.tar"
+    assert run(environ, "backup", "--out", saved).exit_code == 0
+    if damage == "table":
+        (here / "imprint.db").write_bytes(_with_damaged_index(here / "imprint.db", "revisions"))
+    else:
+        with closing(sqlite3.connect(here / "imprint.db", isolation_level=None)) as connection:
+            connection.execute("UPDATE revisions SET note = 'Forged.'")
+    result = run(environ, "check", "--deep")
+    assert (result.exit_code, "run imprint repair" in result.output) == (1, True)
+    result = run(environ, "repair", "--backup", saved)
+    assert "Corrections of posts that could not be read" in result.output
+    assert _revisions_in(here) == before
+    assert "run imprint repair" not in run(environ, "check", "--deep").output
+
+
+async def _revise(folder):
+    async with open_world(folder) as world:
+        author = world.wallet(2)
+        post = await published_post(world, author)
+        await revise(world, author, post, "A better text.")
+
+
+def _revisions_in(here):
+    with closing(sqlite3.connect(here / "imprint.db")) as connection:
+        return connection.execute("SELECT * FROM revisions").fetchall()
+
+
+REPORT = ("r", "7", "abuse", "Rude.", "", 5, None)
+LOSSES = {
+    "measure_log": "Decisions of the operator that could not be read",
+    "reports": "Reports of readers that could not be read",
+    "profiles": "Profiles that could not be read",
+}
+
+
+def _add_of_desk(here):
+    """Take two measures, and add a report and a profile; returns the rows of their tables."""
+    for words in (("withhold", "tag", "ink"), ("unlist", "author", PROFILE[0])):
+        assert run(environment_of(here), "moderate", *words).exit_code == 0
+    with closing(sqlite3.connect(here / "imprint.db", isolation_level=None)) as connection:
+        connection.execute("INSERT INTO profiles VALUES (?, ?, ?, ?, ?, ?, ?, ?)", PROFILE)
+        connection.execute("INSERT INTO reports VALUES (?, ?, ?, ?, ?, ?, ?)", REPORT)
+    return _read_of_desk(here)
+
+
+def _read_of_desk(here):
+    with closing(sqlite3.connect(here / "imprint.db")) as connection:
+        return {each: connection.execute(f"SELECT * FROM {each}").fetchall() for each in LOSSES}
+
+
+def test_a_repair_keeps_measures_reports_and_profiles(here):
+    before = _add_of_desk(here)
+    (here / "imprint.db").write_bytes(_with_damaged_index(here / "imprint.db"))
+    result = run(environment_of(here), "repair")
+    assert result.exit_code == 0, result.output
+    assert _read_of_desk(here) == before
+
+
+@pytest.mark.parametrize("table", LOSSES)
+@pytest.mark.parametrize("with_backup", [True, False])
+def test_a_lost_table_of_the_desk_is_reported_and_comes_from_a_backup(
+    here, tmp_path, table, with_backup
+):
+    before = _add_of_desk(here)
+    environ, saved = environment_of(here), tmp_path / "saved.tar"
+    assert run(environ, "backup", "--out", saved).exit_code == 0
+    (here / "imprint.db").write_bytes(_with_damaged_index(here / "imprint.db", table))
+    result = run(environ, "check", "--deep")
+    assert (result.exit_code, "run imprint repair" in result.output) == (1, True)
+    result = run(environ, "repair", *(("--backup", saved) if with_backup else ("--accept-loss",)))
+    assert result.exit_code == 1, result.output
+    assert LOSSES[table] in " ".join(result.output.split())
+    assert _read_of_desk(here) == (before if with_backup else before | {table: []})
+    assert "run imprint repair" not in run(environ, "check", "--deep").output
+
+
+@pytest.mark.parametrize(
+    "change", ["measure_log SET target = 'pen' WHERE id = 1", "profiles SET name = 'Eve'"]
+)
+def test_a_changed_row_of_the_desk_is_detected_and_comes_from_a_backup(here, tmp_path, change):
+    before = _add_of_desk(here)
+    table = change.partition(" ")[0]
+    environ, saved = environment_of(here), tmp_path / "saved.tar"
+    if table == "profiles":
+        with closing(sqlite3.connect(here / "imprint.db", isolation_level=None)) as connection:
+            connection.create_function("checksum", -1, profile_checksum)
+            connection.execute(
+                "UPDATE profiles SET checksum = checksum(address, name, bio, links, avatar_cid,"
+                " updated_at)"
+            )
+        before = _read_of_desk(here)
+    assert run(environ, "backup", "--out", saved).exit_code == 0
+    with closing(sqlite3.connect(here / "imprint.db", isolation_level=None)) as connection:
+        connection.execute(f"UPDATE {change}")
+    result = run(environ, "check", "--deep")
+    assert (result.exit_code, "run imprint repair" in result.output) == (1, True)
+    run(environ, "repair", "--backup", saved)
+    assert _read_of_desk(here) == before
 
 
 ENDED = ("0x" + "1" * 40, 7, 8)

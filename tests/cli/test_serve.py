@@ -11,7 +11,7 @@ NO_CPU = 1_000_000
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="this system pins no process")
-def test_a_worker_runs_unpinned_if_its_cpu_is_missing(caplog: pytest.LogCaptureFixture):
+def test_a_worker_runs_unpinned_if_its_cpu_does_not_exist(caplog: pytest.LogCaptureFixture):
     before = os.sched_getaffinity(0)
     pin_worker((min(before), NO_CPU), 1)
     assert os.sched_getaffinity(0) == before

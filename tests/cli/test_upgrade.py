@@ -264,15 +264,16 @@ def test_a_schema_from_a_newer_release_is_refused(first: Installation):
 
 
 FIRST_RELEASE = Path(__file__).parents[1] / "vectors" / "first_release"
-"""An installation that the first release made: drafts, a post, a replaced and a deleted version."""
+"""An installation created by the first release: drafts, a post, a replaced and a deleted
+version."""
 
 MADE_AT = datetime(2026, 11, 18, 2, tzinfo=UTC)
-"""A while after that."""
+"""A time after the installation was created."""
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def made(request: pytest.FixtureRequest, tmp_path: Path) -> Installation:
-    """What the code of the first release made, on either database."""
+    """Data created by the code of the first release, on either database."""
     folder, dump = tmp_path / "data", tmp_path / "dump.sql"
     dump.write_text("-- PostgreSQL database dump")
     files = {
@@ -296,7 +297,7 @@ def made(request: pytest.FixtureRequest, tmp_path: Path) -> Installation:
 
 
 async def move_records(path: Path, address: str) -> None:
-    """Copy the rows of a file of the first schema to a server, as it had them."""
+    """Copy the rows of a file with the first schema unchanged to a server."""
     connection = await asyncpg.connect(address)
     await postgresql_schema.migrate(connection, known_migrations("postgresql")[:1])
     # Rows may come before those that they refer to.
@@ -328,7 +329,7 @@ def test_an_installation_of_the_first_release_survives_a_killed_upgrade(
 
 
 async def use(made: Installation) -> None:
-    """Read and write what the first release left."""
+    """Read and write the data that the first release left."""
     given = {"DATABASE_URL": made.address}
     async with open_world(made.folder, clock=MovableClock(MADE_AT), **given) as world:
         alice, bob = world.wallet(1), world.wallet(2)

@@ -1,4 +1,4 @@
-"""Fixtures: a running `imprint dev`, used through the client like by any program."""
+"""Fixtures: a running `imprint dev`, used through the client as by any program."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator

@@ -21,7 +21,7 @@ Fault = web.Response | str
 
 @dataclass(slots=True)
 class Proxy:
-    """Forwards requests after applying each of the given faults; `seen` has the bodies."""
+    """Forwards requests after applying each of the given faults. `seen` has the bodies."""
 
     target: str
     http: aiohttp.ClientSession

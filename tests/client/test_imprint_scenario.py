@@ -38,6 +38,7 @@ ROOT = Path(__file__).parents[2]
 SCENARIO = json.loads((ROOT / "clients" / "scenario.json").read_text(encoding="utf-8"))
 SIGNED_CALLS = (
     *("login", "createDraft", "updateDraft", "publishDraft", "deleteDraft", "updateProfile"),
+    "revisePost",
 )
 """Calls that take the wallet first."""
 COVER = (ROOT / "examples" / "viem" / "cover.png").read_bytes()

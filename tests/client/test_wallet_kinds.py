@@ -1,4 +1,4 @@
-"""Wallets of every kind: contracts, node accounts, and calls that revert."""
+"""Wallets of every type: contracts, node accounts, and calls that revert."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

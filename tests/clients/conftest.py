@@ -50,7 +50,7 @@ def compatible_service(tmp_path: Path) -> Iterator[Service]:
 
 @pytest.fixture
 def replicas(tmp_path: Path, records: None) -> Iterator[tuple[Service, Service]]:
-    """Two services that share records and documents; the first one runs the chain."""
+    """Two services that share records and documents. The first one runs the chain."""
     database = asyncio.run(records_of(tmp_path))
     shared = {
         "CHAIN_FOLLOW_SECONDS": "0",

@@ -53,6 +53,8 @@ const CALLS = {
   updateDraft: ({ client, signer }, { cid, content }) => client.updateDraft(signer, cid, content),
   deleteDraft: ({ client, signer }, { cid }) => client.deleteDraft(signer, cid),
   publishDraft: ({ client, signer }, { cid, hashtags }) => client.publishDraft(signer, cid, { thumbnail: cover, hashtags }),
+  revisePost: ({ client, wallet }, { id, content, note }) => client.revisePost(wallet, id, content, { note }),
+  readPostContent: ({ client }, { id, ...given }) => client.readPostContent(id, given),
   updateProfile: ({ client, wallet }, { avatar, ...texts }) => client.updateProfile(wallet, { ...texts, ...(avatar && { avatar: cover }) }),
   async openWritingSession(person, given) {
     const options = { ...given, keyStore: person.keyStore };

@@ -18,7 +18,7 @@ EXAMPLES = HERE.parents[1] / "examples"
 
 
 def run(service: Service, *command: str, **environ: str) -> str:
-    """Run a command and return its output; if it fails, fail with the whole output."""
+    """Run a command and return its output. If it fails, fail with the whole output."""
     environ = {**os.environ, "SERVICE_URL": service.url, **environ}
     done = subprocess.run(
         command,

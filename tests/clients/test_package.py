@@ -16,7 +16,7 @@ WHOLE = "export { Imprint, buyPostCall, findReceipt } from 'imprint-press';"
 
 
 def run(*command: str, cwd: Path) -> str:
-    """Run a command and return its output; if it fails, fail with the whole output."""
+    """Run a command and return its output. If it fails, fail with the whole output."""
     quiet = {**os.environ, "npm_config_loglevel": "error"}
     done = subprocess.run(
         command, cwd=cwd, env=quiet, capture_output=True, text=True, timeout=100, check=False

@@ -117,5 +117,5 @@ class Author:
 
 
 def _cid(body: dict[str, Any], member: str) -> str:
-    """Return the CID of the written file, from the first response or that to a repetition."""
+    """Return the CID of the written file, from the first or a repeated response."""
     return str((body.get(member) or body.get("file") or {}).get("cid"))

@@ -32,7 +32,7 @@ class ForkServer:
     _process: "subprocess.Popen[str] | None" = None
 
     def ask(self, request: Mapping[str, Any]) -> int:
-        """Send a request; returns the pid of a new child or the status of an ended one."""
+        """Send a request, and return the pid of a new child or the status of an ended one."""
         if self._process is None:
             paths = f"{ROOT / 'src'}{os.pathsep}{ROOT}"
             self._process = subprocess.Popen(

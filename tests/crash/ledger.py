@@ -28,7 +28,8 @@ def stored_documents(folder: Path) -> set[Document]:
 def known_documents(folder: Path) -> set[Document]:
     """Return every document referenced by a record, an intent or a tombstone."""
     with _reading(folder) as catalog:
-        versions = {(cid, "private") for (cid,) in catalog.execute("SELECT cid FROM files")}
+        written = "SELECT cid FROM files UNION ALL SELECT cid FROM revisions"
+        versions = {(cid, "private") for (cid,) in catalog.execute(written)}
         thumbnails = {
             (cid, "public")
             for (cid,) in catalog.execute(
@@ -54,7 +55,8 @@ def find_faults(folder: Path, *, destroyed: bool = False) -> list[str]:
     with _reading(folder) as catalog:
         (verdict,) = catalog.execute("PRAGMA integrity_check").fetchone()
         faults += [] if verdict == "ok" else [f"the database is damaged: {verdict}"]
-        for (cid,) in catalog.execute(f"SELECT cid FROM files WHERE {LIVE}"):
+        readable = f"SELECT cid FROM files WHERE {LIVE} UNION ALL SELECT cid FROM revisions"
+        for (cid,) in catalog.execute(readable):
             faults += _look_at(folder, cid, "private", stored)
         held = f"""SELECT DISTINCT g.thumbnail_cid FROM file_groups g JOIN files f
             ON f.group_id = g.id WHERE f.{LIVE} AND g.thumbnail_cid IS NOT NULL"""

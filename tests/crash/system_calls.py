@@ -42,7 +42,7 @@ class Call:
 
 
 def read_trace(path: Path) -> Iterator[Call]:
-    """Return calls ordered by time of return; a response counts from its start, to be strict."""
+    """Return calls ordered by time of return. A response counts from its start, to be strict."""
     begun: dict[str, str] = {}
     for line in path.read_text("utf-8", "replace").splitlines():
         if found := _BEGUN.match(line):

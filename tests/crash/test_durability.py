@@ -53,7 +53,7 @@ def tracing(pid: int, written: Path) -> Iterator[None]:
 
 
 async def trace(folder: Path, fork_server: ForkServer) -> dict[str, list[list[Call]]]:
-    """Record the calls between responses for each kind of write, one write at a time."""
+    """Record the calls between responses for each type of write, one write at a time."""
     written = folder / "trace.txt"
     kinds: list[str] = []
     async with open_scene(folder, fork_server) as scene:

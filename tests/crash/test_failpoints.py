@@ -13,7 +13,8 @@ from tests.crash.fork_server import ROOT, ForkServer
 from tests.crash.ledger import find_faults, open_intents, stored_documents
 from tests.crash.test_index import INDEXING
 from tests.crash.victim import LEASE_SECONDS, open_scene
-from tests.world import MovableClock, Wallet, World, open_world, picture, problem
+from tests.revisions import published_post, send_revision
+from tests.world import ORIGIN, MovableClock, Wallet, World, open_world, picture, problem
 
 from imprint import failpoints
 from imprint.services.drafts.garbage_collector import GarbageCollector
@@ -149,6 +150,40 @@ async def check_once(world: World, kind: str, cid: str) -> None:
     assert (cid in drafts) == (kind in ("create", "publish"))
     if kind == "publish":
         assert (await world.metadata(cid))["hashtags"] == ["new"]
+
+
+@pytest.mark.rotates
+@pytest.mark.parametrize("at", STORING)
+async def test_a_revision_interrupted_by_a_crash_is_all_or_nothing(
+    tmp_path: Path, fork_server: ForkServer, at: str
+):
+    async with open_world(tmp_path) as world:
+        author = world.wallet(0)
+        post = post_id, _ = await published_post(world, author, "First words.")
+        await MasterKeys(world.adapters.stores.keys, world.adapters.cipher).verify()
+    async with open_scene(tmp_path, fork_server, at, PUBLIC_URL=ORIGIN) as scene:
+        await scene.victim.start(scene.world.client, "/healthz")
+        with pytest.raises(httpx2.TransportError):
+            await send_revision(scene.world, author, post, "New words.", nonce=NONCE)
+        assert await scene.victim.end() == failpoints.KILLED
+    async with open_world(tmp_path, clock=MovableClock(datetime.now(UTC))) as world:
+        shown = (await world.client.get(f"/posts/{post_id}/content")).json()
+        done = ("New words.", 1)
+        assert (shown["content"], shown["revision"]) == (
+            done if at in DONE else ("First words.", 0)
+        )
+        if at not in DONE:
+            again = await send_revision(world, author, post, "New words.", nonce=NONCE)
+            assert again.json()["revision"]["number"] == 1, again.text
+        spent = await send_revision(world, author, post, "New words.", nonce=NONCE)
+        assert (problem(spent), spent.json()["action"]) == ((409, "nonce_used"), "revise")
+        shown = (await world.client.get(f"/posts/{post_id}/content")).json()
+        assert (shown["content"], shown["revision"]) == done
+        await collect(world)
+    assert find_faults(tmp_path) == []
+    assert open_intents(tmp_path) == 0
+    # The text as first published, its picture and the new text.
+    assert len(stored_documents(tmp_path)) == 3
 
 
 @pytest.mark.rotates

@@ -1,4 +1,4 @@
-"""A full disk stops only writes; they continue once there is space again."""
+"""A full disk stops only writes, which continue once there is space again."""
 
 import asyncio
 import os
@@ -37,7 +37,7 @@ def disk(tmp_path: Path) -> Iterator[Path]:
 
 
 async def fill(world: World) -> tuple[int, str]:
-    """Write until the service refuses, and return the refusal."""
+    """Write until the service refuses a write, and return the refusal."""
     for _ in range(1000):
         response = await world.send_create(world.wallet(0), secrets.token_hex(CONTENT // 2))
         if response.status_code != 200:

@@ -79,10 +79,13 @@ async def free_leases(stores: Stores) -> None:
 
 
 async def texts_of(stores: Stores) -> set[int]:
-    """Return the posts whose texts are searchable or pending."""
+    """Return the posts whose texts were read or are pending."""
 
     async def read(tx: Transaction) -> set[int]:
-        texts = "SELECT place FROM post_texts UNION SELECT place FROM pending_texts"
+        texts = (
+            "SELECT place FROM post_texts UNION SELECT place FROM pending_texts "
+            "UNION SELECT p.place FROM posts p JOIN text_facts t ON t.cid = p.cid"
+        )
         return {row["place"] for row in await tx.fetchall(texts)}
 
     return await stores.database.read(read)

@@ -104,14 +104,14 @@ class Victim:
 
 @dataclass(slots=True)
 class Scene:
-    """A victim, and a world that sends its requests to it."""
+    """A service to be killed, and a world that sends its requests to it."""
 
     victim: Victim
     world: World
 
 
 def settings_beside(node: Node, marketplace: str) -> dict[str, str]:
-    """Return the settings of a service with this node; its background tasks are disabled."""
+    """Return the settings of a service with this node. Its background tasks are disabled."""
     settings = {
         **{name.removeprefix("IMPRINT_"): text for name, text in DEVELOPMENT.items()},
         "CHAIN_RPC_URL": node.url,

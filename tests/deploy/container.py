@@ -98,7 +98,7 @@ def built_image() -> Iterator[Image]:
 
 @dataclass(slots=True)
 class Container:
-    """A process run in the image; `given` is added to the environment of the image."""
+    """A process run in the image. `given` is added to the environment of the image."""
 
     image: Image
     folder: Path
@@ -170,7 +170,7 @@ class Container:
         raise TimeoutError(self.log.read_text())
 
     def run(self, command: Sequence[str], **given: str) -> "subprocess.CompletedProcess[str]":
-        """Run another command in the container, like `docker exec`; `given` is for it alone."""
+        """Run another command in the container, like `docker exec`. `given` is for it alone."""
         user, group = map(str, self.image.user)
         enter = ["nsenter", "--target", str(self.pid), "--mount", "--pid", "--root", "--wd"]
         words = [f"{name}={text}" for name, text in {**self.environ, **given}.items()]

@@ -21,7 +21,7 @@ _NAME = re.compile(r"\b(?:imprint|process)_[a-z_]+")
 
 
 def run(*command: str) -> str:
-    """Run promtool and return its output; if it reports anything, fail with the whole output."""
+    """Run promtool and return its output. If it reports anything, fail with the whole output."""
     done = subprocess.run(["promtool", *command], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout

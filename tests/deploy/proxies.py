@@ -97,7 +97,7 @@ def make_certificate(folder: Path) -> Certificate:
 
 @dataclass(slots=True)
 class Proxy:
-    """A proxy in front of one service; `changes` are texts that a test replaces in its file."""
+    """A proxy in front of one service. `changes` are texts that a test replaces in its file."""
 
     name: str
     folder: Path

@@ -63,7 +63,7 @@ def test_the_labels_name_the_version_and_the_license(image: Image):
     assert re.fullmatch("[0-9a-f]{40}|unknown", labels["org.opencontainers.image.revision"])
 
 
-def test_the_image_has_no_build_tools_or_sources(image: Image):
+def test_the_image_contains_no_build_tools_or_sources(image: Image):
     packages = {path.name for path in (image.root / "opt/imprint/lib").glob("*/site-packages/*")}
     assert "imprint" in packages
     assert {"pip", "setuptools", "hatchling", "pytest"} & packages == set()

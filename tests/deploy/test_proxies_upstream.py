@@ -38,14 +38,14 @@ KEEP_ALIVE_FILES = {
     "caddy": (CADDY, r"\bkeepalive (\d+)([sm])\n"),
     "haproxy": (HAPROXY, r"pool-purge-delay (\d+)([sm])"),
 }
-"""Where each file sets the idle timeout of connections to the service."""
+"""The position of the idle timeout for connections to the service in each configuration file."""
 
 SHORT_TIMES = {
     "nginx": {"keepalive_timeout 60s;": "keepalive_timeout 1s;"},
     "caddy": {"keepalive 60s": "keepalive 1s", "read_body 20s": "read_body 10s"},
     "haproxy": {"pool-purge-delay 5s": "pool-purge-delay 1s"},
 }
-"""Shorter timeouts for those too long for a test."""
+"""Shorter timeouts that replace those too long for a test."""
 
 KEEP_ALIVE = 10
 """Seconds for which the service keeps idle connections.
@@ -372,7 +372,7 @@ def restart(pid: int, loads: list[Load]) -> None:
 
 
 def go_on(loads: list[Load]) -> None:
-    """Wait for some more requests of each kind."""
+    """Wait for some more requests of each type."""
     counts = [Counter(load.done) for load in loads]
     wait_until(
         lambda: all(

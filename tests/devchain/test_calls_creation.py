@@ -12,7 +12,7 @@ COUNTS = "5f54600101805f555f5260205ff3"
 """Code that adds 1 to the first storage slot and returns the result."""
 
 COUNTS_TRANSIENTLY = "5f5c600101805f5d5f5260205ff3"
-"""Code that does the same with transient storage."""
+"""Code that adds 1 to a transient storage slot and returns the result."""
 
 
 def call(client: Any, code: str, **fields: Any) -> str:

@@ -58,7 +58,7 @@ def test_logs_are_filtered_by_several_addresses(client: Any, voices: Any) -> Non
         ([None, None, None], []),
     ],
 )
-def test_logs_are_filtered_by_topic_position(
+def test_logs_are_filtered_by_topic_at_each_position(
     client: Any, voices: Any, topics: list[Any], found: list[int]
 ) -> None:
     assert numbers(client, topics=topics) == found

@@ -1,4 +1,4 @@
-"""JSON-RPC methods that read."""
+"""JSON-RPC methods that only read."""
 
 from typing import Any
 
@@ -60,7 +60,7 @@ def test_reading_state_at_an_unknown_block_is_refused(client: Any) -> None:
     assert client.fail("eth_call", {"to": STRANGER}, unknown)["message"] == "header not found"
 
 
-def test_an_unknown_block_or_transaction_is_returned_as_null(client: Any) -> None:
+def test_an_unknown_block_or_transaction_is_null(client: Any) -> None:
     nothing = "0x" + "11" * 32
     assert client.ask("eth_getBlockByNumber", "0x5", False) is None
     assert client.ask("eth_getBlockByHash", nothing, True) is None

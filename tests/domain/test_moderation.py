@@ -23,7 +23,7 @@ TARGETS = post_targets(7, AUTHOR, "cid", ("ink",))
 
 
 def measures(*decided: tuple[TargetKind, Measure, Ground]) -> Measures:
-    """The measures after these decisions about a post, a second between each."""
+    """The measures after these decisions about a post, with a second between each."""
     of_kind = {target.kind: target for target in TARGETS}
     return Measures().after(
         LoggedDecision(
@@ -59,7 +59,7 @@ def test_the_strictest_measure_counts(decided, expected) -> None:
     assert strictest(measures(*decided)) == expected
 
 
-def test_undoing_lifts_every_measure_on_a_target_and_no_other() -> None:
+def test_undoing_lifts_all_measures_on_one_target_only() -> None:
     found = measures(
         (BY, Measure.REFUSED, POLICY),
         (BY, Measure.UNLISTED, POLICY),
@@ -71,7 +71,7 @@ def test_undoing_lifts_every_measure_on_a_target_and_no_other() -> None:
     assert (found.number, found.withholds) == (4, False)
 
 
-def test_an_exported_decision_is_read_again() -> None:
+def test_an_exported_decision_can_be_read_back() -> None:
     target = Target(TargetKind.TAG, "ink")
     logged = LoggedDecision(3, Decision(target, Measure.UNLISTED, Ground.LEGAL, "Why", NOW))
     assert read_decision(logged.record) == logged

@@ -28,7 +28,7 @@ def test_everything_is_admitted_without_a_rate() -> None:
     assert [refused_for(limiter, "a", NOW) for _ in range(1000)] == [None] * 1000
 
 
-def test_requests_up_to_the_count_are_admitted_at_once() -> None:
+def test_requests_up_to_the_count_are_admitted_in_a_burst() -> None:
     limiter = RateLimiter(Rate(3, 60))
     assert [refused_for(limiter, "a", NOW) for _ in range(4)] == [None, None, None, 20]
 

@@ -31,7 +31,7 @@ def pages_of(path: Path, tree: str) -> list[int]:
 
 
 def _children(page: bytes) -> list[int]:
-    """Return the child pages; the first byte distinguishes interior pages from leaves."""
+    """Return the child pages. The first byte distinguishes interior pages from leaves."""
     if page[0] not in (2, 5):
         return []
     cells = int.from_bytes(page[3:5], "big")
@@ -107,4 +107,4 @@ _ALL: dict[str, Callable[[Path], None]] = {
 }
 
 DAMAGES = _ALL if LONG else dict(list(_ALL.items())[::3])
-"""Kinds of damage to a catalog file, by name."""
+"""Types of damage to a catalog file, by name."""

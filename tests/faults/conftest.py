@@ -1,4 +1,4 @@
-"""Tests that use `records` run with both databases; others concern SQLite or neither."""
+"""Tests that use `records` run with both databases. Others concern SQLite or neither."""
 
 from collections.abc import AsyncIterator, Iterator
 
@@ -17,7 +17,7 @@ ALWAYS = {
     "test_supervisor_bounds",
     "test_workers",
 }
-"""Modules that always run: they start, serve with and end processes."""
+"""Modules that always run, because they start processes, serve requests with them and end them."""
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

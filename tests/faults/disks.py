@@ -14,7 +14,7 @@ MEGABYTE = 1024 * 1024
 
 @contextmanager
 def small_disk(folder: Path, megabytes: int, files: int = 10_000) -> Iterator[Path]:
-    """Mount a small disk at this folder; the test is skipped without permission to mount."""
+    """Mount a small disk at this folder. The test is skipped without permission to mount."""
     folder.mkdir(exist_ok=True)
     options = f"size={megabytes * MEGABYTE},nr_inodes={files}"
     command = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(folder)]

@@ -26,7 +26,7 @@ NEAR, FAR = "10.9.0.1", "10.9.0.2"
 PORT = 8000
 CONNECTIONS = 120
 PAUSE = 0.01
-"""Seconds between two connections; the server stops after half of them."""
+"""Seconds between two connections. The server stops after half of them."""
 
 _TUNSETIFF = 0x400454CA
 _TUN_WITHOUT_HEADER = 0x1001

@@ -78,7 +78,8 @@ def _discard(out: Path) -> None:
 
 
 async def start_until(scene: Scene, out: Path, name: str, condition: Callable[[], bool]) -> Process:
-    """Start a backup and freeze it when the condition holds; retry if it already finished."""
+    """Start a backup and freeze it when the condition holds. Retries if the backup already
+    finished."""
     for attempt in range(ATTEMPTS):
         process = start_backup(scene, out, f"{name}-{attempt}")
         deadline = time.monotonic() + SECONDS

@@ -61,7 +61,8 @@ async def is_published(scene: Scene, replica: Replica, cid: str) -> bool:
 
 
 async def see_death(stores: Stores, replica: Replica) -> None:
-    """Kill the follower; its lease must end early enough for another to take over in time."""
+    """Kill the follower. Its lease must end early enough for another process to take over in
+    time."""
     assert await follows(stores, replica)
     replica.process.kill()
     found = await stores.leases.find_lease(FOLLOWER_LEASE)

@@ -44,12 +44,12 @@ def paint(seed: int, side: int) -> bytes:
 
 
 PICTURES = [paint(seed, side) for seed, side in enumerate([8] * 8 + [160] * 2)]
-"""More pictures than authors, so that some are unused; the last two are stored as files."""
+"""More pictures than authors, so that some are unused. The last two are stored as files."""
 
 
 @asynccontextmanager
 async def behind(scene: Scene, replica: Replica) -> AsyncIterator[World]:
-    """Open the world through this replica; its authors use the replica's clock."""
+    """Open the world through this replica. Its authors use the replica's clock."""
     ahead = 0.0 if replica.clock is None else replica.clock.ahead
     async with httpx2.AsyncClient(base_url=replica.url, timeout=30, verify=PLAIN) as client:
         yield replace(scene.world, client=client, clock=PresentClockAhead(ahead=ahead))

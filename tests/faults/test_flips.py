@@ -78,7 +78,7 @@ COLUMNS = {
     "files": ["id", "group_id", "name", "size", "created_at", "published_at", "tx_hash"],
     "file_groups": ["hashtags"],
 }
-"""Columns to change; indexed ones are excluded, as a statement would also change the index."""
+"""Columns to change. Indexed ones are excluded, because a statement would also change the index."""
 
 
 async def test_a_changed_record_value_is_never_served(tmp_path: Path, records: None):
@@ -97,7 +97,7 @@ async def test_a_changed_record_value_is_never_served(tmp_path: Path, records: N
 
 
 async def _change_value(scene: Scene, random: Random) -> tuple[str, ...]:
-    """Change a value of a live record, bypassing triggers; returns how to undo it."""
+    """Change a value of a live record, bypassing triggers. Returns how to undo it."""
     table = random.choice(sorted(COLUMNS))
     column = random.choice(COLUMNS[table])
     live = "SELECT group_id FROM files WHERE state IN ('pending', 'onchain')"

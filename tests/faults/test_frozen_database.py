@@ -18,7 +18,7 @@ LONGEST = 5.0
 BEAT = 0.02
 
 ALONE = ("metadata", "posts", "create", "login")
-"""Requests of each kind that are sent one after another."""
+"""Number of requests of each type that are sent one after another."""
 
 Send = Callable[[], Awaitable[httpx2.Response]]
 
@@ -64,7 +64,9 @@ def sign_login(world: World) -> dict[str, Any]:
     return wallet.sign_login(wallet.login_message())
 
 
-def requests_of(world: World, cid: str, post: int, session: dict[str, str]) -> dict[str, Send]:
+def requests_of(
+    world: World, cid: str, deleted: str, post: int, session: dict[str, str]
+) -> dict[str, Send]:
     """Return a request for every route that reads or writes records."""
     author, client = world.wallet(0), world.client
     address = author.address
@@ -96,7 +98,7 @@ def requests_of(world: World, cid: str, post: int, session: dict[str, str]) -> d
         "page of a search": get("/search", params={"q": "words"}, headers=html),
         "sitemap": get("/sitemap.xml"),
         "create": lambda: world.send_create(world.wallet(1)),
-        "delete": lambda: world.send_delete(author, cid),
+        "delete": lambda: world.send_delete(author, deleted),
         "login": lambda: client.post("/auth/login", json=sign_login(world)),
         "readiness": get("/readyz"),
     }
@@ -114,7 +116,8 @@ async def test_requests_that_need_a_frozen_server_are_refused_in_time(tmp_path: 
                 file = await world.create(author, "Words.")
                 post, _ = await world.post(author, "More words.", 0)
                 session = await world.login(author)
-                sends = requests_of(world, file["cid"], post, session)
+                deleted = await world.create(author, "Words to delete.")
+                sends = requests_of(world, file["cid"], deleted["cid"], post, session)
                 await fill_index(world)
                 # As many connections as there may be are open, as in a service that runs.
                 before = await gather_all(sends, metronome)

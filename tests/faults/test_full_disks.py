@@ -1,4 +1,5 @@
-"""Full disks: a restart serves reads, readiness reflects writes, and freeing space helps."""
+"""Full disks: a service that restarts serves reads, readiness reflects writes, and freeing space
+helps."""
 
 import asyncio
 import shutil
@@ -15,7 +16,7 @@ from tests.postgresql import Server, keeping_records_on
 from tests.world import problem
 
 REFUSALS = 20
-"""Number of refused writes on a full disk; readiness is checked after each."""
+"""Number of refused writes on a full disk. Readiness is checked after each."""
 
 MOST_WRITES = 500
 """Number of writes by which one must be refused, as some rows still fit existing pages."""
@@ -34,7 +35,7 @@ async def wait_until(holds: Callable[[], bool], seconds: float = 30.0) -> None:
 
 
 async def expect_reads(scene: Scene, file: dict[str, Any], session: dict[str, str]) -> None:
-    """Check that the draft exists with its content."""
+    """Check that the draft still exists with its content."""
     client, params = scene.world.client, {"cid": file["cid"]}
     read = await client.get("/fileByCid", params=params, headers=session)
     assert (read.status_code, read.json().get("content")) == (200, "Kept words.")

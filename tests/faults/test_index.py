@@ -17,7 +17,8 @@ from imprint.bootstrap import build_indexer, open_adapters
 from imprint.services.posts.indexer import take_index
 
 MARK = "In the middle of a step."
-"""A post description, requested only by the indexing process, after it has read the logs."""
+"""Requests for a post's description, which only the indexing process sends after it has read the
+logs."""
 
 PAUSE = 0.2
 """Seconds in which a process waiting for its node finishes its database work."""

@@ -24,7 +24,8 @@ MARGIN = 4.0
 """Additional seconds for a slow machine, too few for a second call of five seconds."""
 
 ATTEMPTS = 3
-"""Attempts; a slow machine exceeds the margin only sometimes, two calls in sequence always."""
+"""Number of attempts. A slow machine exceeds the margin only sometimes, two sequential calls
+always."""
 
 _HOLD = """
 import sqlite3, sys
@@ -85,7 +86,7 @@ def nonces_of(scene: Scene) -> dict[str, Wallet]:
 
 
 async def expect_in_time(scene: Scene, code: str) -> dict[str, Wallet]:
-    """Check that concurrent writes and a later one are refused in time; returns their nonces."""
+    """Check that concurrent writes and a later one are refused in time. Returns their nonces."""
     nonces = nonces_of(scene)
     slowest = []
     while len(slowest) < ATTEMPTS:

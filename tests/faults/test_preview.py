@@ -22,7 +22,7 @@ Rules = "/rules"
 """
 
 
-def test_a_preview_shows_the_site_around_sample_posts(tmp_path: Path) -> None:
+def test_a_preview_shows_the_site_with_sample_posts(tmp_path: Path) -> None:
     pages, scratch = tmp_path / "pages", tmp_path / "scratch"
     pages.mkdir()
     scratch.mkdir()

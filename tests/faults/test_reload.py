@@ -24,14 +24,15 @@ from imprint.server.listeners import listen
 RELOADS = 10 if LONG else 1
 DONE = "reloaded: new workers serve"
 WATCHDOG = "10000000"
-"""Microseconds; long, because the socket of systemd holds few messages and drops the rest."""
+"""Microseconds between notifications, because the socket of systemd drops messages if it is
+full."""
 
 KUBO = "kubo:http://127.0.0.1:1"
 FAILED = "reload failed; the service continues as before"
 
 
 def configure(folder: Path, **given: object) -> Path:
-    """Write the settings file of a service; environment settings would take precedence."""
+    """Write the settings file of a service. Environment settings would take precedence."""
     path = folder / "imprint.toml"
     lines = [f'{name.lower()} = "{value}"' for name, value in given.items()]
     path.with_suffix(".new").write_text("\n".join(lines))
@@ -68,7 +69,7 @@ def count_writes(counted: dict[str, float]) -> float:
 
 
 async def scrape_complete(port: int, writes: int) -> dict[str, float]:
-    """Wait for the metrics of all workers; those of a slow one may be missing at first."""
+    """Wait for the metrics of all workers. Those of a slow one may be missing at first."""
     deadline = time.monotonic() + SECONDS
     while True:
         counted = await scrape(port)
@@ -198,7 +199,7 @@ async def test_a_reload_with_invalid_settings_changes_nothing_and_is_logged(
         assert counted['imprint_reloads_total{result="done"}'] == 1
 
 
-async def test_a_reload_gives_the_site_another_name_and_pages_under_load(tmp_path: Path):
+async def test_a_reload_under_load_changes_the_name_and_pages_of_the_site(tmp_path: Path):
     pages = tmp_path / "pages"
     pages.mkdir()
     (pages / "about.md").write_text("# Before")

@@ -63,7 +63,7 @@ async def fill(world: World, files: int = FILES) -> None:
 
 
 def records(folder: Path) -> dict[str, dict[str, Any]]:
-    """Every row of the catalog by its cid."""
+    """Return every row of the catalog by its cid."""
     with closing(sqlite3.connect(folder / "imprint.db")) as connection:
         connection.row_factory = sqlite3.Row
         return {row["cid"]: dict(row) for row in connection.execute(RECORDS)}
@@ -90,7 +90,7 @@ async def copy_of(world: World, folder: Path) -> Path:
 
 
 async def repair(world: World, folder: Path, *arguments: str | Path) -> tuple[int, dict[str, Any]]:
-    """Run a repair; returns its exit status and report."""
+    """Run a repair, and return its exit status and report."""
     environ = environment_beside(world) | {"IMPRINT_DATA_DIR": str(folder)}
     result = await asyncio.to_thread(run, environ, "repair", "--json", *arguments)
     assert result.exception is None or isinstance(result.exception, SystemExit), result.exc_info
@@ -101,7 +101,7 @@ async def repair(world: World, folder: Path, *arguments: str | Path) -> tuple[in
 def differences(
     before: dict[str, dict[str, Any]], after: dict[str, dict[str, Any]], columns: tuple[str, ...]
 ) -> list[str]:
-    """The differences between live files; other versions are ignored."""
+    """The differences between live files. Other versions are ignored."""
     found = []
     for cid, row in before.items():
         if row["state"] not in ("pending", "onchain"):
@@ -223,7 +223,7 @@ async def test_an_unreadable_file_is_replaced_entirely_by_the_backup(tmp_path: P
 
 FRAME = 24 + PAGE
 FEW_FILES = 16
-"""Few enough that SQLite has not checkpointed any of the log into the database yet."""
+"""Few enough drafts that SQLite has not checkpointed any of the log into the database yet."""
 
 
 def place_in_header(_: Path, at: int) -> int:
@@ -245,7 +245,7 @@ LOG_DAMAGES = [
     (place_in_first_frame, 9),
     *((place_in_middle_frame, at) for at in (9, 17, 2000)),
 ]
-"""The header's magic number and salt, and a frame's salt, checksum and content."""
+"""Bytes to damage: the header's magic number and salt, and a frame's salt, checksum and content."""
 
 
 @pytest.mark.parametrize(("place", "at"), LOG_DAMAGES)
@@ -375,7 +375,7 @@ async def test_a_thumbnail_can_be_destroyed_after_its_fence_is_lost(tmp_path: Pa
 
 
 async def collect(world: World) -> int:
-    """Run the garbage collector; returns how many documents it destroyed."""
+    """Run the garbage collector, and return how many documents it destroyed."""
     adapters, day = world.adapters, timedelta(hours=24)
     return await GarbageCollector(
         adapters.stores.garbage,

@@ -40,7 +40,7 @@ def workers_of(replica: Replica) -> set[int]:
 
 
 class Balancer(httpx2.AsyncBaseTransport):
-    """Sends requests to the replicas in turn; retries elsewhere only if the connection is
+    """Sends requests to the replicas in turn. Retries elsewhere only if the connection is
     refused."""
 
     def __init__(self, replicas: Sequence[Replica]) -> None:

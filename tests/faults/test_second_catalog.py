@@ -41,7 +41,7 @@ async def other_records(folder: Path) -> str:
 
 
 async def fill(scene: Scene) -> list[tuple[int, str]]:
-    """Create drafts by several wallets, some with a thumbnail; returns their wallets and cids."""
+    """Create drafts by several wallets, some with a thumbnail. Returns their wallets and cids."""
     made = []
     for number in range(DRAFTS):
         author = scene.world.wallet(number % 3)
@@ -141,7 +141,7 @@ async def test_a_lost_catalog_is_not_replaced_by_an_empty_one(tmp_path: Path) ->
         await expect_all(scene, files)
 
 
-async def test_several_replicas_can_start_on_a_new_folder_at_once(
+async def test_several_replicas_can_start_on_a_new_folder_at_the_same_time(
     tmp_path: Path, records: None
 ) -> None:
     async with open_scene(tmp_path) as scene:

@@ -64,7 +64,7 @@ async def test_a_configured_service_starts_serves_and_stops(town: World, tmp_pat
     assert GOOD_SECRET not in service.tail(200)
 
 
-async def test_all_invalid_settings_are_reported_at_once(town: World, tmp_path: Path) -> None:
+async def test_all_invalid_settings_are_reported_together(town: World, tmp_path: Path) -> None:
     wrong = {
         "CHAIN_ID": "zero",
         "MARKETPLACE_ADDRESS": "0x1234",

@@ -35,7 +35,7 @@ async def send(
 
 
 def outcome(response: httpx2.Response) -> tuple[int, str | None]:
-    """The status, and the error code if the request was refused."""
+    """Return the status, and the error code if the request was refused."""
     code = response.json().get("code") if response.status_code >= 400 else None
     return response.status_code, code
 
@@ -46,12 +46,12 @@ ENDED = (401, "session_ended")
 
 
 async def create(replica: Replica, key: WritingKey) -> tuple[int, str | None]:
-    """The outcome of creating a draft with a signature by this key."""
+    """Return the outcome of creating a draft with a signature by this key."""
     return outcome(await send(replica, "/create/group", key.create_body()))
 
 
 async def read(replica: Replica, session: dict[str, str]) -> tuple[int, str | None]:
-    """The outcome of a request in a reader's session."""
+    """Return the outcome of a request in a reader's session."""
     return outcome(await send(replica, "/writing/sessions", None, "GET", session))
 
 

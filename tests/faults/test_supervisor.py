@@ -79,7 +79,7 @@ def test_a_stop_before_a_dead_worker_is_replaced_starts_no_new_worker():
 
 
 def _end(running: "subprocess.Popen[str]") -> str:
-    """The remaining output of the process, which must exit with 0."""
+    """Return the remaining output of the process, which must exit with 0."""
     try:
         out, err = running.communicate(timeout=SECONDS)
     finally:
@@ -209,7 +209,7 @@ FAILED = "reload failed; the service continues as before"
 def _start_generations(
     folder: Path, new: str = "pass", more: str = "", options: str = ""
 ) -> "subprocess.Popen[str]":
-    """Start workers that report when they serve and when they stop; later generations run
+    """Start workers that report when they serve and when they stop. Later generations run
     `new` first."""
     return _start_program(folder, GENERATIONS.format(new=new, more=more), options)
 

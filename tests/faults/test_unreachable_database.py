@@ -64,7 +64,7 @@ async def expect_waiting(scene: Scene, replica: Replica, workers: int) -> None:
 
 
 async def start_all(replica: Replica, workers: int) -> None:
-    """Start a replica and wait until every worker serves; one is enough for it to be ready."""
+    """Start a replica and wait until every worker serves. One is enough for it to be ready."""
     await replica.start()
     await until(lambda: replica.log.count("Started server process") == workers)
 
@@ -107,7 +107,7 @@ async def test_a_service_starts_once_the_database_file_is_unlocked(tmp_path: Pat
 
 
 @pytest.mark.parametrize("workers", ["2", "1"])
-async def test_a_service_waiting_for_its_database_is_not_ready_and_stops_at_once(
+async def test_a_service_waiting_for_its_database_is_not_ready_and_can_be_stopped(
     tmp_path: Path, workers: str
 ):
     nowhere = "postgresql://someone:a-long-password@127.0.0.1:1/nowhere"

@@ -71,7 +71,7 @@ async def test_documents_whose_key_is_lost_can_be_abandoned(tmp_path: Path) -> N
         await other.start()
 
 
-async def test_a_data_folder_that_cannot_be_created_is_refused_at_once(tmp_path: Path) -> None:
+async def test_a_data_folder_that_cannot_be_created_is_refused_immediately(tmp_path: Path) -> None:
     async with open_scene(tmp_path) as scene:
         await expect_refused(scene.replica(DATA_DIR="/proc/x"), "/proc/x cannot be created")
 

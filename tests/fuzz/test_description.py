@@ -28,8 +28,8 @@ LABELS = [
     if path is not None
 ]
 
-IGNORES_EMPTY = ["/posts", "/me/library", "/me/sales", "/ipfs/{cid}"]
-"""An empty parameter violates its schema but is treated as absent. A table's limit is refused
+IGNORES_EMPTY = ["/posts", "/me/library", "/me/posts", "/me/sales", "/ipfs/{cid}"]
+"""An empty parameter violates its schema but is treated as absent. The limit of a table is refused
 without `text/csv`."""
 
 UNPROMISED = ["/filesByNextPageToken"]
@@ -50,10 +50,10 @@ REFUSED = [400, 401, 403, 404, 405, 406, 409, 413, 415, 422, 428, 429, "5xx"]
 """Permitted statuses for a request that violates its schema, including "too large"."""
 
 LOGOUT = "/auth/logout"
-"""Would end the session that the other requests still need."""
+"""This operation would end the session that the other requests still need."""
 
 CASES = int(os.environ.get("CASES", "0"))
-"""The minimum number of requests to send; 0 means one short round."""
+"""The minimum number of requests to send. 0 means one short round."""
 
 EXAMPLES = min(100, max(5, CASES // len(LABELS)))
 """Number of random requests per operation and round, besides examples and edge cases."""
@@ -118,7 +118,7 @@ class Findings:
 
 @pytest.fixture(scope="module")
 def findings(description: dict[str, Any], live: Live) -> dict[str, Findings]:
-    """Fuzz the whole API in rounds with different seeds; results are sorted by method and path."""
+    """Fuzz the whole API in rounds with different seeds. Results are sorted by method and path."""
     found: dict[str, Findings] = defaultdict(Findings)
     seeds = itertools.count(1)
     while not found or count_cases(found) < CASES:

@@ -28,7 +28,7 @@ class Project:
     service: Service
 
     def run(self, *command: str) -> str:
-        """Run a command and return its output; fails with that output if the command fails."""
+        """Run a command and return its output. Fails with that output if the command fails."""
         paths = [str(self.folder / "node_modules" / ".bin"), str(HERE / ".venv" / "bin")]
         environ = {
             **os.environ,

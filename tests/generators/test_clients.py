@@ -22,16 +22,12 @@ def python(project: Project) -> Project:
 
 
 @pytest.mark.parametrize("walk", ["openapi_fetch", "hey_api"])
-def test_a_typescript_client_completes_the_walk_from_draft_to_reader(
-    typescript: Project, walk: str
-) -> None:
+def test_a_typescript_client_can_publish_and_read_a_post(typescript: Project, walk: str) -> None:
     typescript.walk("node", f"built/{walk}.js")
 
 
 @pytest.mark.parametrize("walk", ["python_client", "python_models"])
-def test_a_python_client_completes_the_walk_from_draft_to_reader(
-    python: Project, walk: str
-) -> None:
+def test_a_python_client_can_publish_and_read_a_post(python: Project, walk: str) -> None:
     python.walk("python", f"{walk}.py")
 
 

@@ -19,7 +19,7 @@ PATIENCE = 30.0
 
 
 class Tally(msgspec.Struct):
-    """The requests and responses of an attack; `figures` are specific to each attack."""
+    """The requests and responses of an attack. `figures` are specific to each attack."""
 
     connections: int = 0
     turned_away: int = 0
@@ -47,7 +47,7 @@ class Tally(msgspec.Struct):
 
 
 class Report(msgspec.Struct):
-    """The report of an attacking process; times are monotonic."""
+    """The report of an attacking process. Times are monotonic."""
 
     began: float
     ended: float
@@ -73,7 +73,7 @@ class Attacker:
         return time.monotonic() < self.deadline
 
     async def connect(self, *, source: str = "", receive_buffer: int = 0) -> Connection | None:
-        """Open a connection; None if the service refuses it."""
+        """Open a connection. Returns None if the service refuses it."""
         parts = urlsplit(self.url)
         self.tally.connections += 1
         try:
@@ -88,7 +88,8 @@ class Attacker:
             return None
 
     async def send(self, connection: Connection, data: bytes, requests: int = 0) -> bool:
-        """Send bytes that count as `requests` requests; False if the connection has ended."""
+        """Send bytes that count as `requests` requests. Returns False if the connection has
+        ended."""
         try:
             await connection.send(data)
         except OSError:
@@ -99,7 +100,7 @@ class Attacker:
         return True
 
     async def response(self, connection: Connection) -> Response | None:
-        """The next response; None if the connection ends first."""
+        """The next response, or None if the connection ends first."""
         before = connection.received
         try:
             response = await connection.response()
@@ -120,7 +121,7 @@ class Attacker:
         connection: Connection | None = None,
         source: str = "",
     ) -> Response | None:
-        """Send one request, on a new connection unless one is given; returns the response."""
+        """Send one request, on a new connection unless one is given. Returns the response."""
         used = connection or await self.connect(source=source)
         if used is None:
             return None
@@ -165,7 +166,7 @@ class Attacker:
     # Actions of a wallet
 
     async def wallet(self, key: PrivateKey | None = None) -> Wallet:
-        """A wallet that signs for this service; a new one unless a key is given."""
+        """Return a wallet that signs for this service, a new one unless a key is given."""
         if self._facts is None:
             async with asyncio.timeout(PATIENCE):
                 described = await self.ask("GET", "/.well-known/imprint.json")
@@ -176,14 +177,14 @@ class Attacker:
         return Wallet(domain, self._facts["login"]["domains"][0], key or PrivateKey())
 
     async def create(self, wallet: Wallet, content: str) -> str | None:
-        """Create a draft; returns its cid, or None if it was refused."""
+        """Create a draft, and return its cid, or None if it was refused."""
         made = await self.ask("POST", "/create/group", JSON, wallet.creation(content))
         if made is None or made.status != 200:
             return None
         return str(made.json()["updatedUpload"]["cid"])
 
     async def publish(self, wallet: Wallet, cid: str, image: bytes) -> str | None:
-        """Publish a draft; returns its thumbnail's cid, or None if it was refused."""
+        """Publish a draft, and return its thumbnail's cid, or None if it was refused."""
         body = wallet.publication(image)
         published = await self.ask("POST", f"/publish/file?cid={cid}", FORM, body)
         if published is None or published.status != 200:
@@ -191,7 +192,7 @@ class Attacker:
         return str(published.json()["thumbnailCid"])
 
     async def session(self, wallet: Wallet) -> dict[str, str] | None:
-        """Log in; returns the session header, or None if the login was refused."""
+        """Log in, and return the session header, or None if the login was refused."""
         login = await self.ask("POST", "/auth/login", JSON, wallet.login())
         if login is None or login.status != 200:
             return None

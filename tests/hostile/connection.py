@@ -28,7 +28,7 @@ class Response:
 
     @property
     def code(self) -> str:
-        """The error code of a refusal; empty for any other response."""
+        """The error code of a refusal, or an empty text for any other response."""
         if not self.headers.get("content-type", "").startswith("application/problem+json"):
             return ""
         return str(self.json().get("code", ""))
@@ -40,7 +40,7 @@ class Response:
 
 @dataclass(slots=True)
 class Connection:
-    """A TCP connection from one address of this machine; `received` counts the bytes read."""
+    """A TCP connection from one address of this machine. `received` counts the bytes read."""
 
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter
@@ -65,7 +65,7 @@ class Connection:
             raise
 
     async def send(self, data: bytes) -> None:
-        """Send bytes; returns once the kernel has accepted most of them. Raises OSError."""
+        """Send bytes. Returns once the kernel has accepted most of them. Raises OSError."""
         self.writer.write(data)
         await self.writer.drain()
 
@@ -95,7 +95,7 @@ class Connection:
         cast(asyncio.Transport, self.writer.transport).pause_reading()
 
     def abort(self) -> None:
-        """Close with a reset."""
+        """Close the connection with a reset."""
         self.writer.transport.abort()
 
     def reset(self) -> None:
@@ -118,7 +118,7 @@ class Connection:
 def request(
     method: str, path: str, headers: Mapping[str, str] | None = None, body: bytes | None = None
 ) -> bytes:
-    """The bytes of a request; a body gets a `Content-Length` unless the headers declare one."""
+    """The bytes of a request. A body gets a `Content-Length` unless the headers declare one."""
     given = {"Host": "imprint.test", **(headers or {})}
     if body is not None and "Transfer-Encoding" not in given:
         given.setdefault("Content-Length", str(len(body)))

@@ -31,14 +31,14 @@ FRESH_EVERY = 4
 """One in this many requests uses a new connection, like a new visitor."""
 
 IDLE_SECONDS = 2.0
-"""Seconds for which the client keeps an idle connection; shorter than the service does."""
+"""Seconds for which the client keeps an idle connection, fewer than the service does."""
 
 TICK_SECONDS = 0.01
 TICKS_KEPT = 3000
 
 
 class Sample(msgspec.Struct, frozen=True):
-    """One request; times are from the monotonic clock, which all processes share."""
+    """One request. Times are from the monotonic clock, which all processes share."""
 
     name: str
     at: float
@@ -72,7 +72,7 @@ class Facts(msgspec.Struct, frozen=True):
 
 
 class Orders(msgspec.Struct, frozen=True):
-    """The client's command-line arguments."""
+    """Command-line arguments of the honest client."""
 
     host: str
     port: int
@@ -104,7 +104,7 @@ class HonestClient:
     async def ask(
         self, name: str, headers: dict[str, str] | None = None, body: bytes | None = None
     ) -> Response | None:
-        """Send one request and report it; returns the response, or None if there was none."""
+        """Send one request and report it. Returns the response, or None if there was none."""
         at, response = time.monotonic(), None
         method, _, path = name.partition(" ")
         try:

@@ -96,7 +96,7 @@ class Installation:
 
     @contextmanager
     def serve(self, attack: Attack, postgresql: Server | None) -> Iterator[tuple[Service, Facts]]:
-        """Run a service until the block ends; yields it and what can be read from it."""
+        """Run a service until the block ends. Yields it and what can be read from it."""
         # The attack before may have enlarged responses, also those that publish posts here.
         self.node.enlarge(0, 0)
         given, open_files = attack.settings, attack.open_files
@@ -146,7 +146,7 @@ class Installation:
 
 @contextmanager
 def open_installation(folder: Path) -> Iterator[Installation]:
-    """Run a node until the block ends; no service is started yet."""
+    """Run a node until the block ends. No service is started yet."""
     port, log = free_port(), folder / "node.log"
     command = [sys.executable, "-m", "tests.hostile.node", str(port), str(folder / "chain.jsonl")]
     process = Process(command, log, {"PYTHONPATH": os.pathsep.join(p for p in sys.path if p)})

@@ -1,8 +1,8 @@
 """A development chain in a separate process that counts requests and can return false data.
 
-It mines a block every two seconds, like a real chain. `GET /counts` returns how many
-batches it received, and how many of them were about a contract wallet;
-`POST /huge?post=7&bytes=9000000` makes its responses about one post that large.
+It mines a block every two seconds, like a real chain. `GET /counts` returns how many batches it
+received, and how many of them were about a contract wallet. `POST /huge?post=7&bytes=9000000` makes
+its responses about one post that large.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ _MINE = b'{"jsonrpc":"2.0","id":1,"method":"evm_mine"}'
 
 @dataclass(slots=True)
 class Node:
-    """The HTTP interface of a chain; `huge` maps posts to the size of their oversized responses."""
+    """The HTTP interface of a chain. `huge` maps posts to the size of their oversized responses."""
 
     chain: Chain
     counts: Counter[str] = field(default_factory=Counter)

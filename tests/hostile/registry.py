@@ -19,11 +19,10 @@ FEWEST_READS = 100
 class Attack:
     """One attack, its requirements, and checks beyond the bounds that apply to all attacks.
 
-    `attacked` decides from a tally whether the attack took place; `check` returns a
-    sentence about a violation; `node_bytes` is the size of the node's responses about the
-    newest post; `kept_open` is the number of node connections that stay open for later;
-    `texts` are published beforehand as free posts or, if `held`, as paid posts that the
-    attacker buys.
+    `attacked` decides from a tally whether the attack took place, and `check` returns a sentence
+    about a violation. `node_bytes` is the size of the node's responses about the newest post.
+    `kept_open` is the number of node connections that stay open for later. `texts` are published
+    beforehand as free posts or, if `held`, as paid posts that the attacker buys.
     """
 
     name: str
@@ -104,7 +103,7 @@ class Observation:
 
     @property
     def took_place(self) -> bool:
-        """Whether the attack took place; on a busy machine, the attacker may get too little CPU
+        """Whether the attack took place. On a busy machine, the attacker may get too little CPU
         time."""
         return self.attack.attacked(self.tally)
 
@@ -146,5 +145,5 @@ class Observation:
 
 
 Check = Callable[[Observation], str]
-"""A check beyond the bounds that apply to every attack; it returns a sentence if violated,
-otherwise an empty string."""
+"""A check beyond the bounds that apply to every attack. It returns a sentence if a bound is
+violated, otherwise an empty string."""

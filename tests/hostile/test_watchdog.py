@@ -13,9 +13,11 @@ import pytest
 from starlette.routing import Route
 from tests.hostile.attacks.texts import PAGES, WORDS
 from tests.hostile.watchdog import watching
+from tests.revisions import revise, sign_revision
 from tests.web.api.test_search import index
 from tests.world import DEFAULT_PRICE, World, open_world
 
+from imprint.domain.posts.openings import MARK
 from imprint.domain.posts.search import words_of
 from imprint.domain.posts.slugs import post_slug
 from imprint.web.site.assets import built_assets
@@ -43,10 +45,10 @@ TEXTS = {
     "line separators": "a\N{LINE SEPARATOR}\v\f\x1c" * 250_000,
     "controls": "\x01\u202e" * 500_000,
 }
-"""Texts that are cheap to write, by kind."""
+"""Texts that are cheap to write, by type."""
 
 COPIES = {"empty links": 12, "ligatures": 12}
-"""Number of free posts with such a text, each with a different ending; the default is two."""
+"""Number of free posts with such a text, each with a different ending. The default is two."""
 
 TITLE = 33
 """Number of leading characters of a text used as its posts' title and description."""
@@ -62,12 +64,16 @@ UNREACHED = {"/filesByNextPageToken", "/.well-known/security.txt"}
 
 @dataclass(frozen=True)
 class Town:
-    """Posts with the same text, and their author, who also holds a token for one of them."""
+    """Posts with the same text, and their author, who also holds a token for one of them.
+
+    The paid one has it as its opening, if it is Markdown; `opened` has it below a short opening.
+    """
 
     world: World
     text: str
     free: list[str]
     paid: str
+    opened: str
     cids: list[str]
     draft: str
     thumbnail: str
@@ -77,8 +83,9 @@ class Town:
 
     def paths(self, route: Route) -> list[str]:
         """The paths to request for a route. Every path parameter needs a value here."""
+        posts = [self.free[0], self.paid, *([self.opened] if "opening" in route.path else [])]
         values = {
-            "id": [self.feed] if route.path.startswith("/me/") else [self.free[0], self.paid],
+            "id": [self.feed] if route.path.startswith("/me/") else posts,
             "cid": [self.thumbnail, self.cids[0]],
             "tag": [TAG],
             "address": [self.world.wallet(1).address],
@@ -115,6 +122,7 @@ class Town:
             "/userMetrics": [{"userAddress": author}],
             "/heatmap": [{"userAddress": author}],
             "/update/file": [{"cid": self.draft}],
+            "/revise/post": [{"postId": self.free[0]}],
         }
         return chosen.get(route.path, [{}])
 
@@ -125,16 +133,23 @@ class Town:
         if route.path in ("/create/group", "/update/file"):
             signed = self.world.wallet(1).sign(route.path.split("/")[1])
             return json.dumps(signed | {"content": self.text}).encode()
+        if route.path == "/revise/post":
+            post = (self.free[0], self.cids[0])
+            signed = sign_revision(self.world, self.world.wallet(1), post, self.text)
+            return json.dumps(signed).encode()
         return b""
 
 
 async def _publish(world: World, text: str, copies: int) -> Town:
-    """Publish free posts and a paid one with this text, each with a different ending."""
+    """Publish free posts and paid ones with this text, each with a different ending."""
     author = world.wallet(1)
     cids, posts = [], []
-    for number in range(copies + 1):
-        price = DEFAULT_PRICE if number == copies else 0
-        file = await world.create(author, f"{text} {number}")
+    opening = "" if text.startswith("{") else f"\n\n{MARK}\n\n"
+    contents = [f"{text} {number}" for number in range(copies)]
+    contents += [f"Words.\n\n{MARK}\n\n{text}", f"{text}{opening} paid"]
+    for number, content in enumerate(contents):
+        price = 0 if number < copies else DEFAULT_PRICE
+        file = await world.create(author, content)
         entry = (file["cid"], text[:TITLE], "bafkreithumbnail", text[:TITLE], price, [TAG])
         block = world.create_post_with(author, entry)
         (event,) = (await world.deliver_a(block)).json()["events"]
@@ -147,15 +162,18 @@ async def _publish(world: World, text: str, copies: int) -> Town:
     pictured = await world.create(author, "With a picture.")
     thumbnail = await world.publish(author, pictured["cid"])
     await index(world)
+    await revise(world, author, (posts[0], cids[0]), f"{text} corrected")
+    await index(world)
     session = await world.login(author)
     feed = (await world.client.post("/me/feeds", headers=session)).json()
     token = feed["atom"].rpartition("/")[2].removesuffix(".atom")
     own = session["Authorization"]
-    return Town(world, text, posts[:-1], posts[-1], cids, draft, thumbnail, own, feed["id"], token)
+    *free, opened, paid = posts
+    return Town(world, text, free, paid, opened, cids, draft, thumbnail, own, feed["id"], token)
 
 
 def _requests(town: Town) -> Iterator[tuple[Route, str, str]]:
-    """Every route with its methods, paths and parameters; deletions come last."""
+    """Every route with its methods, paths and parameters. Deletions come last."""
     order = ["GET", "HEAD", "POST", "DELETE"]
     routes = town.world.app.routes  # type: ignore[attr-defined]
     methods = [(method, route) for route in routes for method in route.methods]
@@ -203,7 +221,8 @@ async def _call(town: Town, method: str, target: str, body: bytes) -> int:
 
 
 async def _watch_requests(folder: Path, name: str) -> dict[int, str]:
-    """Send every request in a new world; the slow ones, by their number in the sequence."""
+    """Send every request in a new world, and return the slow ones by their number in the
+    sequence."""
     async with open_world(folder) as world:
         # What a process makes once, such as its description, is not the work of a text.
         usual = await _publish(world, "Some *words* in a text.", 1)

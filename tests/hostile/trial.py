@@ -119,7 +119,7 @@ def descriptors(pid: int) -> int:
 
 
 def stored(service: Service) -> int:
-    """Bytes in the service's folder; files may appear and disappear while they are counted."""
+    """Bytes in the service's folder. Files may appear and disappear while they are counted."""
     size = 0
     for file in (service.folder / "data").rglob("*"):
         with suppress(FileNotFoundError):
@@ -165,7 +165,7 @@ def _reading_honestly(service: Service, facts: Facts) -> Iterator[Lines]:
 
 
 def _check_peace(lines: Lines) -> None:
-    """Check that nothing is refused before the attack; otherwise the attack would prove nothing."""
+    """Check that nothing is refused before the attack. Otherwise the attack would prove nothing."""
     refused = [each for each in lines.all() if each.status != 200]
     assert not refused, f"refused before the attack: {refused[:3]}"
 
@@ -175,7 +175,7 @@ def _check_peace(lines: Lines) -> None:
 
 @contextmanager
 def _attacking(service: Service, attack: Attack) -> Iterator[Callable[[], Report]]:
-    """Start an idle attacker; calling it runs the attack and returns its report."""
+    """Start an idle attacker. Calling it runs the attack and returns its report."""
     command = [sys.executable, "-m", "tests.hostile", attack.name, "--address", service.url]
     command += ["--source", ATTACKER, "--seconds", str(attack.seconds), "--wait", "--json"]
     path = service.folder / "attacker.log"
@@ -203,7 +203,8 @@ def _attacking(service: Service, attack: Attack) -> Iterator[Callable[[], Report
 
 
 def _await_recovery(service: Service, lines: Lines, ended: float, most_open: int) -> float | None:
-    """Seconds from the end of the attack to full recovery; None if it took too long."""
+    """Return the seconds from the end of the attack to full recovery, or None if it took too
+    long."""
     since = ended
     while (now := time.monotonic()) < ended + MAX_RECOVERY_SECONDS + RECOVERED_SECONDS:
         samples = lines.since(since)

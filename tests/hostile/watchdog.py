@@ -40,7 +40,8 @@ class Watchdog:
         return await asyncio.create_task(request, context=context)
 
     def seconds_too_long(self) -> float:
-        """Seconds of the longest callback since the last call; 0 if no callback took too long.
+        """Return the seconds of the longest callback since the last call, or 0 if none took too
+        long.
 
         On a machine that is currently slow, callbacks may take longer.
         """
@@ -50,7 +51,7 @@ class Watchdog:
 
 @contextmanager
 def watching() -> Iterator[Watchdog]:
-    """A watchdog; requests not passed to `watch` are not measured."""
+    """Create a watchdog. Requests not passed to `watch` are not measured."""
     # A collection of the whole process is not the work of a request.
     gc.collect()
     gc.disable()

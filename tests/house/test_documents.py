@@ -163,7 +163,7 @@ def test_every_page_is_listed_in_an_index():
     assert [place(path) for path in pages if path not in listed] == []
 
 
-def test_the_pages_that_people_read_first_are_short():
+def test_the_pages_for_newcomers_are_short():
     def count_lines(page: Path) -> int:
         return len(page.read_text(encoding="utf-8").splitlines())
 

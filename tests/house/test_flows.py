@@ -17,7 +17,8 @@ from tools.files import ROOT
 from imprint.devchain.webhooks import sign_body_a
 
 NOT_TRACED = {"server/connection.py"}
-"""Listed in the page, but never run: the test calls the app without a server."""
+"""Files that are listed on the page but never run, because the test calls the app without a
+server."""
 
 NOT_LISTED = (
     "devchain/",
@@ -26,8 +27,8 @@ NOT_LISTED = (
     "adapters/database/sqlite/connections.py",
     "domain/bounded_cache.py",
 )
-"""Run, but not listed in the page: the test node; failpoints, which do nothing unless a crash
-test arms them; the clock around every call; connections, which each thread opens once; and
+"""Files that run but are not listed on the page: the test node, failpoints, which do nothing unless
+a crash test arms them, the clock around every call, connections, which each thread opens once, and
 the dictionary inside every cache."""
 
 
@@ -42,8 +43,8 @@ WRITERS = ("catalog-writer", "content-writer")
 """The threads that commit on behalf of requests."""
 
 in_request: ContextVar[bool] = ContextVar("in_request", default=False)
-"""Set in the context of the traced request and inherited by tasks that it starts; timers of
-earlier requests and background tasks have a different context."""
+"""Context variable of the traced request, inherited by tasks that it starts. Timers of earlier
+requests and background tasks have a different context."""
 
 
 class Trace:
@@ -83,8 +84,8 @@ class Trace:
 
 
 def clear_caches() -> None:
-    """Clear function caches that an earlier test may have filled: a cached function does not
-    run."""
+    """Clear function caches that an earlier test may have filled, because a cached function does
+    not run."""
     for name, module in list(sys.modules.items()):
         if name.startswith("imprint."):
             for value in vars(module).values():
@@ -145,7 +146,7 @@ async def receive_a_webhook(world: World, trace: Trace) -> None:
         ("A webhook: `POST /webhook/provider-a/publish`", receive_a_webhook),
     ],
 )
-async def test_a_flow_runs_through_exactly_the_listed_files(
+async def test_a_flow_runs_through_exactly_the_files_listed(
     tmp_path: Path, heading: str, flow: Callable[[World, Trace], Awaitable[None]]
 ) -> None:
     with tracing() as trace:

@@ -54,7 +54,7 @@ def test_every_suite_excluded_from_make_test_has_a_target():
 # What a change reaches
 
 
-def test_only_three_suites_can_be_skipped():
+def test_only_three_suites_may_be_skipped():
     assert {*SKIPPABLE} == {"test-deploy", "test-generators", "test-pinata"}
 
 
@@ -121,7 +121,7 @@ def _imported_tests(path: Path) -> Iterator[Path]:
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    """A repository with a file for each kind of pattern."""
+    """A repository with a file for each type of pattern."""
     for name in ("requirements.lock", "src/imprint/settings/groups.py", "deploy/imprint.service"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("one\n")

@@ -15,7 +15,7 @@ START_TIMEOUT = 90.0
 
 
 class KuboNode:
-    """One node; isolated unless `swarm` is set, which lets it connect to neighbours on loopback."""
+    """One node, isolated unless `swarm` is set, which lets it connect to neighbours on loopback."""
 
     def __init__(self, folder: Path, swarm: bool = False, authorization: str = "") -> None:
         self.folder = folder

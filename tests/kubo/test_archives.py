@@ -11,7 +11,7 @@ from tests.world import World
 
 
 async def import_car(node: KuboNode, car: bytes) -> list[str]:
-    """Import a CAR into the node; returns the roots that it pinned recursively."""
+    """Import a CAR into the node, and return the roots that it pinned recursively."""
     async with httpx2.AsyncClient(timeout=30) as client:
         response = await client.post(
             f"{node.api}/api/v0/dag/import",

@@ -19,7 +19,7 @@ TIMEOUT = 100
 
 
 async def run_client(fake: PinataFake, *options: str, stored: int = 0) -> str:
-    """Run the SDK's tests and return their output; fails with that output if a test fails."""
+    """Run the SDK's tests and return their output. Fails with that output if a test fails."""
     process = await asyncio.create_subprocess_exec(
         "node",
         "--test",

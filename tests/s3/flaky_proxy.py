@@ -17,7 +17,7 @@ FAULTS = ("reset", "error", "slow down", "silence", "truncation", "lost response
 """The ways a request can fail: all but the last two before the object store sees it."""
 
 SILENCE = 10.0
-"""Seconds without a response; longer than any client waits for a small document."""
+"""Seconds without a response, longer than any client waits for a small document."""
 
 
 @dataclass(slots=True)

@@ -1,4 +1,4 @@
-"""An object store that fails, hangs or dies loses no acknowledged write; the rest get 503."""
+"""An object store that fails, hangs or dies loses no acknowledged write. Other writes get 503."""
 
 import asyncio
 import random
@@ -31,7 +31,7 @@ GENEROUS = 15.0
 
 
 async def store_all(store: BucketStore, documents: list[bytes]) -> list[bytes]:
-    """Store documents; returns those that were stored, and skips those refused as unavailable."""
+    """Store documents. Returns those that were stored, and skips those refused as unavailable."""
     stored = []
     for document in documents:
         try:
@@ -121,7 +121,8 @@ async def test_a_service_behind_a_failing_network_loses_nothing(
 
 
 async def expect_tidy(world: World, drafts: int) -> None:
-    """Check that the bucket contains exactly the drafts' documents once all leases have expired."""
+    """Check that the bucket contains exactly the documents of the drafts once all leases have
+    expired."""
     world.clock.advance(24 * 3600)
     content, catalog = world.adapters.content, world.adapters.stores
     assert isinstance(content, BucketStore)

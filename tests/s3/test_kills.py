@@ -1,4 +1,4 @@
-"""A service killed at any step has either completed its change to the bucket, or not made it."""
+"""A service killed at any step has either completed its change to the bucket or not made it."""
 
 import asyncio
 import random

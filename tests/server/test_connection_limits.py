@@ -37,7 +37,7 @@ from imprint.server.connection_limits import (
 
 
 async def ask(place: Place, source: str) -> int:
-    """The status of a request from this address; 0 if the connection closes without a response."""
+    """Return the status of a request from this address, or 0 if there is no response."""
     try:
         reader, writer = await place.connect(source)
         writer.write(REQUEST.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"))
@@ -220,8 +220,10 @@ def test_a_process_out_of_file_descriptors_recovers() -> None:
 
 
 def besiege(hard: int, connections: int, per_address: int, sockets: int) -> tuple[list[int], int]:
-    """Open idle connections to a process; returns the statuses that another address gets
-    meanwhile, and the one afterwards."""
+    """Open idle connections to a process.
+
+    Returns the statuses that another address gets meanwhile, and the status afterwards.
+    """
     arguments = [str(each) for each in (hard, connections, per_address)]
     process = subprocess.Popen(
         [sys.executable, "-c", dedent(SERVER), *arguments], stdout=subprocess.PIPE, text=True
@@ -246,7 +248,7 @@ def besiege(hard: int, connections: int, per_address: int, sockets: int) -> tupl
 
 
 def probe(port: int) -> int:
-    """The status of a request from another address; 0 if the connection ends without a response."""
+    """Return the status of a request from another address, or 0 if there is no response."""
     try:
         with socket.create_connection(
             ("127.0.0.1", port), SECONDS, source_address=("127.0.0.2", 0)

@@ -84,7 +84,7 @@ async def test_pipelined_bodies_reach_their_own_requests() -> None:
 
 
 @pytest.mark.parametrize("separate", [False, True], ids=["in one write", "one by one"])
-async def test_the_pipeline_queue_is_bounded(separate: bool) -> None:
+async def test_the_pipeline_queue_has_a_limit(separate: bool) -> None:
     gate = Gate()
     async with connected(gate) as (reader, writer):
         for start in range(0, 100, 1 if separate else 100):
@@ -100,7 +100,7 @@ async def test_the_pipeline_queue_is_bounded(separate: bool) -> None:
     assert len(gate.paths) == 101
 
 
-async def test_bytes_beyond_a_full_pipeline_queue_are_bounded() -> None:
+async def test_the_bytes_beyond_a_full_pipeline_queue_are_limited() -> None:
     gate = Gate()
     async with connected(gate) as (reader, writer):
         writer.write(TINY * 100_000)
@@ -116,7 +116,7 @@ async def test_bytes_beyond_a_full_pipeline_queue_are_bounded() -> None:
 
 
 async def read_or_reset(reader: asyncio.StreamReader) -> bytes:
-    """Read until the connection is closed or reset; returns what was read."""
+    """Read until the connection is closed or reset, and return what was read."""
     found = b""
     async with asyncio.timeout(SECONDS):
         try:

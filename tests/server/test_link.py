@@ -71,7 +71,7 @@ def test_a_closed_link_is_detected_after_its_last_message(ends):
     assert not supervisor.is_open
 
 
-async def test_an_ungated_worker_serves_at_once(ends):
+async def test_an_ungated_worker_serves_immediately(ends):
     await Link(ends[1]).wait_for_permission()
     assert read(ends[0]) == []
 

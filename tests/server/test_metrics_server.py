@@ -114,7 +114,7 @@ def test_head_has_no_body_and_other_methods_are_refused(server: MetricsServer):
     assert post.startswith(b"HTTP/1.1 405 ")
 
 
-def test_a_long_head_closes_the_connection(server: MetricsServer):
+def test_a_head_that_is_too_long_closes_the_connection(server: MetricsServer):
     assert _fetch(server, b"GET /" + b"x" * MAX_HEAD_BYTES) == b""
 
 

@@ -137,7 +137,7 @@ async def running(
 
 
 async def wait_until(happened: Callable[[], Awaitable[bool]]) -> None:
-    """Wait until `happened` returns true; fails after half a minute."""
+    """Wait until `happened` returns true. Fails after half a minute."""
     async with asyncio.timeout(30):
         while not await happened():  # noqa: ASYNC110 - most of it has no event
             await asyncio.sleep(0.002)

@@ -222,4 +222,4 @@ BACKUPS: dict[str, Callable[[Path], Path]] = TARS | {
     for name, value in globals().items()
     if getattr(value, "__module__", None) == __name__ and not name.startswith("_")
 }
-"""All attacks by name."""
+"""All hostile backups, by the name of the attack."""

@@ -456,4 +456,4 @@ def _attacks() -> dict[str, Callable[[], bytes]]:
 
 
 EXPORTS: dict[str, Callable[[], bytes]] = _attacks()
-"""All attacks by name."""
+"""All hostile exports, by the name of the attack."""

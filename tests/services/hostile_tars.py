@@ -314,4 +314,4 @@ TARS: dict[str, Callable[[Path], Path]] = {
     for name, value in globals().items()
     if getattr(value, "__module__", None) == __name__ and not name.startswith("_")
 }
-"""All attacks by name."""
+"""All hostile tar files, by the name of the attack."""

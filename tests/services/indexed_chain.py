@@ -1,4 +1,4 @@
-"""A scripted chain with a marketplace, and an index of it in either kind of database."""
+"""A scripted chain with a marketplace, and its index in either database."""
 
 from collections.abc import Collection
 from dataclasses import dataclass, field

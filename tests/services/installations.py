@@ -17,7 +17,7 @@ KEY = ExportKey(bytes(range(32)))
 
 
 def say_nothing(sentence: str) -> None:
-    """Report nothing."""
+    """Print nothing."""
 
 
 def ignore(done: int, total: int) -> None:
@@ -67,7 +67,7 @@ def opened_car(folder: Path, car: bytes) -> Iterator[CarFile]:
 
 
 def verify(folder: Path, car: bytes, key: bytes | None = None) -> Manifest:
-    """Verify an export and return its manifest; raises `NotAnExport` if it is invalid."""
+    """Verify an export and return its manifest. Raises `NotAnExport` if it is invalid."""
     with opened_car(folder, car) as archive:
         opened = open_export(archive, key)
         check_export(archive, opened, ignore)

@@ -75,11 +75,11 @@ class ScriptedBlock:
 
 @dataclass
 class ScriptedChain:
-    """An in-memory `ChainReader`; like a real node, it remembers blocks that left the chain.
+    """An in-memory `ChainReader`. Like a real node, it remembers blocks that left the chain.
 
     `most` is the largest block range it searches at once, and `oversized` are blocks whose
     logs it never returns. `hidden` blocks have no logs, and no receipts that explain their
-    bloom filters; `seemingly` has topics that blocks' filters contain although no log has
+    bloom filters. `seemingly` has topics that blocks' filters contain although no log has
     them. The receipts of `unreadable` transactions and the entries of `undescribed` posts
     are refused. `fault` is called with the name of each request and may raise.
     """
@@ -105,7 +105,7 @@ class ScriptedChain:
         self.mine()
 
     def mine(self, *said: Said, blocks: int = 1) -> ScriptedBlock:
-        """Mine blocks; the last one contains the logs."""
+        """Mine blocks. The last one contains the logs."""
         for left in range(blocks, 0, -1):
             block = self._make(said if left == 1 else ())
             self.blocks.append(block)
@@ -261,7 +261,7 @@ def copy_chain(chain: ScriptedChain, blocks: int) -> ScriptedChain:
 
 @dataclass
 class SeveralNodes:
-    """A `ChainReader` over several nodes; `turns` picks the node for each request."""
+    """A `ChainReader` over several nodes. `turns` picks the node for each request."""
 
     nodes: Sequence[ScriptedChain]
     turns: Callable[[str], int] = lambda question: 0

@@ -1,4 +1,4 @@
-"""Erasure: what is stored of a person is gone, and everybody else's is not."""
+"""Erasure: everything stored about a person is gone, and other people's data is not affected."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from tests.profiles import portrait, save_profile
+from tests.revisions import published_post, revise
 from tests.web.api.test_search import texts_of
 from tests.web.site.publication import publish
 from tests.world import Wallet, World, picture, problem
@@ -71,7 +72,7 @@ class Person:
 
 
 async def settle(world: World, number: int, image: bytes | None = None) -> Person:
-    """Let an author write; with an image, the draft has it as its thumbnail."""
+    """Let an author write. With an image, the draft has it as its thumbnail."""
     wallet = world.wallet(number)
     old = await world.create(wallet, f"A first draft of {number}.")
     draft = await world.update(wallet, old["cid"], f"A draft of {number}.")
@@ -102,7 +103,7 @@ async def stored(world: World, cids: list[str], network: Network) -> list[str]:
 
 
 async def statuses(world: World, person: Person) -> dict[str, int]:
-    """How everything of a person that others can ask for is answered."""
+    """Return the response to every request for something of a person that others can send."""
     number, wallet = person.post_id, person.wallet
     addresses = (
         f"/posts/{number}",
@@ -125,7 +126,7 @@ async def rows(world: World, text: str) -> list[Any]:
     return await world.adapters.stores.database.fetch(tuple, text, {})
 
 
-async def test_an_author_is_erased_and_others_are_not(world: World) -> None:
+async def test_erasing_an_author_does_not_affect_others(world: World) -> None:
     shared = picture()
     alice, bob = await settle(world, 1, shared), await settle(world, 2, shared)
     common = alice.shared
@@ -153,18 +154,20 @@ async def test_an_author_is_erased_and_others_are_not(world: World) -> None:
     assert await world.adapters.stores.garbage.recount_usage() == 0
 
 
-async def test_a_reader_finds_no_erased_words(world: World) -> None:
+async def test_a_reader_cannot_find_erased_words(world: World) -> None:
     alice = await settle(world, 1)
     assert await texts_of(world).read_pending() == 1
     assert len(await rows(world, "SELECT body FROM post_texts")) == 1
+    assert len(await rows(world, "SELECT words FROM text_facts")) == 1
     await erase(world, address_of(alice.wallet))
     assert await rows(world, "SELECT body FROM post_texts") == []
+    assert await rows(world, "SELECT words FROM text_facts") == []
     assert await rows(world, "SELECT body FROM post_search WHERE body <> ''") == []
     found = await world.client.get("/posts", params={"q": "canary"})
     assert found.json()["posts"] == []
 
 
-async def test_a_second_run_changes_nothing(world: World) -> None:
+async def test_a_second_erasure_changes_nothing(world: World) -> None:
     alice = await settle(world, 1)
     target = address_of(alice.wallet)
     await erase(world, target)
@@ -174,7 +177,7 @@ async def test_a_second_run_changes_nothing(world: World) -> None:
 
 
 class Killed(Exception):
-    """Ends a run between two steps."""
+    """Raised to end a run between two steps."""
 
 
 @pytest.mark.parametrize(
@@ -187,7 +190,7 @@ class Killed(Exception):
         (TargetKind.CID, "take_lease"),
     ],
 )
-async def test_the_next_run_completes_a_killed_one(
+async def test_the_next_run_completes_a_killed_erasure(
     world: World, kind: TargetKind, step: str
 ) -> None:
     alice = await settle(world, 1)
@@ -211,7 +214,7 @@ async def test_the_next_run_completes_a_killed_one(
 
 @dataclass
 class KilledStore:
-    """A store whose named method ends the run; the first file is still erased."""
+    """A store whose named method ends the run, although the first file is still erased."""
 
     store: Any
     step: str
@@ -249,7 +252,7 @@ async def test_a_post_is_erased_by_its_cid(world: World) -> None:
     assert await stored(world, alice.texts, Network.PRIVATE) == alice.texts[:2]
 
 
-async def test_an_earlier_version_is_erased_alone(world: World) -> None:
+async def test_an_earlier_version_can_be_erased_alone(world: World) -> None:
     alice = await settle(world, 1)
     await erase(world, cid_of(alice.replaced))
     assert await stored(world, alice.texts, Network.PRIVATE) == [alice.draft, alice.post]
@@ -274,7 +277,7 @@ async def test_a_picture_is_erased_by_its_cid(world: World) -> None:
     assert await world.adapters.stores.garbage.recount_usage() == 0
 
 
-async def test_the_chain_does_not_bring_an_erased_post_back(world: World) -> None:
+async def test_the_chain_does_not_restore_an_erased_post(world: World) -> None:
     alice = await settle(world, 1)
     await erase(world, address_of(alice.wallet))
     await world.index()
@@ -284,7 +287,7 @@ async def test_the_chain_does_not_bring_an_erased_post_back(world: World) -> Non
     assert await stored(world, alice.texts, Network.PRIVATE) == []
 
 
-async def test_what_is_not_here_is_refused(world: World) -> None:
+async def test_erasing_a_target_without_stored_data_is_refused(world: World) -> None:
     erasure = erasure_of(world)
     for target in (
         address_of(world.stranger()),
@@ -293,3 +296,34 @@ async def test_what_is_not_here_is_refused(world: World) -> None:
         with pytest.raises(Refusal, match="is stored here"):
             await erasure.find(target)
     assert await world.adapters.stores.moderation.decisions_after(0, 1) == []
+
+
+async def test_a_revision_is_erased_alone_and_the_version_before_is_shown(world: World) -> None:
+    author = world.wallet(1)
+    post = post_id, cid = await published_post(world, author, "A first lantern.")
+    texts = ("A second lantern.", "A third lantern.")
+    second, third = [(await revise(world, author, post, text))["cid"] for text in texts]
+    await texts_of(world).read_pending()
+    assert (await erase(world, cid_of(third))).files == 1
+    await texts_of(world).read_pending()
+    shown = (await world.client.get(f"/posts/{post_id}/content")).json()
+    assert (shown["content"], shown["revision"]) == (texts[0], 1)
+    assert await stored(world, [cid, second, third], Network.PRIVATE) == [cid, second]
+    assert await rows(world, "SELECT body FROM post_texts") == [(texts[0],)]
+    assert await world.adapters.stores.garbage.recount_usage() == 0
+
+
+@pytest.mark.parametrize("kind", [TargetKind.AUTHOR, TargetKind.CID])
+async def test_revisions_are_erased_with_their_post(world: World, kind: TargetKind) -> None:
+    author, other = world.wallet(1), world.wallet(2)
+    post = post_id, cid = await published_post(world, author)
+    kept_post = await published_post(world, other)
+    kept = (await revise(world, other, kept_post, "Kept."))["cid"]
+    cids = [cid] + [(await revise(world, author, post, text))["cid"] for text in ("One.", "Two.")]
+    target = address_of(author) if kind is TargetKind.AUTHOR else cid_of(cid)
+    assert (await erase(world, target)).files == 3
+    assert await stored(world, cids, Network.PRIVATE) == []
+    assert await rows(world, "SELECT cid FROM revisions") == [(kept,)]
+    assert problem(await world.client.get(f"/posts/{post_id}/revisions")) == (410, "removed")
+    assert (await world.client.get(f"/posts/{kept_post[0]}/content")).json()["content"] == "Kept."
+    assert await world.adapters.stores.garbage.recount_usage() == 0

@@ -35,7 +35,7 @@ def test_a_dependency_is_failing_from_the_first_write_that_it_refuses(health):
     assert not health.is_failing(STORAGE)
 
 
-def test_as_many_successes_as_failures_end_a_failure(health):
+def test_as_many_successes_as_failures_end_an_outage(health):
     for _ in range(2):
         health.note(STORAGE, Unavailable.storage())
     health.succeeded += 1
@@ -52,7 +52,7 @@ def test_successes_before_the_window_do_not_count(health, seconds):
     assert health.is_failing(DATABASE)
 
 
-def test_a_probe_ends_a_failure_if_no_write_failed_recently(health, seconds):
+def test_a_probe_ends_an_outage_if_no_write_failed_recently(health, seconds):
     health.note(DATABASE, Unavailable.database())
     seconds.now += WINDOW / 2
     health.note(DATABASE, Unavailable.database())
@@ -75,14 +75,14 @@ def test_a_probe_ends_a_failure_if_no_write_failed_recently(health, seconds):
         Damaged.document("document"),
     ],
 )
-def test_a_failure_of_a_single_write_does_not_mark_a_dependency_as_failing(health, problem):
+def test_a_failure_of_one_write_does_not_mark_its_dependency_as_failing(health, problem):
     health.note(DATABASE, problem)
     health.note(STORAGE, problem)
     assert not health.is_failing(DATABASE)
     assert not health.is_failing(STORAGE)
 
 
-def test_a_document_conflict_in_the_database_does_not_mark_the_content_store_as_failing(health):
+def test_a_document_conflict_does_not_mark_the_content_store_as_failing(health):
     health.note(DATABASE, Unavailable.storage())
     assert not health.is_failing(DATABASE)
     assert not health.is_failing(STORAGE)

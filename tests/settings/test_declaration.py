@@ -15,7 +15,7 @@ from imprint.settings.declaration import (
 
 @dataclass(frozen=True, slots=True)
 class Harbour:
-    """A group of settings."""
+    """A group of settings for the tests."""
 
     name: str = setting("HARBOUR_NAME", "The name.", str)
     berths: int = setting("BERTHS", "How many ships fit in.", int, "12")

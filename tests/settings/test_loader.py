@@ -52,7 +52,7 @@ def test_an_unknown_compatibility_mode_is_refused():
     assert "must be one of: none, inkdao" in problem
 
 
-def test_all_missing_settings_are_reported_at_once():
+def test_all_missing_settings_are_reported_together():
     with pytest.raises(SettingsProblems) as raised:
         read_settings({})
     names = [problem.split()[0] for problem in raised.value.problems]

@@ -1,4 +1,4 @@
-"""The value that each parser returns for a text, and the error message for invalid ones."""
+"""The value that each parser returns for a text, and the error message for invalid texts."""
 
 import os
 from collections.abc import Callable
@@ -182,7 +182,7 @@ on_linux = pytest.mark.skipif(not CPUS, reason="this system pins no process")
 
 
 @pytest.mark.parametrize("text", ["auto", "AUTO"])
-def test_auto_selects_no_specific_cpu(text: str):
+def test_auto_pins_no_cpu(text: str):
     assert parsers.parse_cpus(text) == ()
 
 

@@ -23,11 +23,11 @@ def write(folder: Path, name: str, content: str | bytes) -> Path:
     return path
 
 
-def test_a_publication_without_settings_has_a_name_and_the_newest_posts() -> None:
+def test_a_publication_without_settings_has_a_name_and_shows_newest_posts() -> None:
     assert read().publication.identity == SiteIdentity("Imprint")
 
 
-def test_a_toml_table_describes_a_publication(tmp_path: Path) -> None:
+def test_a_toml_table_configures_a_publication(tmp_path: Path) -> None:
     write(tmp_path, "pages/about.md", "# About us\n\nWe write.")
     write(tmp_path, "pages/house-rules.md", "# Rules")
     write(tmp_path, "pages/notes.txt", "not a page")
@@ -78,7 +78,7 @@ def test_a_toml_table_describes_a_publication(tmp_path: Path) -> None:
     assert not identity.credits_imprint
 
 
-def test_the_environment_describes_a_publication() -> None:
+def test_environment_variables_configure_a_publication() -> None:
     settings = read(
         PUBLICATION_NAVIGATION="Essays /t/essay, Our code https://quills.example",
         PUBLICATION_FRONT=AUTHOR.upper().replace("0X", "0x"),
@@ -92,7 +92,7 @@ def test_a_setting_given_twice_in_a_file_is_refused(tmp_path: Path) -> None:
     assert problems_of(CONFIG=str(config)) == [f"publication_name is given twice in {config}."]
 
 
-def test_everything_that_is_wrong_is_told_at_once(tmp_path: Path) -> None:
+def test_all_problems_with_a_publication_are_reported_together(tmp_path: Path) -> None:
     problems = problems_of(
         PUBLICATION_NAME="x" * 65,
         PUBLICATION_LANGUAGE="english please",
@@ -119,7 +119,7 @@ def test_everything_that_is_wrong_is_told_at_once(tmp_path: Path) -> None:
     assert len(names) == len(set(names))
 
 
-def test_contradictions_are_told_with_all_other_problems() -> None:
+def test_contradictions_are_reported_with_all_other_problems() -> None:
     problems = problems_of(
         PUBLICATION_FRONT="featured", PUBLICATION_NAVIGATION="Us /abuot", PORT="eighty"
     )
@@ -133,7 +133,7 @@ def test_contradictions_are_told_with_all_other_problems() -> None:
 
 
 @pytest.mark.parametrize("address", ["/t/essay", "/about", "/search?q=x", "/", "/feeds/posts.atom"])
-def test_links_may_lead_to_every_page(address: str) -> None:
+def test_links_may_point_to_every_page(address: str) -> None:
     (link,) = read(PUBLICATION_NAVIGATION=f"Here {address}").publication.navigation
     assert link.address == address
 
@@ -142,19 +142,19 @@ def test_links_may_lead_to_every_page(address: str) -> None:
     "address",
     ["http://plain.example", "//other.example", "/\\other", "javascript:1", "about", "https://"],
 )
-def test_links_lead_to_paths_and_https_addresses_only(address: str) -> None:
+def test_links_point_only_to_paths_and_https_urls(address: str) -> None:
     (problem,) = problems_of(PUBLICATION_NAVIGATION=f"Here {address}")
     assert "must be a path like /about or an address that begins with https://" in problem
 
 
-def test_a_header_has_a_bounded_number_of_links() -> None:
+def test_the_number_of_links_in_the_header_is_limited() -> None:
     links = ", ".join(f"Tag{n} /t/{n}" for n in range(MAX_LINKS + 1))
     (problem,) = problems_of(PUBLICATION_NAVIGATION=links)
     assert f"may have {MAX_LINKS}" in problem
 
 
 @pytest.mark.parametrize("text", ["Quills\u202e", "Qu\u200bills", "Qu\x07ills"])
-def test_a_name_has_no_invisible_characters(text: str) -> None:
+def test_a_name_may_not_contain_invisible_characters(text: str) -> None:
     assert "invisible" in problems_of(PUBLICATION_NAME=text)[0]
 
 
@@ -167,7 +167,7 @@ def test_a_name_has_no_invisible_characters(text: str) -> None:
         (b"", "must name a file"),
     ],
 )
-def test_a_logo_is_a_small_picture(tmp_path: Path, content: bytes, words: str) -> None:
+def test_a_logo_must_be_a_small_picture(tmp_path: Path, content: bytes, words: str) -> None:
     (problem,) = problems_of(PUBLICATION_LOGO=str(write(tmp_path, "logo.png", content)))
     assert words in problem
 
@@ -178,7 +178,7 @@ def test_a_logo_that_is_a_pipe_is_refused_without_waiting(tmp_path: Path) -> Non
     assert "is not a regular file" in problem
 
 
-def test_an_icon_is_png_or_svg(tmp_path: Path) -> None:
+def test_an_icon_must_be_a_png_or_svg(tmp_path: Path) -> None:
     path = write(tmp_path, "icon.png", b"\xff\xd8\xff and so on")
     assert "PNG or SVG" in problems_of(PUBLICATION_ICON=str(path))[0]
 
@@ -208,13 +208,13 @@ def test_every_page_that_cannot_be_served_is_named(tmp_path: Path) -> None:
     assert "fine.md" not in problem
 
 
-def test_there_is_a_bounded_number_of_pages(tmp_path: Path) -> None:
+def test_the_number_of_pages_is_limited(tmp_path: Path) -> None:
     for number in range(MAX_PAGES + 1):
         write(tmp_path, f"pages/p{number}.md", "# Page")
     assert "may have 50" in problems_of(PUBLICATION_PAGES=str(tmp_path / "pages"))[0]
 
 
-def test_a_changed_page_is_a_changed_setting(tmp_path: Path) -> None:
+def test_a_changed_page_counts_as_a_changed_setting(tmp_path: Path) -> None:
     write(tmp_path, "pages/about.md", "# Before")
     before = read(PUBLICATION_PAGES=str(tmp_path / "pages"))
     write(tmp_path, "pages/about.md", "# After")
@@ -222,7 +222,7 @@ def test_a_changed_page_is_a_changed_setting(tmp_path: Path) -> None:
     assert find_changes(before, after) == ("IMPRINT_PUBLICATION_PAGES",)
 
 
-def test_a_public_node_never_has_a_key_of_the_service() -> None:
+def test_a_public_node_url_never_contains_a_key_of_the_service() -> None:
     own = REQUIRED["IMPRINT_CHAIN_RPC_URL"]
     (problem,) = problems_of(CHAIN_PUBLIC_RPC_URL=own)
     assert "IMPRINT_CHAIN_PUBLIC_RPC_URL has a key of IMPRINT_CHAIN_RPC_URL" in problem

@@ -1,4 +1,4 @@
-"""The actions of a simulation; all of them take their randomness from a single source."""
+"""The actions of a simulation, all of which take their randomness from a single source."""
 
 import json
 from collections.abc import Awaitable, Callable
@@ -6,6 +6,7 @@ from typing import Any
 
 import httpx2
 from eth_abi.abi import encode
+from tests.revisions import sign_revision
 from tests.simulation.market import CREATED, DEPTH, Call, Lies
 from tests.simulation.model import GONE, LIVE, Model, Version
 from tests.simulation.universe import Universe
@@ -13,7 +14,9 @@ from tests.world import Wallet, respell
 from tests.writing_sessions import bound_envelope, hash_of
 
 from imprint.devchain.blocks import Block
-from imprint.domain.formats.cids import Codec, cid_of
+from imprint.domain.formats.cids import Cid, Codec, cid_of
+from imprint.domain.posts.openings import text_facts
+from imprint.domain.posts.text_work import TextWork
 
 Action = Callable[[Universe, Model], Awaitable[None]]
 
@@ -50,6 +53,30 @@ def note_update(
     _check_not_published(model, version)
     model.retire(version.cid, universe.clock.now())
     model.add(response.json()["upload"]["cid"], version.owner, content, version)
+
+
+async def revise(universe: Universe, model: Model) -> None:
+    """Correct a post, or what was one; one in four is sent twice."""
+    version = choose(universe, model, LIVE)
+    claims = [] if version is None else model.claims().get(version.cid, [])
+    if version is None or not claims:
+        return
+    post_id, content = universe.random.choice(claims).post_id, new_content(universe)
+    owner = _wallet(universe, version.owner)
+    post = (post_id, version.cid)
+    body = sign_revision(universe.world, owner, post, content)
+    params = {"postId": post_id}
+    for _ in range(2 if universe.random.random() < 0.25 else 1):
+        client = universe.either.client
+        response = await client.post("/revise/post", params=params, json=body)
+        universe.say(f"revise {version.cid[-6:]}: {response.status_code}")
+        if response.status_code == 200:
+            version.revisions.append(content)
+            assert response.json()["revision"]["number"] == len(version.revisions)
+        else:
+            # A service that has not read the newest blocks knows no such post, or another one.
+            codes = ("not_found", "nonce_used", "not_author", "body_mismatch")
+            assert response.json()["code"] in (*codes, "too_many_revisions"), response.text
 
 
 async def delete(universe: Universe, model: Model) -> None:
@@ -296,15 +323,19 @@ async def index_behind(universe: Universe, model: Model) -> None:
 async def index_texts(universe: Universe, model: Model) -> None:
     """Index the texts of free posts for search, as far as they are stored here."""
     for pending in await universe.search.pending_texts(-1, 100):
-        contents = [
-            model.versions[cid].content
+        texts = [
+            (cid, model.versions[cid].content)
             for event in universe.market.created()
             if event.post_id == pending.post_id
             and (cid := model.spellings.get(event.spelled)) is not None
         ]
-        if contents and universe.random.random() < 0.8:
-            await universe.search.store_text(pending.place, contents[0])
-            universe.say(f"text of {pending.post_id}")
+        if texts and universe.random.random() < 0.8:
+            cid, content = texts[0]
+            facts = text_facts(content, TextWork())
+            is_done = await universe.search.store_text(
+                pending, Cid(cid), facts, is_free=pending.free
+            )
+            universe.say(f"text of {pending.post_id}: {is_done}")
 
 
 async def index_in_trouble(universe: Universe, model: Model) -> None:
@@ -382,7 +413,7 @@ async def collect(universe: Universe, model: Model) -> None:
 
 
 async def read(universe: Universe, model: Model) -> None:
-    """Read a post at any moment; a reader who was never entitled to it must not get it."""
+    """Read a post at any moment. A reader who was never entitled to it must not get it."""
     reader, post_id = universe.anybody(), _choose_post(universe)
     session = await universe.session(reader)
     _note_free(universe, model)
@@ -401,6 +432,7 @@ async def read(universe: Universe, model: Model) -> None:
 ACTIONS: dict[Action, int] = {
     create: 8,
     update: 6,
+    revise: 8,
     delete: 3,
     dress: 2,
     post: 16,
@@ -431,7 +463,7 @@ ACTIONS: dict[Action, int] = {
     collect: 2,
     read: 6,
 }
-"""The default frequency of each action; a run may increase some and disable others."""
+"""The default frequency of each action. A run may increase some and disable others."""
 
 
 def choose(universe: Universe, model: Model, state: str) -> Version | None:
@@ -472,7 +504,7 @@ def _foreign(universe: Universe, model: Model) -> Call:
 
 
 def _movement(universe: Universe) -> tuple[str, str, int, int]:
-    """A sender, a receiver, a post and an amount; usually the sender has the tokens."""
+    """A sender, a receiver, a post and an amount. Usually the sender has the tokens."""
     random, market = universe.random, universe.market
     post_id = _choose_post(universe) if random.random() < 0.95 else 10**30
     everybody = market.chain.wallet.addresses[1:6]

@@ -90,7 +90,8 @@ def _check_posts(universe: Universe, model: Model, ledger: Ledger, rows: Rows) -
 
 
 def hashtags_of(model: Model, post: Post) -> set[tuple[str, ...]]:
-    """The hashtags a post may have: those the author gave the file, else those of the chain."""
+    """Return the hashtags that a post may have: those the author gave the file, or else the
+    chain's."""
     version = model.versions.get(model.cid_of(post.spelled) or "")
     own = version.worn - {()} if version is not None and version.owner == post.author else set()
     return own | {normal_tags(post.hashtags)}

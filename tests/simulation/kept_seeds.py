@@ -1,4 +1,4 @@
-"""Seeds whose runs have failed once; they run every time, so that no fault comes back.
+"""Seeds whose runs have failed once. They run every time, so that no fault comes back.
 
 A seed produces a different history when the actions change. Therefore every finding also
 has its own test: 297 found

@@ -1,6 +1,6 @@
 """The expected index, computed from the chain's receipts and the contract's state.
 
-Every sum is recomputed from single posts, purchases and holdings; no code of the service is
+Every sum is recomputed from single posts, purchases and holdings. No code of the service is
 used.
 """
 
@@ -192,7 +192,7 @@ def read_ledger(market: Market) -> Ledger:
 
 
 def _move(ledger: Ledger, log: Any, place: int, at: int) -> tuple[str, int] | None:
-    """Apply a transfer; returns the holder and post of a minted token, if any."""
+    """Apply a transfer, and return the holder and post of a minted token, if any."""
     sender, receiver = _address(log.topics[1]), _address(log.topics[2])
     post_id = int.from_bytes(log.topics[3])
     _, amount = decode(["address", "uint256"], log.data)

@@ -194,7 +194,8 @@ class Market:
         return _call("batch(bytes[])", ["bytes[]"], [data], max(call.value for call in calls))
 
     def send(self, sender: str, call: Call) -> Block | None:
-        """Send a transaction and return its block; it may have failed. None if it was refused."""
+        """Send a transaction and return its block, or None if it was refused. It may have
+        failed."""
         receiver, data = self.address.lower(), call.data
         if sender == self.contract:
             sender, receiver = self._contract_owner, self.contract

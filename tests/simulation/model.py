@@ -22,13 +22,15 @@ class Version:
     detached_at: datetime | None = None
     published: bool = False
     perhaps_destroyed: bool = False
+    revisions: list[str] = field(default_factory=list)
+    """The texts of the corrections of the post that it became."""
     worn: set[tuple[str, ...]] = field(default_factory=lambda: {()})
-    """All hashtags that the file has had; shared by its versions."""
+    """All hashtags that the file has had, shared by its versions."""
 
 
 @dataclass
 class OpenedSession:
-    """A writing session that was opened; `expires` is in seconds."""
+    """A writing session that was opened. `expires` is in seconds."""
 
     key: WritingKey
     actions: tuple[str, ...]

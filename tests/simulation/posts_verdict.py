@@ -103,6 +103,11 @@ async def _check_libraries(universe: Universe, ledger: Ledger) -> None:
             )
             for post_id, each in expected
         ]
+        own = await _read(universe, "/me/posts", "posts", {}, session)
+        written = [key for key, post in ledger.posts.items() if post.author == wallet.address]
+        assert [int(post["id"]) for post in own] == sorted(
+            written, key=lambda post_id: -ledger.posts[post_id].place
+        )
         sold = await _read(universe, "/me/sales", "sales", {}, session)
         assert [
             (int(sale["postId"]), sale["buyer"], sale["price"], sale["title"]) for sale in sold
@@ -148,7 +153,7 @@ async def _check_texts(universe: Universe, model: Model, ledger: Ledger) -> None
             assert shown.price == 0, f"the text of a paid post is found: {match.place}"
     places = [post.place for post in ledger.posts.values()]
     paid = {post.place for post in ledger.posts.values() if post.price}
-    assert not paid & (await universe.search.free_texts(places)).keys()
+    assert not paid & (await universe.search.public_texts(places)).keys()
 
 
 async def _read(

@@ -66,7 +66,7 @@ async def write_by_session(universe: Universe, model: Model) -> None:
 def _expect(
     universe: Universe, opened: OpenedSession, action: str, response: httpx2.Response
 ) -> bool:
-    """Whether a write in a session took effect; fails if the outcome is wrong."""
+    """Return whether a write in a session took effect. Fails if the outcome is wrong."""
     code = None if response.status_code == 200 else response.json()["code"]
     refused = {"writing_session_invalid", "writing_session_expired", "writing_session_scope"}
     expired = universe.clock.seconds >= opened.expires

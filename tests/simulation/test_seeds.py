@@ -38,7 +38,8 @@ MEMORY = Path("/dev/shm")
 
 
 def choose_seeds() -> list[int]:
-    """One seed, or the requested range plus all seeds that have ever failed; few by default."""
+    """Return one seed, or the requested range plus all seeds that have ever failed. Few by
+    default."""
     if one := os.environ.get("SEED"):
         return [int(one)]
     if not (asked := os.environ.get("SEEDS")):

@@ -13,7 +13,7 @@ Record = dict[str, Any]
 """A file, as returned by the service."""
 
 SAMPLE = 3
-"""How many files and readers are checked in detail; at the end of a run, all of them are."""
+"""How many files and readers are checked in detail. At the end of a run, all of them are."""
 
 
 async def check(universe: Universe, model: Model, whole: bool) -> None:
@@ -124,9 +124,21 @@ async def _check_readers(universe: Universe, version: Version, post_id: int, who
         if admitted:
             assert response.json()["content"] == version.content
             assert response.json()["file"]["cid"] == version.cid
+            await _check_newest(universe, version, post_id, await universe.session(reader))
     free = await universe.world.read_free(post_id)
     costs_nothing = universe.market.entry(post_id)[1] == 0
     assert free.status_code == (200 if costs_nothing else 403)
+
+
+async def _check_newest(
+    universe: Universe, version: Version, post_id: int, session: dict[str, str]
+) -> None:
+    """Check the newest text of a post that the session may read, and how many there are."""
+    path = f"/posts/{post_id}/content"
+    newest = (await universe.world.client.get(path, headers=session)).json()
+    expected = [version.content, *version.revisions]
+    assert (newest["content"], newest["revision"]) == (expected[-1], len(expected) - 1), post_id
+    assert newest["file"]["cid"] == version.cid
 
 
 async def _check_draft(universe: Universe, version: Version) -> None:

@@ -15,6 +15,6 @@ EVERY_DATABASE = [
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def town(tmp_path_factory: pytest.TempPathFactory, records: None) -> AsyncIterator[World]:
-    """A shared world; each test uses its own wallets and files."""
+    """A shared world. Each test uses its own wallets and files."""
     async with open_world(tmp_path_factory.mktemp("town")) as opened:
         yield opened

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from imprint.auth.signed_profiles import PROFILE_TYPE
+from imprint.auth.signed_revisions import REVISION_TYPE
 from imprint.auth.typed_data import WRITE_TYPES
 from imprint.auth.writing_sessions import OPENING_TYPE
 from imprint.domain.drafts.tags import MAX_TAG_LENGTH, MAX_TAGS
@@ -35,7 +36,8 @@ TAG = f"#?[{TAG_CHARACTERS}]{{1,{MAX_TAG_LENGTH}}}"
 """A hashtag that needs no normalization except for case."""
 
 TIMESTAMP = "#/components/schemas/Timestamp"
-"""Replaced by digits: random integers sometimes have a decimal point, as JSON Schema allows."""
+"""Replaced by digits, because random integers sometimes have a decimal point, as JSON Schema
+allows."""
 
 DOMAIN_MEMBERS = [
     {"name": "name", "type": "string"},
@@ -90,6 +92,7 @@ def narrow(document: Mapping[str, Any], facts: Mapping[str, Any]) -> dict[str, A
         types |= {each.name: {"const": each.declared}, "EIP712Domain": {"const": DOMAIN_MEMBERS}}
     _narrow_writing_sessions(components, facts)
     _narrow_profiles(components)
+    _narrow_revisions(components)
     components["PublishForm"]["additionalProperties"] = False
     _narrow_problems(narrowed)
     return narrowed
@@ -113,7 +116,7 @@ def _narrow_writing_sessions(components: dict[str, Any], facts: Mapping[str, Any
 
 
 def _narrow_profiles(components: dict[str, Any]) -> None:
-    """Profiles without a picture: its hash would have to be that of the file."""
+    """Restrict profiles to those without a picture, whose hash would have to match the file."""
     components["UpdateProfileTypes"]["properties"] |= {
         PROFILE_TYPE.name: {"const": PROFILE_TYPE.declared},
         "EIP712Domain": {"const": DOMAIN_MEMBERS},
@@ -128,6 +131,17 @@ def _narrow_profiles(components: dict[str, Any]) -> None:
     form = components["ProfileForm"]
     form["additionalProperties"] = False
     del form["properties"]["file"]
+
+
+def _narrow_revisions(components: dict[str, Any]) -> None:
+    components["RevisePostTypes"]["properties"] |= {
+        REVISION_TYPE.name: {"const": REVISION_TYPE.declared},
+        "EIP712Domain": {"const": DOMAIN_MEMBERS},
+    }
+    components["RevisePostMessage"]["properties"] |= {
+        "note": {"type": "string", "pattern": "^[A-Za-z .]{0,280}$"},
+        "timestamp": {"anyOf": [{"const": 1_700_000_000}, {"$ref": TIMESTAMP}]},
+    }
 
 
 def _narrow_problems(document: dict[str, Any]) -> None:

@@ -39,7 +39,7 @@ def start(installation: Installation, command: str = "serve") -> Process:
 
 
 def result_of(done: "subprocess.CompletedProcess[str]", status: int = 0) -> Any:
-    """The JSON object that a command printed; fails if it printed anything else."""
+    """Return the JSON object that a command printed. Fails if it printed anything else."""
     assert done.returncode == status, done.stderr
     return json.loads(done.stdout)
 
@@ -138,7 +138,7 @@ def run_example(python: str | Path, *addresses: str) -> None:
 
 
 def start_dev(python: str | Path, folder: Path) -> tuple[Process, str, str]:
-    """Start `imprint dev`; returns its process and the URLs of its service and its node."""
+    """Start `imprint dev`, and return its process and the URLs of its service and its node."""
     ports = {name: str(free_port()) for name in ("IMPRINT_PORT", "IMPRINT_DEV_RPC_PORT")}
     settings = ports | {"IMPRINT_DATA_DIR": str(folder / "dev")}
     process = Process([str(python), "-m", "imprint", "dev"], folder / "dev.log", settings)

@@ -1,7 +1,7 @@
 """Puts deliberate faults into a copy of the code and checks that the suites find each one.
 
 `python -m tools.mutations [part of a promise ...]` tries all faults, or those whose
-promises contain one of the parts. `--list` shows them. `--baseline` runs their tests once
+promises contain one of these texts. `--list` shows them. `--baseline` runs their tests once
 without any fault.
 """
 
@@ -33,7 +33,7 @@ BUILT = (
     *("tests/*/node_modules", "examples/*/node_modules", "contracts/node_modules"),
     "tests/*/.venv",
 )
-"""Untracked build results; the copy uses those of the checkout."""
+"""Untracked build results. The copy uses those of the checkout."""
 
 PYTEST = ("-m", "pytest", "-q", "-x", "-p", "no:cacheprovider")
 
@@ -188,7 +188,7 @@ def run_baseline(copy: Copy, chosen: Sequence[Mutation]) -> bool:
 
 
 def try_all(copy: Copy, chosen: Sequence[Mutation]) -> bool:
-    """Try these faults one after another and print the outcomes; returns whether all are found."""
+    """Try these faults one after another, print the outcomes, and return whether all are found."""
     findings = []
     for mutation in chosen:
         finding = try_mutation(copy, mutation)
@@ -208,7 +208,7 @@ def expect_own_code(copy: Copy) -> None:
 
 
 def main() -> int:
-    """Try the faults that the arguments select; the exit status is 1 if one was not found."""
+    """Try the faults that the arguments select. The exit status is 1 if one was not found."""
     parser = ArgumentParser(prog="python -m tools.mutations", description=__doc__)
     parser.add_argument("parts", nargs="*", help="only promises that contain this text")
     parser.add_argument("--list", action="store_true", help="list the faults and their tests")

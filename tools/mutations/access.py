@@ -49,7 +49,7 @@ ACCESS = (
         "test",
         (
             "tests/web/api/test_writes.py"
-            "::test_a_revoked_session_is_refused_at_once_on_every_replica",
+            "::test_a_revoked_session_is_refused_immediately_on_every_replica",
             "tests/web/api/test_writes.py"
             "::test_a_session_revoked_during_writes_stores_no_later_draft",
         ),
@@ -102,7 +102,7 @@ ACCESS = (
         "test",
         (
             "tests/adapters/chain/test_contract_wallets_nodes.py"
-            "::test_any_other_result_counts_as_a_node_failure",
+            "::test_any_result_other_than_a_verdict_counts_as_a_node_failure",
         ),
     ),
     Mutation(
@@ -272,8 +272,8 @@ BROWSERS = (
     Mutation(
         "Rendered texts are sanitised",
         "src/imprint/web/site/texts/post_html.py",
-        "    return TextMarkup(Markup(sanitised(markup)), secret, minutes)",
-        "    return TextMarkup(Markup(markup), secret, minutes)",
+        "    return TextMarkup(Markup(sanitised(markup)), secret)",
+        "    return TextMarkup(Markup(markup), secret)",
         "test",
         ("tests/web/site/texts/test_post_html.py",),
     ),

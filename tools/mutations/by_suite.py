@@ -70,10 +70,7 @@ RANDOM = (
         "    needs_session=True,\n",
         '    parameters=(Parameter("cid", "AnyCid", "The draft\'s cid.", CID), IF_NONE_MATCH),\n',
         "test-generators",
-        (
-            "tests/generators/test_clients.py"
-            "::test_a_typescript_client_completes_the_walk_from_draft_to_reader",
-        ),
+        ("tests/generators/test_clients.py::test_a_typescript_client_can_publish_and_read_a_post",),
     ),
 )
 """Faults found with random values, or with generated clients."""

@@ -17,7 +17,7 @@ LIMITS = (
         "                limiter.admit(body.client, limits.monotonic())\n",
         "                limiter.admit(new_id(), limits.monotonic())\n",
         "test",
-        ("tests/web/http/test_middleware.py::test_a_rate_limited_client_is_told_when_to_retry",),
+        ("tests/web/http/test_middleware.py::test_a_rate_limited_client_learns_when_to_retry",),
     ),
     Mutation(
         "X-Forwarded-For is accepted only from trusted proxies",

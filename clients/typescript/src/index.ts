@@ -30,9 +30,12 @@ export {
 export type * from "./records.js";
 export type { Fetch } from "./transport.js";
 export {
+  buildRevision,
   buildWrite,
+  digestOf,
   hashBytes,
   hashText,
+  type RevisionValues,
   type Signing,
   type TypedData,
   type TypedDataMember,

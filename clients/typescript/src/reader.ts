@@ -168,9 +168,26 @@ export class ImprintReader {
     return this.read("/freeFileByPostId", { postId });
   }
 
-  /** A post, with the session, or without one if its price is 0. */
-  readPostContent(id: string | bigint): Promise<records.Content> {
-    return this.read(`/posts/${id}/content`);
+  /**
+   * A post, with the session, or without one if its price is 0: the newest version, or the one
+   * with this number; 0 is the document on the chain.
+   */
+  readPostContent(
+    id: string | bigint,
+    { revision }: { revision?: number } = {},
+  ): Promise<records.PostContent> {
+    return this.read(addQuery(`/posts/${id}/content`, { revision }));
+  }
+
+  /** The corrected versions of a post without their texts, newest first. */
+  async listRevisions(id: string | bigint): Promise<records.ListedRevision[]> {
+    const path = `/posts/${id}/revisions`;
+    return (await this.read<{ revisions: records.ListedRevision[] }>(path)).revisions;
+  }
+
+  /** What everybody may read of a post, whatever it costs; a post without one is `no_opening`. */
+  readOpening(id: string | bigint): Promise<records.Opening> {
+    return this.read(`/posts/${id}/opening`);
   }
 
   getPostMarkdown(id: string | bigint): Promise<string> {
@@ -268,6 +285,11 @@ export class ImprintReader {
   /** The posts that the session's address holds, newest purchase first. */
   listLibrary(query: { q?: string; limit?: number } = {}): List<records.HeldPost> {
     return this.list<"posts", records.HeldPost>("/me/library", "posts", query);
+  }
+
+  /** All posts of the session's address, newest first, with what hides them. */
+  listOwnPosts(query: { limit?: number } = {}): List<records.OwnPost> {
+    return this.list<"posts", records.OwnPost>("/me/posts", "posts", query);
   }
 
   /** The sales of the session's address, newest first. */

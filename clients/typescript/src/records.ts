@@ -71,7 +71,7 @@ export interface ServiceFacts {
   now: number;
 }
 
-/** The EIP-712 domain of typed data; spread it into the `domain` of `salt`. */
+/** The EIP-712 domain of typed data. Spread it into the `domain` of `salt`. */
 export interface SigningFacts {
   /** The name of the domain. */
   name: string;
@@ -189,7 +189,7 @@ export interface Checks {
   records: string;
 }
 
-/** The body of every error response (RFC 9457). Only a problem with the code `nonce_used` has an `action` (`create`, `update`, `publish`, `delete`, `profile`, `writing_session` or `login`) and a `file`: what spent the nonce, and the record that it produced, or `null`. If the action is not that of the request, the file is not its own. */
+/** The body of every error response (RFC 9457). Only a problem with the code `nonce_used` has an `action` (`create`, `update`, `publish`, `delete`, `profile`, `revise`, `writing_session` or `login`) and a `file`: what spent the nonce, and the record that it produced, or `null`. If the action is not that of the request, the file is not its own. */
 export interface Problem {
   /** A URI that identifies the code. */
   type: string;
@@ -214,7 +214,7 @@ export interface Problem {
   since?: string;
 }
 
-/** A file as returned by writes; every update changes its CID. */
+/** A file as returned by writes. Every update changes its CID. */
 export interface Draft {
   /** A UUID. */
   id: string;
@@ -231,7 +231,7 @@ export interface Draft {
   keyvalues: KeyValues;
 }
 
-/** The metadata of a file; each hashtag is an additional member whose value is its name. */
+/** The metadata of a file. Each hashtag is an additional member whose value is its name. */
 export type KeyValues = {
   /** An Ethereum address in lower case. */
   owner: Address;
@@ -241,7 +241,7 @@ export type KeyValues = {
   publishedAt?: string;
 } & { [name: string]: string };
 
-/** A reader's session; `token` is a secret. */
+/** A reader's session. `token` is a secret. */
 export interface Session {
   /** The session, a JWT for the Authorization header. */
   token: string;
@@ -303,6 +303,26 @@ export interface Content {
   file: HostedFile;
 }
 
+/** A version of a post's text, and the record of the document on the chain. */
+export interface PostContent {
+  /** The text. */
+  content: string;
+  file: HostedFile;
+  /** The number of the revision; 0 is the document on the chain. */
+  revision: number;
+  proof?: RevisionProof;
+}
+
+/** What the author signed of a revision: it contains a hash of the text. */
+export interface RevisionProof {
+  /** An Ethereum address in lower case. */
+  address: Address;
+  /** The typed data of the type `RevisePost` (EIP-712). */
+  salt: Record<string, unknown>;
+  /** Bytes in hex. Of an account with a key: 65 bytes (r, s, v), or the 64 of EIP-2098, with a low s. Of a contract wallet: whatever its contract accepts (ERC-1271), or what ERC-6492 makes of it; at most 16384 bytes. */
+  signature: string;
+}
+
 /** The thumbnail of a draft that is ready for `createPost`. */
 export interface PublishedDraft {
   /** A content identifier: CIDv1 in base32, raw or dag-pb, SHA-256. */
@@ -351,6 +371,11 @@ export interface Post {
   holders: number;
   links: PostLinks;
   byline: Byline | null;
+  /** How many words the whole text has; null if it is not here, or was published a moment ago. */
+  words: number | null;
+  /** Whether everybody may read its beginning, at `/posts/{id}/opening`. */
+  opening: boolean;
+  revision: RevisionSummary | null;
   /** Only in a search: HTML in which everything but `<mark>` around the words is text. */
   snippet?: string;
   /** Only of a single post: its latest 20 prices, the newest first. */
@@ -383,12 +408,22 @@ export interface PostLinks {
   page: string;
 }
 
-/** How an author is named beside a post. Names are not unique: only addresses are. */
+/** How an author is named next to a post. Names are not unique: only addresses are. */
 export interface Byline {
   /** The name in the author's profile: any visible characters. */
   name: string;
   /** The cid of the author's picture, at `/ipfs/{cid}`; null without one. */
   avatarCid: string | null;
+}
+
+/** The newest revision of a post. */
+export interface RevisionSummary {
+  /** Its number, from 1 to 50. */
+  number: number;
+  /** What the author says about it: one line of at most 280 characters. */
+  note: string;
+  /** When the author added it. */
+  createdAt: string;
 }
 
 /** A price of a post and when it was set. */
@@ -433,6 +468,11 @@ export interface HeldPost {
   holders: number;
   links: PostLinks;
   byline: Byline | null;
+  /** How many words the whole text has; null if it is not here, or was published a moment ago. */
+  words: number | null;
+  /** Whether everybody may read its beginning, at `/posts/{id}/opening`. */
+  opening: boolean;
+  revision: RevisionSummary | null;
   /** Only in a search: HTML in which everything but `<mark>` around the words is text. */
   snippet?: string;
   /** Only of a single post: its latest 20 prices, the newest first. */
@@ -448,6 +488,14 @@ export interface Held {
   boughtAt: string;
   /** What was paid; null if it was not bought. */
   paid: string | null;
+}
+
+/** The beginning of a post, which everybody may read. */
+export interface Opening {
+  /** The Markdown above the line `<!--more-->`. */
+  content: string;
+  /** How many words it has. */
+  words: number;
 }
 
 /** What an author has published and sold, and their profile. */
@@ -480,6 +528,32 @@ export interface Profile {
   avatarCid: string | null;
   /** When the author last changed it. */
   updatedAt: string;
+}
+
+/** A corrected version of a post, as the author has just added it. */
+export interface RevisionRecord {
+  /** Its number, from 1 to 50. */
+  number: number;
+  /** A content identifier: CIDv1 in base32, raw or dag-pb, SHA-256. */
+  cid: string;
+  /** What the author says about it: one line of at most 280 characters. */
+  note: string;
+  /** When the author added it. */
+  createdAt: string;
+}
+
+/** A corrected version of a post. */
+export interface ListedRevision {
+  /** Its number, from 1 to 50. */
+  number: number;
+  /** A content identifier: CIDv1 in base32, raw or dag-pb, SHA-256. */
+  cid: string;
+  /** What the author says about it: one line of at most 280 characters. */
+  note: string;
+  /** When the author added it. */
+  createdAt: string;
+  /** How many words it has; null if that is not known. */
+  words: number | null;
 }
 
 /** A purchase of one of the author's posts. */
@@ -597,6 +671,52 @@ export interface MeasureRecord {
   since: string;
 }
 
+/** A post of the session's author. Title, description and thumbnail of a withheld post are empty: they are given to nobody. */
+export interface OwnPost {
+  /** The post's id, a decimal number below 2^256. */
+  id: string;
+  /** An Ethereum address in lower case. */
+  author: Address;
+  /** The cid of the document, in its canonical spelling if it is one. */
+  cid: string;
+  /** The cid of the thumbnail, as the chain has it. */
+  thumbnailCid: string;
+  /** The title, as the author wrote it: any characters. */
+  title: string;
+  /** The description, as the author wrote it: any characters. */
+  description: string;
+  /** The price in wei. */
+  price: string;
+  /** The price in wei when it was published. */
+  firstPrice: string;
+  /** Whether the price is zero. */
+  free: boolean;
+  /** Normalized hashtags. */
+  hashtags: string[];
+  /** Whether its document is here. */
+  hosted: boolean;
+  /** The time of its block. */
+  createdAt: string;
+  block: Block;
+  /** The hash of the transaction. */
+  transaction: Hex;
+  sales: SalesTotal;
+  /** How many addresses hold its token now. */
+  holders: number;
+  links: PostLinks;
+  byline: Byline | null;
+  /** How many words the whole text has; null if it is not here, or was published a moment ago. */
+  words: number | null;
+  /** Whether everybody may read its beginning, at `/posts/{id}/opening`. */
+  opening: boolean;
+  revision: RevisionSummary | null;
+  /** Only in a search: HTML in which everything but `<mark>` around the words is text. */
+  snippet?: string;
+  /** Only of a single post: its latest 20 prices, the newest first. */
+  priceHistory?: PricePoint[];
+  measure: MeasureRecord | null;
+}
+
 /** A private feed, without its URLs. */
 export interface PrivateFeed {
   /** The id of the feed. */
@@ -625,7 +745,7 @@ export interface JsonFeed {
   hubs?: FeedHub[];
 }
 
-/** A post in a feed. */
+/** A post in a feed; it has either `content_html` or `content_text`. */
 export interface FeedItem {
   /** An id that never changes. */
   id: string;
@@ -635,8 +755,6 @@ export interface FeedItem {
   title: string;
   /** The description. */
   summary: string;
-  /** The text, or else description and price. */
-  content_text: string;
   /** When it was published. */
   date_published: string;
   /** When it was published or its price was changed; in a private feed also when its token arrived. */
@@ -646,6 +764,12 @@ export interface FeedItem {
   /** Its hashtags. */
   tags: string[];
   _imprint: FeedPost;
+  /** The text as HTML; a long one ends with a link to its page. */
+  content_html?: string;
+  /** Without the text, description and price. */
+  content_text?: string;
+  /** The address of its picture. */
+  image?: string;
 }
 
 /** An author. */
@@ -672,7 +796,7 @@ export interface FeedPost {
   free: boolean;
   /** Whether the document is stored here. */
   hosted: boolean;
-  /** Whether `content_text` is the text of the post. */
+  /** Whether the item has the text of the post. */
   hasText: boolean;
 }
 
@@ -710,11 +834,14 @@ export type Code =
   | "session_ended"
   | "webhook_signature_invalid"
   | "not_owner"
+  | "not_author"
   | "subject_mismatch"
   | "not_entitled"
   | "not_free"
   | "author_refused"
   | "not_found"
+  | "no_opening"
+  | "unknown_revision"
   | "method_not_allowed"
   | "request_timeout"
   | "nonce_used"
@@ -722,6 +849,7 @@ export type Code =
   | "already_onchain"
   | "too_many_writing_sessions"
   | "too_many_feeds"
+  | "too_many_revisions"
   | "removed"
   | "not_cached"
   | "too_large"

@@ -1,6 +1,6 @@
 /** The typed data (EIP-712) of every write, in the three forms that a service accepts. */
 
-import { keccak256, stringToBytes } from "viem/utils";
+import { hashTypedData, keccak256, stringToBytes } from "viem/utils";
 import type { Action, Address, Form, Hex, ServiceFacts } from "./records.js";
 
 export interface TypedDataMember {
@@ -83,6 +83,26 @@ export function buildProfile(
   return buildTypedData(facts, "UpdateProfile", PROFILE_TYPE, message);
 }
 
+const REVISION_TYPE = `string service,string postId,string cid,bytes32 contentHash,string note,${TAIL}`;
+
+/** The signed parts of a correction: `cid` is that of the post's document on the chain. */
+export interface RevisionValues {
+  postId: string;
+  cid: string;
+  contentHash: Hex;
+  note: string;
+}
+
+/** The typed data of a correction. Its nonce is random, so it takes effect once. */
+export function buildRevision(
+  facts: Pick<ServiceFacts, "service" | "signing">,
+  values: RevisionValues,
+  now: number,
+): TypedData {
+  const message = { service: facts.service, ...values, nonce: randomNonce(), timestamp: now };
+  return buildTypedData(facts, "RevisePost", REVISION_TYPE, message);
+}
+
 /** Typed data of this service; values that the type does not have are left out. */
 export function buildTypedData(
   facts: Pick<ServiceFacts, "signing">,
@@ -102,6 +122,15 @@ export function parseMembers(declaration: string): TypedDataMember[] {
     return { name, type };
   });
 }
+
+/** The 32 bytes that a key signs for this typed data, in hex. */
+export const digestOf = ({ domain, types, primaryType, message }: TypedData): Hex =>
+  hashTypedData({
+    domain: { ...domain, chainId: Number(domain.chainId) },
+    types: { [primaryType]: types[primaryType] ?? [] },
+    primaryType,
+    message,
+  });
 
 /** The hash of a text to which a signature is bound. */
 export const hashText = (text: string): Hex => keccak256(stringToBytes(text));

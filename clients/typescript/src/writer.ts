@@ -1,4 +1,4 @@
-/** Signed writes: creating, saving, publishing and deleting drafts, and profiles of authors. */
+/** Signed writes: creating, saving, publishing and deleting drafts, corrections of posts, and profiles. */
 
 import { Refusal, Unconfirmed, Unreachable, WalletNeeded } from "./problems.js";
 import { type ClientOptions, ImprintReader } from "./reader.js";
@@ -11,6 +11,7 @@ import type {
   Profile,
   Publication,
   PublishedDraft,
+  RevisionRecord,
   ServiceFacts,
   WritingAction,
   WritingSessionRecord,
@@ -18,6 +19,7 @@ import type {
 import { pause } from "./transport.js";
 import {
   buildProfile,
+  buildRevision,
   buildWrite,
   hashBytes,
   hashText,
@@ -148,6 +150,26 @@ export class ImprintWriter extends ImprintReader {
     form.set("signature", await wallet.signTypedData(salt));
     if (typeof avatar !== "string") form.set("file", avatar, "avatar");
     return (await this.send<{ profile: Profile }>("/update/profile", form)).profile;
+  }
+
+  /**
+   * Add a corrected version to a post of the wallet's author; everybody reads the note.
+   *
+   * `cid` is that of the post's document on the chain; without it, the service is asked.
+   */
+  async revisePost(
+    wallet: Signer,
+    id: string | bigint,
+    content: string,
+    { note = "", cid }: { note?: string; cid?: string } = {},
+  ): Promise<RevisionRecord> {
+    const document = cid ?? (await this.showPost(id)).cid;
+    const values = { postId: `${id}`, cid: document, contentHash: hashText(content), note };
+    const salt = buildRevision(this.facts, values, this.now());
+    const signature = await wallet.signTypedData(salt);
+    const body = { salt, address: wallet.address, signature, content };
+    const path = `/revise/post?postId=${encodeURIComponent(`${id}`)}`;
+    return (await this.send<{ revision: RevisionRecord }>(path, body)).revision;
   }
 
   /**

@@ -1,16 +1,15 @@
 /** The list of drafts, including those that exist only in this browser, and published posts. */
 
-import type { Post } from "imprint-press";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { coin, count, moment, pagePath } from "../../page/format.ts";
+import { moment } from "../../page/format.ts";
 import { announce, notify } from "../../page/notices.ts";
 import { imprint } from "../../page/service.ts";
-import { explain } from "../../wallet/index.ts";
+import { account, explain } from "../../wallet/index.ts";
+import { lazy } from "../lazy.tsx";
 import { formatRoute, go } from "../routes.ts";
 import { SignInAgain } from "../sign-in.tsx";
 import type { DraftEntry, DraftState } from "../store/draft-entries.ts";
 import {
-  author,
   drafts,
   isSignedIn,
   listing,
@@ -21,7 +20,16 @@ import {
 import { newLocalKey } from "../store/local-copies.ts";
 import { requestSummary } from "../store/summaries.ts";
 import { WORDS } from "../words.ts";
-import { deleteDraft } from "./deletion.ts";
+import { deleteDraft, deletions, undoDeletion } from "./deletion.ts";
+import type { DeletedDraft } from "./undo.ts";
+
+/** Without the index there are no posts to list. */
+const HAS_POSTS = imprint.facts.features.includes("posts");
+
+const Published = lazy(
+  async () => (await import("../published/index.tsx")).Published,
+  WORDS.yourPosts,
+);
 
 const STATES: Record<DraftState, string> = {
   local: WORDS.onlyBrowser,
@@ -37,7 +45,17 @@ export function DraftsView() {
   const words = query.trim().toLowerCase();
   const found = words ? all.filter(({ title }) => title?.toLowerCase().includes(words)) : all;
   const { state } = listing.value;
+  const by = account.value;
   useEffect(() => void refreshCopies(), []);
+  const heading = useRef<HTMLHeadingElement>(null);
+  const deleted = deletions.drafts.value;
+  const undoable = useRef(0);
+  useEffect(() => {
+    // The button that undoes had the focus, and is gone.
+    const isGone = deleted.length < undoable.current;
+    if (isGone && document.activeElement === document.body) heading.current?.focus();
+    undoable.current = deleted.length;
+  }, [deleted]);
   useEffect(() => {
     // The match may be in a title that has not been read yet.
     if (words) for (const { title, cid } of all) if (title === null && cid) requestSummary(cid);
@@ -46,7 +64,9 @@ export function DraftsView() {
   return (
     <section class="drafts" aria-labelledby="drafts-heading">
       <header class="drafts-head">
-        <h1 id="drafts-heading">{WORDS.drafts}</h1>
+        <h1 id="drafts-heading" tabIndex={-1} ref={heading}>
+          {WORDS.drafts}
+        </h1>
         <button
           type="button"
           class="primary"
@@ -55,6 +75,9 @@ export function DraftsView() {
           {WORDS.newDraft}
         </button>
       </header>
+      {deleted.map((draft) => (
+        <Deleted key={draft.key} draft={draft} />
+      ))}
       {!isSignedIn.value && <SignInAgain reason={WORDS.seeSavedDrafts} />}
       {all.length > 4 && (
         <input
@@ -80,8 +103,32 @@ export function DraftsView() {
         </p>
       )}
       <More />
-      {author.value && <Published key={author.value} address={author.value} />}
+      {by && isSignedIn.value && HAS_POSTS && (
+        <Published key={by.address} by={by} heading={WORDS.published} />
+      )}
     </section>
+  );
+}
+
+/** A deletion that can be undone for some seconds. It takes the focus of the button that did it. */
+function Deleted({ draft }: { draft: DeletedDraft }) {
+  const undo = useRef<HTMLButtonElement>(null);
+  useEffect(() => undo.current?.focus(), []);
+  const restore = async () => {
+    try {
+      const key = await undoDeletion(draft);
+      if (key) announce(WORDS.isBack(draft.name));
+    } catch (error) {
+      notify({ kind: "bad", text: explain(error).sentence });
+    }
+  };
+  return (
+    <div class="studio-note" role="status">
+      <p>{WORDS.wasDeleted(draft.name)}</p>
+      <button type="button" ref={undo} onClick={() => void restore()}>
+        {WORDS.undo}
+      </button>
+    </div>
   );
 }
 
@@ -138,7 +185,7 @@ function DraftLine({ draft }: { draft: DraftEntry }) {
   const remove = async () => {
     setStep("deleting");
     try {
-      await deleteDraft(draft);
+      await deleteDraft(draft, name);
       announce(WORDS.wasDeleted(name));
     } catch (error) {
       setStep("shown");
@@ -155,7 +202,7 @@ function DraftLine({ draft }: { draft: DraftEntry }) {
         <span class="draft-state" data-state={draft.state}>
           {STATES[draft.state]}
         </span>
-        {draft.words !== null && <span>{count(draft.words, "word")}</span>}
+        {draft.words !== null && <span>{WORDS.wordCount(draft.words)}</span>}
         <time dateTime={new Date(draft.changedAt).toISOString()}>{moment(draft.changedAt)}</time>
         {draft.note && <span class="draft-note">{draft.note}</span>}
       </p>
@@ -206,46 +253,5 @@ function Confirmation({ draft, isBusy, onYes, onNo }: ConfirmationProps) {
         {WORDS.keepIt}
       </button>
     </div>
-  );
-}
-
-/** The account's posts on the chain, page by page. */
-function Published({ address }: { address: string }) {
-  const [posts, setPosts] = useState<readonly Post[]>([]);
-  const [token, setToken] = useState<string | null>(null);
-  const load = async (from?: string) => {
-    const page = await imprint.listIndexedPosts({ author: address, limit: 10 }).page(from);
-    setPosts((known) => (from ? [...known, ...page.items] : page.items));
-    setToken(page.nextPageToken);
-  };
-  // This view is about drafts: without the index they are still shown.
-  useEffect(() => void load().catch(() => undefined), []);
-  if (posts.length === 0) return null;
-  return (
-    <section class="published" aria-labelledby="published-heading">
-      <h2 id="published-heading">{WORDS.published}</h2>
-      <ul class="draft-list">
-        {posts.map((post) => (
-          <li class="draft-line" key={post.id}>
-            <a class="draft-title" href={pagePath(post)}>
-              {post.title || WORDS.untitled}
-            </a>
-            <p class="draft-facts">
-              <span class="draft-state" data-state="published">
-                {STATES.published}
-              </span>
-              <span>{post.free ? WORDS.free : coin(post.price)}</span>
-              <span>{count(post.sales.count, "sale")}</span>
-              <time dateTime={post.createdAt}>{moment(post.createdAt)}</time>
-            </p>
-          </li>
-        ))}
-      </ul>
-      {token !== null && (
-        <button type="button" class="more" onClick={() => void load(token).catch(() => undefined)}>
-          {WORDS.showMorePosts}
-        </button>
-      )}
-    </section>
   );
 }

@@ -32,7 +32,7 @@ function stateSentence(state: SaveState, isNew: boolean, hasCopy: boolean): stri
   }
 }
 
-export function SaveButton({ draft }: { draft: OpenDraft }) {
+export function SaveButton({ draft, onSave }: { draft: OpenDraft; onSave(): void }) {
   const { kind } = draft.saving.value;
   const isBusy = kind === "signing" || kind === "sending";
   const isUseless = kind === "saved" || kind === "conflict" || kind === "gone";
@@ -44,7 +44,7 @@ export function SaveButton({ draft }: { draft: OpenDraft }) {
       class="primary save"
       title={title}
       aria-disabled={isBusy || isUseless || isOther}
-      onClick={() => !isBusy && !isUseless && !isOther && void draft.save({ isAsked: true })}
+      onClick={() => !isBusy && !isUseless && !isOther && onSave()}
     >
       {isBusy ? WORDS.saving : WORDS.save}
       {!writing.value && <small>{WORDS.walletSignsOnceNote}</small>}

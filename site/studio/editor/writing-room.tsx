@@ -1,7 +1,7 @@
 /** An open draft: bar, notes, text and preview. */
 
 import { useEffect, useRef, useState } from "preact/hooks";
-import { count, fileSize, short } from "../../page/format.ts";
+import { fileSize, short } from "../../page/format.ts";
 import { announce, notify } from "../../page/notices.ts";
 import { go } from "../routes.ts";
 import { saveOnceOpen } from "../saves/draft-loader.ts";
@@ -10,14 +10,17 @@ import { SignInButton } from "../sign-in.tsx";
 import { countBytes, countWords, readingMinutes, titleOf } from "../store/draft-text.ts";
 import { author, isSignedIn } from "../store/drafts.ts";
 import { hearTabs, tellTabs } from "../store/tabs.ts";
+import { type DraftVersion, draftVersions } from "../store/versions.ts";
 import { WORDS } from "../words.ts";
 import { Conflict } from "./conflict.tsx";
 import { Preview } from "./preview.tsx";
 import { PublishLink } from "./publish-link.tsx";
 import { KeepTrouble, SaveButton, SaveStanding, SaveTrouble } from "./save-line.tsx";
+import { SaveOffer, useSaves } from "./save-offer.tsx";
 import { UnusablePicture } from "./text/pictures.ts";
 import { TextEditor } from "./text/text-editor.ts";
 import { Toolbar } from "./text/toolbar.tsx";
+import { VersionsPanel, VersionView } from "./versions.tsx";
 import { WritingPanel } from "./writing-panel.tsx";
 
 interface WritingRoomProps {
@@ -35,6 +38,8 @@ const HINT = "editor-hint";
 export function WritingRoom({ draft, contentLimit, onReplace }: WritingRoomProps) {
   const place = useRef<HTMLDivElement>(null);
   const [editor, setEditor] = useState<TextEditor | null>(null);
+  const [compared, setCompared] = useState<DraftVersion | null>(null);
+  const saves = useSaves(draft);
   const [shown, setShown] = useState<Shown>(() => (matchMedia(WIDE).matches ? "both" : "text"));
   useEffect(() => {
     if (!place.current) return;
@@ -44,9 +49,8 @@ export function WritingRoom({ draft, contentLimit, onReplace }: WritingRoomProps
       contentLimit,
       hint: HINT,
       onChange: (content) => draft.change(content),
-      onSave: () => void draft.save({ isAsked: true }),
-      onPicture: (isSelected) =>
-        announce(isSelected ? WORDS.pictureAddedUndescribed : WORDS.pictureAdded),
+      onSave: saves.save,
+      onPicture: () => announce(WORDS.pictureAdded),
       onPictureFailure: (error) => {
         const unusable = error instanceof UnusablePicture;
         const text = unusable ? error.message : WORDS.pictureCouldntAdded;
@@ -59,9 +63,14 @@ export function WritingRoom({ draft, contentLimit, onReplace }: WritingRoomProps
       if (!isAsked) notify({ kind: "info", text });
     });
     setEditor(made);
-    if (draft.text.value === "") made.view.focus();
+    if (draft.text.value === "") made.focus();
     return () => made.destroy();
   }, [draft]);
+  const wasCompared = useRef(false);
+  useEffect(() => {
+    if (wasCompared.current && !compared) editor?.view.focus();
+    wasCompared.current = compared !== null;
+  }, [compared]);
   usePageEvents(draft);
   const state = draft.saving.value;
   const takeTheirs = async () => {
@@ -81,6 +90,15 @@ export function WritingRoom({ draft, contentLimit, onReplace }: WritingRoomProps
       text: WORDS.bothKeptOtherVersion,
     });
   };
+  const takeVersion = async ({ content }: DraftVersion) => {
+    await draftVersions
+      .record(draft.account, draft.key, draft.text.value, true)
+      .catch(() => undefined);
+    setCompared(null);
+    editor?.replace(content);
+    notify({ kind: "good", text: WORDS.versionIsBack });
+  };
+  const isCovered = state.kind === "conflict" || compared !== null;
   return (
     <article class="writing" data-shown={shown}>
       <h1 class="unseen">{titleOf(draft.text.value) || WORDS.newDraft}</h1>
@@ -90,10 +108,10 @@ export function WritingRoom({ draft, contentLimit, onReplace }: WritingRoomProps
             <span>{WORDS.drafts}</span>
           </a>
           <SaveStanding draft={draft} />
-          <SaveButton draft={draft} />
+          <SaveButton draft={draft} onSave={saves.save} />
           <PublishLink draft={draft} onEmpty={() => editor?.view.focus()} />
         </div>
-        <div class="writing-tools" hidden={state.kind === "conflict"}>
+        <div class="writing-tools" hidden={isCovered}>
           <Toolbar editor={editor} isHidden={shown === "preview"} />
           <ViewSwitch shown={shown} onShow={setShown} />
         </div>
@@ -113,19 +131,29 @@ export function WritingRoom({ draft, contentLimit, onReplace }: WritingRoomProps
           onKeepBoth={keepBoth}
         />
       )}
-      <div class="writing-panes" hidden={state.kind === "conflict"}>
+      {compared && state.kind !== "conflict" && (
+        <VersionView
+          text={draft.text.value}
+          version={compared}
+          onTake={() => void takeVersion(compared)}
+          onClose={() => setCompared(null)}
+        />
+      )}
+      <div class="writing-panes" hidden={isCovered}>
         <section class="writing-text" aria-label={WORDS.text} hidden={shown === "preview"}>
           <div class="text-editor" ref={place} />
         </section>
         <Preview text={draft.text} isShown={shown !== "text"} />
       </div>
-      <footer class="writing-foot" hidden={state.kind === "conflict"}>
+      <footer class="writing-foot" hidden={isCovered}>
         <Counts draft={draft} limit={contentLimit} />
         <p id={HINT} class="hint">
           {WORDS.tabIndentsLeaveEditor}
         </p>
+        <VersionsPanel draft={draft} onChoose={setCompared} />
         <WritingPanel />
       </footer>
+      {saves.isAsking && <SaveOffer draft={draft} onClose={saves.close} />}
     </article>
   );
 }
@@ -160,7 +188,7 @@ function Counts({ draft, limit }: { draft: OpenDraft; limit: number }) {
   const isTight = bytes > limit * 0.75;
   return (
     <p class="counts">
-      {count(words, "word")}
+      {WORDS.wordCount(words)}
       {words > 0 && <span class="reading-time">{WORDS.minRead(readingMinutes(words))}</span>}
       {isTight && (
         <span class={bytes > limit ? "over" : "tight"} role="status">

@@ -1,8 +1,8 @@
 import "../../page/page-double.ts";
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Unreadable } from "./formats/files.ts";
 import type { ContainedPicture, FoundPost } from "./formats/found-post.ts";
+import { Unreadable } from "./formats/limits.ts";
 import type { ImportRecord } from "./import-state.ts";
 import { Importer, type ImportPorts, type SaveOutcome } from "./importer.ts";
 

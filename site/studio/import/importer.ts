@@ -8,8 +8,9 @@
 import { type ReadonlySignal, signal } from "@preact/signals-core";
 import { countBytes } from "../store/draft-text.ts";
 import type { Archive, ReadOptions } from "./formats/archive.ts";
-import { LIMITS, pictureType, Unreadable } from "./formats/files.ts";
+import { pictureType } from "./formats/files.ts";
 import { type ContainedPicture, draftText, type FoundPost, sha256 } from "./formats/found-post.ts";
+import { LIMITS, Unreadable } from "./formats/limits.ts";
 import {
   countOf,
   type ImportEvent,

@@ -1,6 +1,6 @@
 /** The sentences of the import, which is loaded on demand. Another language is another such object. */
 
-import { count } from "../../page/format.ts";
+import { count } from "../../page/words.ts";
 
 const links = (number: number): string => (number === 1 ? "a link" : "links");
 const entries = (number: number): string => count(number, "entry", "entries");
@@ -21,7 +21,7 @@ export const WORDS = {
   importing: "Importing",
   signInReason: "to import your posts",
   promise:
-    "Bring your posts along. Your files stay in this browser: only the drafts that you create are saved. Nothing is published.",
+    "Bring your posts along. Your files stay in this browser: only the drafts you create are saved. Nothing is published.",
   leftOutLabel: "What was left out",
   oldAddressLabel: "Address of your old site, if you have one",
   oldAddressHint:
@@ -52,7 +52,7 @@ export const WORDS = {
   changesHeading: "What changes",
   changesIn: (title: string) => `What changes in ${title}`,
   picturesElsewhere: (pictures: number) =>
-    `${count(pictures, "picture")} elsewhere, left as links:`,
+    `${count(pictures, "picture")} on other sites, kept as links:`,
 
   // studio/import/import-ports.ts
   importedFrom: (service: string) => `Imported from ${service}`,
@@ -67,7 +67,8 @@ export const WORDS = {
   filesUnreadable: "These files can’t be read. Choose them again.",
   otherTabImports: "Another tab of this browser is importing. Wait until it’s done.",
   draftTooLarge: "The text is too large for a draft.",
-  someFailed: (posts: number) => `${count(posts, "post")} couldn’t be imported. The list says why.`,
+  someFailed: (posts: number) =>
+    `${count(posts, "post")} couldn’t be imported. See the list for the reasons.`,
   picturesMissing: (names: string) => `Pictures that are missing here: ${names}.`,
 
   // studio/import/formats/archive.ts
@@ -77,7 +78,7 @@ export const WORDS = {
   textUnreadable: "Its text can’t be read.",
   invalidJson: (path: string) => `${path} isn’t valid JSON.`,
   missingInSubstack: (posts: number) =>
-    `${count(posts, "post")} of Substack’s list without a text in the zip. Export again in a few hours: the newest ones come late.`,
+    `${count(posts, "post")} in Substack’s list came without a text. Export again in a few hours: the newest posts arrive late.`,
 
   // studio/import/formats/files.ts
   zipUnreadable: (path: string) =>
@@ -87,7 +88,7 @@ export const WORDS = {
   encryptedEntries: (path: string, number: number) =>
     `${path}: ${entries(number)} with a password left out.`,
   tooManyFiles: (most: number) =>
-    `There are more than ${count(most, "file")}. Choose a part of them, such as one folder.`,
+    `There are more than ${count(most, "file")}. Choose fewer, such as one folder.`,
   fileTooLarge: (path: string, limit: string) => `${path} is larger than ${limit}.`,
   zipBomb: (path: string) => `${path} is packed like a zip bomb.`,
   archiveTooLarge: (limit: string) => `The archive has more than ${limit} in it.`,

@@ -1,7 +1,7 @@
 /** Earnings by day as a bar chart, readable by keyboard point by point, with a table. */
 
 import { useState } from "preact/hooks";
-import { coin, count, day as longDay } from "../../page/format.ts";
+import { coin, day as longDay } from "../../page/format.ts";
 import { WORDS } from "../words.ts";
 import type { Day } from "./days.ts";
 
@@ -18,7 +18,7 @@ function heightOf(earned: bigint, most: bigint): number {
 }
 
 const spoken = ({ day, sales, earned }: Day): string =>
-  `${longDay(`${day}T12:00:00Z`)}: ${coin(earned)}, ${count(sales, "sale")}`;
+  `${longDay(`${day}T12:00:00Z`)}: ${coin(earned)}, ${WORDS.saleCount(sales)}`;
 
 export function Chart({ days }: { days: readonly Day[] }) {
   const [at, setAt] = useState<number | null>(null);

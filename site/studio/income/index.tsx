@@ -1,15 +1,18 @@
 /** Income: an author's sales, buyers and dates. */
 
-import { type Author, Refusal, type Sale } from "imprint-press";
+import type { Author, Sale } from "imprint-press";
 import { useEffect, useState } from "preact/hooks";
-import { coin, count, day, short } from "../../page/format.ts";
+import { coin, day, short } from "../../page/format.ts";
 import { imprint } from "../../page/service.ts";
 import { type Account, account, explain } from "../../wallet/index.ts";
+import { FailureNote } from "../failure-note.tsx";
+import { LoadedAuthor } from "../loaded-author.tsx";
+import { Published } from "../published/index.tsx";
+import { WORDS as POSTS_WORDS } from "../published/words.ts";
 import { formatRoute } from "../routes.ts";
 import { WORDS } from "../words.ts";
 import { Chart } from "./chart.tsx";
 import { covers, cutBefore, PERIODS, type Period, salesByDay, startOf } from "./days.ts";
-import { Posts } from "./posts.tsx";
 
 /** Sales per page, the service's maximum. */
 const PAGE = 50;
@@ -27,34 +30,16 @@ interface Sold {
 
 export function IncomeView() {
   const by = account.value;
-  return by && <Income key={by.address} by={by} />;
+  return (
+    by && (
+      <LoadedAuthor key={by.address} by={by} waiting={WORDS.loadingIncome}>
+        {(author) => <Income by={by} totals={author?.posts ? author : null} />}
+      </LoadedAuthor>
+    )
+  );
 }
 
-function Income({ by }: { by: Account }) {
-  const [totals, setTotals] = useState<Author | null | undefined>(undefined);
-  const [failure, setFailure] = useState<string | null>(null);
-  const load = () => {
-    setFailure(null);
-    imprint.showAuthor(by.address).then(
-      (found) => setTotals(found.posts ? found : null),
-      (error) => {
-        if (error instanceof Refusal && error.code === "not_found") setTotals(null);
-        else setFailure(explain(error).sentence);
-      },
-    );
-  };
-  useEffect(load, []);
-  if (failure) {
-    return (
-      <div class="studio-note" role="alert">
-        <p>{failure}</p>
-        <button type="button" onClick={load}>
-          {WORDS.tryAgain}
-        </button>
-      </div>
-    );
-  }
-  if (totals === undefined) return <p role="status">{WORDS.loadingIncome}</p>;
+function Income({ by, totals }: { by: Account; totals: Author | null }) {
   if (totals === null) {
     return (
       <section class="studio-empty">
@@ -74,7 +59,7 @@ function Income({ by }: { by: Account }) {
         <Total name="Posts" value={String(totals.posts)} />
       </dl>
       <Sales total={totals.sales.count} />
-      <Posts by={by} />
+      <Published by={by} heading={POSTS_WORDS.posts} />
     </div>
   );
 }
@@ -111,14 +96,7 @@ function Sales({ total }: { total: number }) {
   };
   useEffect(() => load(sold), [period]);
   if (failure) {
-    return (
-      <div class="studio-note" role="alert">
-        <p>{failure}</p>
-        <button type="button" onClick={() => load(sold)}>
-          {WORDS.tryAgain}
-        </button>
-      </div>
-    );
+    return <FailureNote sentence={failure} onRetry={() => load(sold)} />;
   }
   const now = Date.now();
   const isCovered = sold !== null && covers(sold.sales, sold.next === null, period, now);
@@ -150,14 +128,14 @@ function Sales({ total }: { total: number }) {
         <>
           {sold.sales.length > 0 && (
             <>
-              <p>{WORDS.fromPeriod(coin(earned), count(within.length, "sale"))}</p>
+              <p>{WORDS.fromPeriod(coin(earned), WORDS.saleCount(within.length))}</p>
               <Chart days={salesByDay(sold.sales, period, now)} />
             </>
           )}
           {cut && <p class="income-partial">{WORDS.chartStartsEarlierSales(day(cut))}</p>}
           {!isCovered && oldest && (
             <p class="income-partial">
-              {WORDS.chartCovers(count(sold.sales.length, "sale"), total, day(oldest.at))}{" "}
+              {WORDS.chartCovers(WORDS.saleCount(sold.sales.length), total, day(oldest.at))}{" "}
               <button type="button" class="quiet" onClick={() => load(sold)}>
                 {WORDS.loadMore}
               </button>

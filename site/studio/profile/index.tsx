@@ -1,10 +1,11 @@
 /** The profile: the author's name, picture, bio and links, and how readers see them. */
 
-import { type Profile, Refusal } from "imprint-press";
+import type { Profile } from "imprint-press";
 import { useEffect, useReducer, useRef, useState } from "preact/hooks";
 import { short } from "../../page/format.ts";
 import { imprint } from "../../page/service.ts";
 import { type Account, account, explain } from "../../wallet/index.ts";
+import { LoadedAuthor } from "../loaded-author.tsx";
 import { type Crop, fullCrop, SQUARE } from "../publication/thumbnail/crop.ts";
 import { drawCrop, renderSquare } from "../publication/thumbnail/thumbnails.ts";
 import { WORDS as STUDIO_WORDS } from "../words.ts";
@@ -35,35 +36,13 @@ interface Chosen {
 
 export function ProfileView() {
   const by = account.value;
-  return by && <LoadedProfile key={by.address} by={by} />;
-}
-
-function LoadedProfile({ by }: { by: Account }) {
-  const [saved, setSaved] = useState<Profile | null | undefined>(undefined);
-  const [failure, setFailure] = useState<string | null>(null);
-  const load = () => {
-    setFailure(null);
-    imprint.showAuthor(by.address).then(
-      ({ profile }) => setSaved(profile),
-      (error) => {
-        if (error instanceof Refusal && error.code === "not_found") setSaved(null);
-        else setFailure(explain(error).sentence);
-      },
-    );
-  };
-  useEffect(load, []);
-  if (failure) {
-    return (
-      <div class="studio-note" role="alert">
-        <p>{failure}</p>
-        <button type="button" onClick={load}>
-          {STUDIO_WORDS.tryAgain}
-        </button>
-      </div>
-    );
-  }
-  if (saved === undefined) return <p role="status">{WORDS.opening}</p>;
-  return <Editor by={by} saved={saved} />;
+  return (
+    by && (
+      <LoadedAuthor key={by.address} by={by} waiting={WORDS.opening}>
+        {(author) => <Editor by={by} saved={author?.profile ?? null} />}
+      </LoadedAuthor>
+    )
+  );
 }
 
 function Editor({ by, saved }: { by: Account; saved: Profile | null }) {

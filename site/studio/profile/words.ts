@@ -19,7 +19,7 @@ export const WORDS = {
 
   // studio/profile/profile-form.ts
   nameMissing: "Enter the name that readers should see.",
-  nameTooLong: (most: number) => `A name has at most ${most} characters.`,
+  nameTooLong: (most: number) => `A name can have at most ${most} characters.`,
   nameLikeAddress: "A name can’t look like an address (0x…) or an ENS name (….eth).",
   bioTooLong: (most: number) => `This is longer than ${most} characters.`,
   tooManyLinks: (most: number) => `Enter at most ${most} links.`,

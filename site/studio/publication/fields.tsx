@@ -1,11 +1,11 @@
-/** The fields of the form: texts that are counted in bytes, hashtags, and the price. */
+/** The fields of the form: texts that are counted, hashtags, and the price. */
 
 import { POST_LIMITS } from "imprint-press";
 import { useState } from "preact/hooks";
 import { COIN, coin } from "../../page/format.ts";
 import { WORDS } from "../words.ts";
 import { type Measure, priceProblem } from "./limits.ts";
-import { addTags, type TagLimits } from "./tags.ts";
+import { addTags, SEPARATOR, type TagLimits } from "./tags.ts";
 
 interface TextProps {
   id: string;
@@ -13,45 +13,66 @@ interface TextProps {
   value: string;
   measure: Measure;
   isLong?: boolean;
+  /** Publication was refused because of this field. */
+  isRefused: boolean;
   onChange(value: string): void;
 }
 
-/** A text field with its byte count, which warns when there are too many. */
-export function TextField({ id, label, value, measure, isLong, onChange }: TextProps) {
-  const { used, limit, problem } = measure;
+/** A text field with its characters counted, which warns when there are too many. */
+export function TextField(props: TextProps) {
+  const { id, label, value, measure, isLong, isRefused, onChange } = props;
+  const { used, limit, isOver, problem } = measure;
   const shared = {
     id,
     value,
     "aria-describedby": `${id}-count ${id}-problem`,
-    "aria-invalid": used > limit,
+    "aria-invalid": isOver || isRefused,
     onInput: (event: { currentTarget: { value: string } }) => onChange(event.currentTarget.value),
   };
   return (
     <div class="publish-field">
       <div class="publish-label">
         <label for={id}>{label}</label>
-        <span id={`${id}-count`} class="publish-count" data-over={used > limit ? "" : undefined}>
-          {WORDS.ofBytes(used, limit)}
+        <span id={`${id}-count`} class="publish-count" data-over={isOver ? "" : undefined}>
+          {WORDS.ofCharacters(used, limit)}
         </span>
       </div>
       {isLong ? <textarea {...shared} rows={4} /> : <input {...shared} type="text" />}
-      <p id={`${id}-problem`} class="publish-problem" aria-live="polite">
-        {used > limit || (problem && used > 0) ? problem : ""}
-      </p>
+      <Problem id={id} isRefused={isRefused}>
+        {used > 0 || isRefused ? problem : null}
+      </Problem>
     </div>
   );
 }
+
+interface ProblemProps {
+  id: string;
+  isRefused: boolean;
+  children: string | null;
+}
+
+/** What is wrong with a field, said at once when publication is refused because of it. */
+const Problem = ({ id, isRefused, children }: ProblemProps) => (
+  <p
+    id={`${id}-problem`}
+    class="publish-problem"
+    {...(isRefused ? { role: "alert" } : { "aria-live": "polite" })}
+  >
+    {children}
+  </p>
+);
 
 interface TagsProps {
   tags: readonly string[];
   /** Typed text that is not a hashtag yet. */
   text: string;
   limits: TagLimits;
+  isRefused: boolean;
   onChange(tags: readonly string[], text: string): void;
 }
 
 /** Hashtags as chips; Enter, a comma or a space adds the typed text. */
-export function TagsField({ tags, text, limits, onChange }: TagsProps) {
+export function TagsField({ tags, text, limits, isRefused, onChange }: TagsProps) {
   const [problem, setProblem] = useState<string | null>(null);
   const add = (typed: string) => {
     const added = addTags(tags, typed, limits);
@@ -89,7 +110,7 @@ export function TagsField({ tags, text, limits, onChange }: TagsProps) {
           aria-describedby="publish-tags-problem"
           onInput={(event) => {
             const { value } = event.currentTarget;
-            if (/[\s,]$/u.test(value)) add(value);
+            if (SEPARATOR.test(value)) add(value);
             else onChange(tags, value);
           }}
           onKeyDown={(event) => {
@@ -101,9 +122,9 @@ export function TagsField({ tags, text, limits, onChange }: TagsProps) {
           onBlur={() => add(text)}
         />
       </div>
-      <p id="publish-tags-problem" class="publish-problem" aria-live="polite">
-        {problem}
-      </p>
+      <Problem id="publish-tags" isRefused={isRefused}>
+        {isRefused ? addTags(tags, text, limits).problem : problem}
+      </Problem>
     </div>
   );
 }
@@ -111,11 +132,13 @@ export function TagsField({ tags, text, limits, onChange }: TagsProps) {
 interface PriceProps {
   id?: string;
   value: string;
+  isRefused?: boolean;
   onChange(value: string): void;
 }
 
 /** The price in the coin; empty or 0 is free. */
-export function PriceField({ id = "publish-price", value, onChange }: PriceProps) {
+export function PriceField(props: PriceProps) {
+  const { id = "publish-price", value, isRefused = false, onChange } = props;
   const problem = priceProblem(value);
   return (
     <div class="publish-field">
@@ -134,9 +157,9 @@ export function PriceField({ id = "publish-price", value, onChange }: PriceProps
       <p id={`${id}-hint`} class="publish-hint">
         {WORDS.priceHint(coin(POST_LIMITS.priceWei))}
       </p>
-      <p id={`${id}-problem`} class="publish-problem" aria-live="polite">
+      <Problem id={id} isRefused={isRefused}>
         {problem}
-      </p>
+      </Problem>
     </div>
   );
 }

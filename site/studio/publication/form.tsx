@@ -1,13 +1,15 @@
 /** The form of a post, with a preview of its card and the cost of publishing. */
 
-import { createPostCall } from "imprint-press";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { createPostCall, type Profile } from "imprint-press";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { estimateFee } from "../../chain/node.ts";
 import { balance, coin, short } from "../../page/format.ts";
 import { imprint } from "../../page/service.ts";
 import type { Account } from "../../wallet/index.ts";
 import { formatRoute } from "../routes.ts";
+import { countUndescribed } from "../store/draft-text.ts";
 import { WORDS } from "../words.ts";
+import { Checklist } from "./checklist.tsx";
 import { PriceField, TagsField, TextField } from "./fields.tsx";
 import { type Form, keepForm, keepPictures, type Pictures } from "./kept-publication.ts";
 import {
@@ -19,6 +21,7 @@ import {
   priceProblem,
 } from "./limits.ts";
 import type { PostDetails } from "./progress.ts";
+import { addTags } from "./tags.ts";
 import { type Crop, fullCrop } from "./thumbnail/crop.ts";
 import { ThumbnailField } from "./thumbnail/thumbnail-field.tsx";
 import {
@@ -29,10 +32,18 @@ import {
   renderTitle,
 } from "./thumbnail/thumbnails.ts";
 
+/** How many words a text has, and how many of them everybody may read. */
+export interface Length {
+  readonly words: number;
+  readonly free: number;
+}
+
 interface Props {
   by: Account;
   draftKey: string;
+  content: string;
   form: Form;
+  length: Length;
   pictures: Pictures;
   onStart(details: PostDetails, pictures: Pictures): Promise<void>;
 }
@@ -52,17 +63,15 @@ const detailsOf = (form: Form): PostDetails => ({
   title: cleanTitle(form.title),
   description: cleanDescription(form.description),
   price: parsePrice(form.price).toString(),
-  hashtags: form.tags,
+  hashtags: addTags(form.tags, form.tagText ?? "", TAG_LIMITS).tags,
 });
 
-/** The first field that prevents publication, and why; null if there is none. */
-function problemOf(form: Form): { field: string; sentence: string } | null {
-  const title = measureTitle(form.title).problem;
-  if (title) return { field: "publish-title", sentence: title };
-  const description = measureDescription(form.description).problem;
-  if (description) return { field: "publish-description", sentence: description };
-  const price = priceProblem(form.price);
-  return price ? { field: "publish-price", sentence: price } : null;
+/** The first field that prevents publication; null if there is none. It says why. */
+function refusedField(form: Form): string | null {
+  if (measureTitle(form.title).problem) return "publish-title";
+  if (measureDescription(form.description).problem) return "publish-description";
+  if (addTags(form.tags, form.tagText ?? "", TAG_LIMITS).problem) return "publish-tags";
+  return priceProblem(form.price) ? "publish-price" : null;
 }
 
 /** The picture to upload. Waits for the author's own picture if it is not decoded yet. */
@@ -77,8 +86,10 @@ async function thumbnailOf(
   return renderCrop(decoded, form.crop ?? fullCrop(decoded), PICTURE_LIMITS, source.type);
 }
 
-export function PublishForm({ by, draftKey, form: given, pictures, onStart }: Props) {
+export function PublishForm(props: Props) {
+  const { by, draftKey, content, form: given, length, pictures, onStart } = props;
   const [form, setForm] = useState(given);
+  const [refused, setRefused] = useState<string | null>(null);
   const [source, setSource] = useState(pictures.source);
   const [picture, setPicture] = useState<ImageBitmap | null>(null);
   const [problem, setProblem] = useState<string | null>(null);
@@ -92,6 +103,7 @@ export function PublishForm({ by, draftKey, form: given, pictures, onStart }: Pr
     latest.current = { ...latest.current, ...part };
     setFormKept(keepForm(by.address, draftKey, latest.current));
     setProblem(null);
+    setRefused(null);
     setForm(latest.current);
   };
   useEffect(() => {
@@ -112,14 +124,13 @@ export function PublishForm({ by, draftKey, form: given, pictures, onStart }: Pr
     setPicture(decoded);
     change({ picture: "own", crop: fullCrop(decoded) });
   };
+  const undescribed = useMemo(() => countUndescribed(content), [content]);
   const publish = async (event: Event) => {
     event.preventDefault();
-    const wrong = problemOf(form);
-    setProblem(wrong?.sentence ?? null);
-    if (wrong) {
-      document.getElementById(wrong.field)?.focus();
-      return;
-    }
+    const wrong = refusedField(form);
+    setRefused(wrong);
+    setProblem(null);
+    if (wrong) return showField(wrong);
     setStarting(true);
     isStarted.current = true;
     try {
@@ -140,6 +151,7 @@ export function PublishForm({ by, draftKey, form: given, pictures, onStart }: Pr
           label={WORDS.title}
           value={form.title}
           measure={measureTitle(form.title)}
+          isRefused={refused === "publish-title"}
           onChange={(title) => change({ title })}
         />
         <TextField
@@ -148,15 +160,22 @@ export function PublishForm({ by, draftKey, form: given, pictures, onStart }: Pr
           isLong
           value={form.description}
           measure={measureDescription(form.description)}
+          isRefused={refused === "publish-description"}
           onChange={(description) => change({ description })}
         />
         <TagsField
           tags={form.tags}
           text={form.tagText ?? ""}
           limits={TAG_LIMITS}
+          isRefused={refused === "publish-tags"}
           onChange={(tags, tagText) => change({ tags, tagText })}
         />
-        <PriceField value={form.price} onChange={(price) => change({ price })} />
+        <PriceField
+          value={form.price}
+          isRefused={refused === "publish-price"}
+          onChange={(price) => change({ price })}
+        />
+        <FreePart price={form.price} length={length} />
         <ThumbnailField
           kind={form.picture}
           picture={picture}
@@ -170,6 +189,13 @@ export function PublishForm({ by, draftKey, form: given, pictures, onStart }: Pr
         <h2>{WORDS.howReadersWillSee}</h2>
         <CardPreview by={by} form={form} picture={picture} />
         <Cost by={by} form={form} />
+        <Checklist
+          undescribed={undescribed}
+          description={form.description}
+          picture={form.picture}
+          textPath={formatRoute({ view: "draft", key: draftKey })}
+          onDescription={() => showField("publish-description")}
+        />
         <NotKept isFormKept={isFormKept} isPictureKept={isPictureKept || form.picture === "made"} />
         <div class="publish-submit">
           {problem && (
@@ -185,6 +211,23 @@ export function PublishForm({ by, draftKey, form: given, pictures, onStart }: Pr
       </aside>
     </form>
   );
+}
+
+/** Says how much of a paid text everybody may read. */
+function FreePart({ price, length: { words, free } }: { price: string; length: Length }) {
+  if (priceProblem(price) !== null || parsePrice(price) === 0n) return null;
+  return (
+    <p class="publish-hint" id="publish-free-part">
+      {free > 0 ? WORDS.freeWords(free, words) : WORDS.nothingFree}
+    </p>
+  );
+}
+
+/** Put the cursor into a field, and what it says into view. */
+function showField(id: string): void {
+  const field = document.getElementById(id);
+  field?.focus();
+  field?.closest(".publish-field")?.scrollIntoView({ block: "center" });
 }
 
 /** Warns about what a reload would lose, because this browser does not store it. */
@@ -208,6 +251,14 @@ function CardPreview({
   picture: ImageBitmap | null;
 }) {
   const canvas = useRef<HTMLCanvasElement>(null);
+  const [profile, setProfile] = useState<Profile | null>(null);
+  useEffect(() => {
+    // Without a profile, or the service, the card shows the address.
+    imprint.showAuthor(by.address).then(
+      (author) => setProfile(author.profile),
+      () => undefined,
+    );
+  }, [by.address]);
   const title = cleanTitle(form.title);
   const crop: Crop | null =
     form.picture === "own" && picture ? (form.crop ?? fullCrop(picture)) : null;
@@ -223,8 +274,12 @@ function CardPreview({
         <canvas ref={canvas} class="publish-canvas" width={600} height={400} />
       </div>
       <p class="byline">
-        <span class="author">{short(by.address)}</span>
-        {form.tags.map((tag) => ` #${tag}`)}
+        <span class="author">
+          {profile?.avatarCid && (
+            <img class="avatar" src={`/ipfs/${profile.avatarCid}?img-width=48`} alt="" />
+          )}
+          <bdi>{profile?.name ?? short(by.address)}</bdi>
+        </span>
       </p>
       <p class="card-title">{title || WORDS.untitled}</p>
       <p class="card-text">{cleanDescription(form.description)}</p>
@@ -240,7 +295,7 @@ function CardPreview({
 /** What happens next, and the node's current estimate of the network fee. */
 function Cost({ by, form }: { by: Account; form: Form }) {
   const [fee, setFee] = useState<bigint | null>(null);
-  const isFine = problemOf(form) === null;
+  const isFine = refusedField(form) === null;
   const details = isFine ? JSON.stringify(detailsOf(form)) : null;
   useEffect(() => {
     if (!details) return;

@@ -5,10 +5,11 @@ import { useEffect, useState } from "preact/hooks";
 import { type Account, account } from "../../wallet/index.ts";
 import { go, route } from "../routes.ts";
 import { SignInAgain } from "../sign-in.tsx";
-import { titleOf } from "../store/draft-text.ts";
+import { descriptionOf, titleOf } from "../store/draft-text.ts";
 import { findDraft, isSignedIn, markPublication, readContent } from "../store/drafts.ts";
+import { measureOpening } from "../store/opening-length.ts";
 import { WORDS } from "../words.ts";
-import { PublishForm } from "./form.tsx";
+import { type Length, PublishForm } from "./form.tsx";
 import {
   type Form,
   hearProgress,
@@ -92,7 +93,9 @@ const EMPTY: Form = {
 };
 
 interface Opened {
+  readonly content: string;
   readonly form: Form;
+  readonly length: Length;
   readonly pictures: Pictures;
 }
 
@@ -187,8 +190,10 @@ async function load(address: string, key: string): Promise<Opened> {
   const form = recallForm(address, key) ?? {
     ...EMPTY,
     title: fitBytes(titleOf(content), POST_LIMITS.titleBytes),
+    description: fitBytes(descriptionOf(content), POST_LIMITS.descriptionBytes),
   };
   // Without the picture itself, its crop is useless.
   const isLost = form.picture === "own" && pictures.source === null;
-  return { form: isLost ? { ...form, picture: "made", crop: null } : form, pictures };
+  const known: Form = isLost ? { ...form, picture: "made", crop: null } : form;
+  return { content, form: known, length: measureOpening(content), pictures };
 }

@@ -19,8 +19,20 @@ test("texts are measured in bytes of UTF-8", () => {
 test("a title of 100 bytes fits, and one byte more does not", () => {
   assert.equal(measureTitle("é".repeat(50)).problem, null);
   const long = measureTitle(`${"é".repeat(50)}!`);
-  assert.equal(long.used, 101);
-  assert.equal(long.problem, "Shorten the title by 1 byte.");
+  assert.equal(long.problem, "Shorten the title by 1 character.");
+  assert.deepEqual([long.used, long.limit, long.isOver], [51, 50, true]);
+});
+
+test("characters are counted as authors see them, and as many more as fit", () => {
+  const shown = (text: string) => {
+    const { used, limit } = measureTitle(text);
+    return [used, limit];
+  };
+  assert.deepEqual(shown(""), [0, 100]);
+  assert.deepEqual(shown("plain"), [5, 100]);
+  assert.deepEqual(shown("日本語"), [3, 33]);
+  assert.deepEqual(shown("👩‍👩‍👧"), [1, 5]);
+  assert.equal(measureTitle("日".repeat(35)).problem, "Shorten the title by 2 characters.");
 });
 
 test("a title of nothing but white space is missing", () => {
@@ -32,13 +44,16 @@ test("a title is one line", () => {
 });
 
 test("half a character is reported, because the chain could not store it", () => {
-  assert.match(measureTitle("\ud83d").problem ?? "", /half a character/);
+  assert.match(measureTitle("\ud83d").problem ?? "", /broken character/);
 });
 
 test("a description may be empty and has at most 500 bytes", () => {
   assert.equal(measureDescription("").problem, null);
   assert.equal(measureDescription("x".repeat(500)).problem, null);
-  assert.equal(measureDescription("x".repeat(512)).problem, "Shorten the description by 12 bytes.");
+  assert.equal(
+    measureDescription("x".repeat(512)).problem,
+    "Shorten the description by 12 characters.",
+  );
 });
 
 test("a text is cut between characters and at a word, never above its byte limit", () => {

@@ -9,12 +9,20 @@ const encoder = new TextEncoder();
 /** The size of a text in bytes of UTF-8, as the contract measures it. */
 export const byteLength = (text: string): number => encoder.encode(text).length;
 
-/** How full a field is, and a sentence if its text cannot be published. */
+/** How full a field is in characters, and a sentence if its text cannot be published. */
 export interface Measure {
   readonly used: number;
+  /** How many characters of this text's scripts fit: the contract limits bytes. */
   readonly limit: number;
+  readonly isOver: boolean;
   readonly problem: string | null;
 }
+
+const segments = new Intl.Segmenter();
+
+/** The characters of a text as its author sees them. */
+const charactersOf = (text: string): string[] =>
+  [...segments.segment(text)].map(({ segment }) => segment);
 
 /** A title in its form for the chain: one line, trimmed. */
 export const cleanTitle = (text: string): string => text.replace(/\s+/g, " ").trim();
@@ -31,14 +39,24 @@ export function measureDescription(text: string): Measure {
   return measureText("description", cleanDescription(text), POST_LIMITS.descriptionBytes);
 }
 
-function measureText(name: string, text: string, limit: number): Measure {
-  const used = byteLength(text);
-  if (/\p{Surrogate}/u.test(text)) {
-    return { used, limit, problem: WORDS.containsHalfCharacterType(name) };
+function measureText(name: string, text: string, limitBytes: number): Measure {
+  const characters = charactersOf(text);
+  const used = characters.length;
+  let bytes = byteLength(text);
+  let fitting = used;
+  while (bytes > limitBytes) {
+    fitting -= 1;
+    bytes -= byteLength(characters[fitting] ?? "");
   }
-  const over = used - limit;
-  const problem = over > 0 ? WORDS.shortenTheBy(name, over, over === 1 ? "byte" : "bytes") : null;
-  return { used, limit, problem };
+  const over = used - fitting;
+  const left = over ? 0 : Math.floor((limitBytes - bytes) / (used ? bytes / used : 1));
+  const measure = { used, limit: fitting + left, isOver: over > 0 };
+  if (/\p{Surrogate}/u.test(text))
+    return { ...measure, problem: WORDS.containsHalfCharacterType(name) };
+  return {
+    ...measure,
+    problem: over ? WORDS.shortenTheBy(name, WORDS.characterCount(over)) : null,
+  };
 }
 
 /** Cut a text to this many bytes, at the end of a word if there is one in the last third. */

@@ -1,6 +1,6 @@
 /** A running publication: its steps, and finally the link to the post. */
 
-import { useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { copyText } from "../../page/clipboard.ts";
 import { coin } from "../../page/format.ts";
 import { announce } from "../../page/notices.ts";
@@ -96,6 +96,8 @@ function summaryOf({ details: { price, hashtags } }: Progress): string {
 
 function Share({ postId }: { postId: string }) {
   const [isCopied, setCopied] = useState(false);
+  const link = useRef<HTMLAnchorElement>(null);
+  useEffect(() => link.current?.focus(), []);
   const address = `${location.origin}/p/${postId}`;
   const share = async () => {
     try {
@@ -112,7 +114,7 @@ function Share({ postId }: { postId: string }) {
   return (
     <div class="publish-done">
       <div class="publish-actions">
-        <a class="button primary" href={`/p/${postId}`}>
+        <a ref={link} class="button primary" href={`/p/${postId}`}>
           {WORDS.viewPost}
         </a>
         <button type="button" onClick={share}>

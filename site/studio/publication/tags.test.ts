@@ -42,6 +42,7 @@ test("the length counts characters after normalization", () => {
 test("commas and spaces separate hashtags, and repetitions are dropped", () => {
   const added = addTags(["essay"], "#Essay, travel  maps", LIMITS);
   assert.deepEqual(added, { tags: ["essay", "travel", "maps"], rest: "", problem: null });
+  assert.deepEqual(addTags([], "旅、地図，本", LIMITS).tags, ["旅", "地図", "本"]);
 });
 
 test("the first invalid hashtag stays in the field with everything after it", () => {
@@ -55,5 +56,5 @@ test("one more than the limit stays in the field", () => {
   const added = addTags(["a", "b"], "c d", { count: 3, length: 32 });
   assert.deepEqual(added.tags, ["a", "b", "c"]);
   assert.equal(added.rest, "d");
-  assert.equal(added.problem, "A post has at most 3 hashtags.");
+  assert.equal(added.problem, "A post can have at most 3 hashtags.");
 });

@@ -40,9 +40,12 @@ interface AddedTags {
   readonly problem: string | null;
 }
 
+/** What stands between hashtags: commas of all scripts, and white space. */
+export const SEPARATOR = /[\s,，、،]+/u;
+
 /** Add words separated by commas or spaces; an existing hashtag is not repeated. */
 export function addTags(tags: readonly string[], text: string, limits: TagLimits): AddedTags {
-  const words = text.split(/[\s,]+/u).filter((word) => word !== "");
+  const words = text.split(SEPARATOR).filter((word) => word !== "");
   let added = tags;
   for (const [index, word] of words.entries()) {
     const rest = words.slice(index).join(" ");

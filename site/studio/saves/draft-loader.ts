@@ -13,6 +13,7 @@ import {
 import { chooseCopy, isLocalKey, localCopies, newLocalKey, prune } from "../store/local-copies.ts";
 import { keepSummary, summaryOf } from "../store/summaries.ts";
 import { livingTabs, tellTabs, thisTab } from "../store/tabs.ts";
+import { draftVersions } from "../store/versions.ts";
 import { WORDS } from "../words.ts";
 import { draftServiceOf } from "./draft-service.ts";
 import { type DraftEvents, OpenDraft, type OpenedDraft, type Timers } from "./open-draft.ts";
@@ -43,9 +44,21 @@ export async function openDraft(
   const account = author.value;
   if (!account) throw new SessionNeeded(WORDS.connectWalletFirst);
   const opened = (await findCopy(account, key)) ?? (await readVersion(account, key));
+  let known = key;
+  const record = (isForced: boolean) =>
+    // Versions are a convenience: without room for them, writing goes on.
+    void draftVersions
+      .record(account, draft.key, draft.text.value, isForced)
+      .catch(() => undefined);
   const draft = new OpenDraft(opened, localCopies, draftServiceOf(account), timers, {
     ...events,
+    onKey(next) {
+      void draftVersions.rename(account, known, next).catch(() => undefined);
+      known = next;
+      events.onKey(next);
+    },
     onCopies: () => {
+      record(false);
       followCopies();
       tellTabs({ kind: "copies", account, key: draft.key, tab: draft.tab });
     },
@@ -56,6 +69,7 @@ export async function openDraft(
       void prune(localCopies, account).catch(() => undefined);
     },
   });
+  record(true);
   tellTabs({ kind: "opened", account, key, tab: draft.tab });
   if (asked.delete(key)) void draft.save({ isAsked: true });
   return draft;

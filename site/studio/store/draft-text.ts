@@ -4,12 +4,41 @@
 const WORDS_PER_MINUTE = 230;
 const TITLE_LENGTH = 120;
 
-/** A picture within the text: `![alt](data:image/webp;base64,…)`. */
+/** A picture within the text: `![alt](data:image/webp;base64,… "caption")`. */
 export const PICTURE =
-  /!\[([^\]\n]{0,1000})\]\((data:image\/[a-z0-9.+-]+;base64,[A-Za-z0-9+/=]*)\)/g;
+  /!\[([^\]\n]{0,1000})\]\((data:image\/[a-z0-9.+-]+;base64,[A-Za-z0-9+/=]*)(?: "([^"\n]{0,1000})")?\)/g;
+
+/** The line that ends what everybody may read of a paid post. */
+export const MARK = "<!--more-->";
 
 /** The text without the bytes of its pictures. */
 export const withoutPictures = (content: string): string => content.replace(PICTURE, "![$1]()");
+
+/** The title of a text that begins with a heading, and what follows it. */
+export interface TitledText {
+  /** Empty if the text does not begin with a heading. */
+  readonly title: string;
+  /** The line breaks between title and body, as the author wrote them. */
+  readonly gap: string;
+  readonly body: string;
+}
+
+/** Separate the heading that a text begins with. `joinTitle` gives exactly the same text back. */
+export function splitTitle(text: string): TitledText {
+  const found = /^# (\S(?:[^\n]*\S)?)(\n\n?|$)/.exec(text);
+  const [heading = "", title = "", gap = ""] = found ?? [];
+  return { title, gap: found ? gap : "\n\n", body: text.slice(heading.length) };
+}
+
+export const joinTitle = ({ title, gap, body }: TitledText): string =>
+  title ? `# ${title}${body ? gap || "\n\n" : gap}${body}` : body;
+
+/** A title as it stands in one line, without the mark of a heading. */
+export const titleLine = (typed: string): string =>
+  typed
+    .replace(/\s+/g, " ")
+    .replace(/^ ?#{1,6} /, "")
+    .trim();
 
 /** The first heading, otherwise the first line with words; empty if there is none. */
 export function titleOf(content: string): string {
@@ -21,13 +50,53 @@ export function titleOf(content: string): string {
   return ((heading ?? first)?.text ?? "").slice(0, TITLE_LENGTH);
 }
 
-/** Words, where each ideograph counts as one. */
+/** The mark below which only readers who paid go on. */
+const FREE_UNTIL = /^<!--more-->[ \t]*$/m;
+const DESCRIPTION_LENGTH = 200;
+
+/**
+ * The beginning of a text in plain words, as far as everybody may read it: whole sentences of its
+ * first paragraph if they are short, otherwise as many words as fit.
+ */
+export function descriptionOf(content: string): string {
+  if (earlierTitle(content) !== null) return "";
+  const { body } = splitTitle(withoutPictures(content.slice(0, 200_000)));
+  const free = body.split(FREE_UNTIL, 1)[0] ?? "";
+  const words = free
+    .replace(/^ {0,3}(`{3,}|~{3,}).*?^ {0,3}\1[^\n]*$/gms, "")
+    .split(/\n\s*\n/)
+    .map(paragraphWords)
+    .find((paragraph) => paragraph !== "");
+  if (!words || words.length <= DESCRIPTION_LENGTH) return words ?? "";
+  const start = words.slice(0, DESCRIPTION_LENGTH);
+  const sentence = /^.*[.!?…。！？]["”’)]*(?=\s|$|[^\p{L}\p{N}])/su.exec(start)?.[0] ?? "";
+  if (sentence.length > DESCRIPTION_LENGTH / 3) return sentence;
+  return `${start.slice(0, Math.max(start.lastIndexOf(" "), DESCRIPTION_LENGTH / 2)).trimEnd()}…`;
+}
+
+/** The words of a paragraph; empty for headings, tables, pictures, notes and rules. */
+function paragraphWords(paragraph: string): string {
+  if (/^\s*(?:#{1,6}\s|\||!\[|\[\^|<!--)/.test(paragraph)) return "";
+  const lines = paragraph.replace(/\[\^[^\]\s]+\]/g, "").split("\n");
+  return lines
+    .map((line) => plainLine(line).text)
+    .filter(Boolean)
+    .join(" ");
+}
+
+/** How many pictures of a text have no description. */
+export const countUndescribed = (content: string): number =>
+  withoutPictures(content).match(/!\[\s*\]\(/g)?.length ?? 0;
+
+/** Words, where two ideographs count as one. */
 export function countWords(content: string): number {
-  const text = withoutPictures(content).replace(/\]\([^)\s]*\)/g, "]");
+  const text = withoutPictures(content)
+    .replaceAll(MARK, "")
+    .replace(/\]\([^)\s]*\)/g, "]");
   const ideographs = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}]/gu;
   const letters = text.replace(ideographs, " ");
   const words = letters.match(/[\p{L}\p{N}][\p{L}\p{N}\p{M}'’_-]*/gu)?.length ?? 0;
-  return words + (text.match(ideographs)?.length ?? 0);
+  return words + Math.ceil((text.match(ideographs)?.length ?? 0) / 2);
 }
 
 /** Reading time in whole minutes, at least one if there is a word. */

@@ -2,7 +2,7 @@
 
 import type { SignedWrite } from "imprint-press";
 import { BrowserDatabase } from "../../page/database.ts";
-import { randomName } from "../../page/random-name.ts";
+import { randomName } from "./random-name.ts";
 
 /** What a tab wrote in a draft, and the service's version that it started from. */
 export interface LocalCopy {

@@ -1,7 +1,7 @@
 /** The tabs of one browser: which of them are open, and the messages between them. */
 
 import { heldLocks, takeLock } from "../../page/locks.ts";
-import { randomName } from "../../page/random-name.ts";
+import { randomName } from "./random-name.ts";
 
 const NAME = "imprint-tab-";
 const STORED = "imprint.tab";

@@ -1,9 +1,9 @@
 """Monitors free disk space, and reserves some for opening databases.
 
-A full disk stops everything that writes, including deletes and webhook deliveries. So writes that
-store documents are refused while there is still space for the others. SQLite cannot open a database
-without some space, so each folder has a reserve, which is released when a service starts on a full
-disk (docs/decisions/disk-reserve.md).
+A full disk stops everything that writes, including deletes and webhook deliveries. Writes that
+store documents are therefore refused while there is still space for the others. SQLite cannot open
+a database without some space, so each folder has a reserve, which is released when a service starts
+on a full disk (docs/decisions/disk-reserve.md).
 """
 
 import asyncio
@@ -20,20 +20,21 @@ from imprint.domain.errors import Unavailable
 from imprint.metrics import FREE_DISK_BYTES
 
 _INTERVAL = 1.0
-"""Seconds between measurements."""
+"""Seconds between measurements of free space."""
 
 RESERVE_BYTES = 1024 * 1024
 """Size of a reserve file."""
 
 _STEP = 256 * 1024
-"""Bytes released at a time: three databases need 32 KiB each, and more with a long log."""
+"""Number of bytes released at a time. Three databases need 32 KiB each, and more with a long
+log."""
 
 _ENOUGH = 4 * RESERVE_BYTES
-"""Free bytes above which the reserve is created or restored."""
+"""Number of free bytes above which the reserve is created or restored."""
 
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 _UNOPENED = frozenset({sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN})
-"""Some of the errors SQLite reports when there is no space for its shared memory."""
+"""Some of the errors that SQLite reports when there is no space for its shared memory."""
 
 _log = logging.getLogger(__name__)
 _T = TypeVar("_T")
@@ -47,7 +48,7 @@ class DiskReserve:
         self._path = folder / "reserve"
 
     def fill(self) -> None:
-        """Create the file, or restore its size; does nothing if space is scarce."""
+        """Create the file, or restore its size. Does nothing if space is scarce."""
         with suppress(OSError):
             if self._size() >= RESERVE_BYTES or _free_bytes(self._folder) < _ENOUGH:
                 return
@@ -58,7 +59,7 @@ class DiskReserve:
                 os.close(descriptor)
 
     def release(self) -> bool:
-        """Release part of the space; returns False if none is left."""
+        """Release part of the reserved space. Returns False if none is left."""
         try:
             size = self._size()
             if size == 0:
@@ -93,7 +94,7 @@ class DiskReserve:
 
 
 def open_with_reserve(folder: Path, opening: Callable[[], _T]) -> _T:
-    """Run `opening` and return its result; on a full disk, release this folder's reserve for it.
+    """Run `opening` and return its result. On a full disk, release this folder's reserve for it.
 
     Raises what `opening` raises, or `OSError` with `ENOSPC` if the disk has no space or no inodes
     and the reserve is not enough.
@@ -121,7 +122,7 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 
 
 class LocalDiskSpace:
-    """`DiskSpace` of the disks that hold these folders; `low` while one has less than `floor`
+    """`DiskSpace` of the disks that hold these folders, `low` while one has less than `floor`
     bytes.
 
     Without folders, or with a floor of 0, it is never low.
@@ -135,7 +136,7 @@ class LocalDiskSpace:
         self.measure()
 
     async def run(self) -> None:
-        """Measure until cancelled, and keep reserves where there is space.
+        """Measure until cancelled, and create reserves where there is space.
 
         Runs in a thread, because a hanging disk blocks.
         """
@@ -150,11 +151,11 @@ class LocalDiskSpace:
 
     @property
     def floor(self) -> int:
-        """Free bytes below which no more documents are stored."""
+        """Number of free bytes below which no more documents are stored."""
         return self._floor
 
     def free_bytes(self) -> int | None:
-        """Free bytes of the fullest disk; None without folders, or if one is gone."""
+        """Free bytes of the fullest disk, or None if there are no folders or one is gone."""
         try:
             return min(map(_free_bytes, self._folders), default=None)
         except OSError:
@@ -163,7 +164,8 @@ class LocalDiskSpace:
     def measure(self) -> None:
         """Measure the disks, and log when space becomes scarce or sufficient again.
 
-        A folder that cannot be measured changes nothing: whatever uses it reports the failure.
+        A folder that cannot be measured changes nothing, because whatever uses it reports the
+        failure.
         """
         free = self.free_bytes()
         if free is None:

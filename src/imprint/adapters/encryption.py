@@ -3,8 +3,8 @@
     stored document   nonce (12 bytes), ciphertext, tag (16); indistinguishable from random bytes
     wrapped key       format (1), id of the master key (8), nonce (12), ciphertext (32), tag (16)
 
-Both authenticate the file's name, which includes its owner: a document or key moved to another file
-does not decrypt.
+Both authenticate the file's name, which includes its owner. A document or key moved to another file
+therefore does not decrypt.
 """
 
 import hashlib
@@ -25,7 +25,7 @@ KEY_ID_BYTES = 8
 """Size in bytes of a master key's id: enough to distinguish an operator's keys."""
 
 NONCE_BYTES = 12
-"""Size in bytes of the random nonce at the start of each ciphertext, as GCM is designed for."""
+"""Size in bytes of the random nonce at the start of each ciphertext, as GCM recommends."""
 
 OVERHEAD = NONCE_BYTES + 16
 """Bytes by which encryption enlarges a document."""
@@ -71,7 +71,8 @@ class AesCipher:
             raise Unavailable.storage() from error
 
     def rewrap(self, wrapped_key: bytes, name: str) -> bytes | None:
-        """Wrap a key with the current master key, or return None if it already is."""
+        """Wrap a key with the current master key, or return None if it already is wrapped with
+        it."""
         if wrapped_key[:_HEADER] == _FORMAT + self._current:
             return None
         return self._wrap(self._unwrap(wrapped_key, name), name)

@@ -18,10 +18,10 @@ from imprint import __version__
 _SERVER_ERROR = 500
 
 _EXPORT_SECONDS = 2.0
-"""Seconds that sending a batch may take, retries included; a stopping process waits this long."""
+"""Seconds that sending a batch may take, including retries. A stopping process waits this long."""
 
 _TIMEOUTS = ("OTEL_EXPORTER_OTLP_TIMEOUT", "OTEL_EXPORTER_OTLP_TRACES_TIMEOUT")
-"""Environment variables that override the default."""
+"""Environment variables that override the default timeout."""
 
 _HEADERS = ("traceparent", "tracestate")
 """The headers of W3C Trace Context."""
@@ -30,7 +30,7 @@ _HEADERS = ("traceparent", "tracestate")
 def open_provider(url: str) -> TracerProvider:
     """Create a provider that sends its spans to this address from its own thread.
 
-    The `OTEL_*` variables configure the rest: sampling, headers, timeouts, names.
+    The `OTEL_*` variables configure everything else: sampling, headers, timeouts, names.
     """
     name = {} if "OTEL_SERVICE_NAME" in os.environ else {SERVICE_NAME: "imprint"}
     provider = TracerProvider(resource=Resource.create(name))
@@ -41,7 +41,7 @@ def open_provider(url: str) -> TracerProvider:
 
 
 class OpenTelemetryTracer:
-    """Creates spans with a provider; none contains a path, query, statement or address."""
+    """Creates spans with a provider. No span contains a path, query, statement or address."""
 
     def __init__(self, provider: TracerProvider) -> None:
         self._provider = provider
@@ -49,7 +49,7 @@ class OpenTelemetryTracer:
         self._propagator = TraceContextTextMapPropagator()
 
     def start_request(self, method: str, headers: Mapping[bytes, bytes]) -> "_RequestSpan":
-        """Start a request's span, in the trace that its headers name, if any."""
+        """Start the span of a request, in the trace that its headers name, if any."""
         carrier = {
             name: headers[name.encode()].decode("latin-1")
             for name in _HEADERS
@@ -60,7 +60,7 @@ class OpenTelemetryTracer:
         return _RequestSpan(span, method)
 
     def start_call(self, dependency: str, operation: str) -> "_CallSpan":
-        """Start a call's span as a child of the current one."""
+        """Start the span of a call as a child of the current span."""
         kind = SpanKind.CLIENT
         return _CallSpan(self._tracer.start_span(f"{dependency} {operation}", kind=kind))
 
@@ -71,12 +71,12 @@ class OpenTelemetryTracer:
         return carrier
 
     def close(self) -> None:
-        """Send the remaining spans; blocks until that has succeeded or failed."""
+        """Send the remaining spans. Blocks until that has succeeded or failed."""
         self._provider.shutdown()
 
 
 class _CurrentSpan:
-    """A span that is the parent of those started in the same task until it ends."""
+    """A span that is the parent of all spans started in the same task until it ends."""
 
     def __init__(self, span: Span) -> None:
         self._span = span

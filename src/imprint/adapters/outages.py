@@ -7,8 +7,8 @@ import ssl
 from typing import NamedTuple
 
 _PASSING_STATES = ("08", "25006", "40", "53", "55", "57", "58")
-"""PostgreSQL SQLSTATEs or their classes: connections, a standby, conflicts, resources, locks,
-shutdown and restart, and system errors."""
+"""PostgreSQL SQLSTATEs, or their classes, of transient failures: connections, a standby, conflicts,
+resources, locks, shutdown and restart, and system errors."""
 
 _PASSING_CODES = frozenset(
     {
@@ -41,7 +41,7 @@ _LASTING_ERRORS = frozenset(
         errno.EINVAL,
     }
 )
-"""System errors about a path or a permission."""
+"""System errors caused by a path or a permission."""
 
 _URL = "IMPRINT_DATABASE_URL"
 
@@ -72,7 +72,7 @@ _FAILURES_BY_STATE = {
     ),
     "57P03": _Failure("the server is starting or stopping"),
 }
-"""Meaning of PostgreSQL server errors, by SQLSTATE."""
+"""Explanations of PostgreSQL server errors, by SQLSTATE."""
 
 _STANDBY = _Failure(
     "the server is a standby, which accepts no writes",
@@ -100,14 +100,14 @@ _FAILURES_BY_TYPE: tuple[tuple[type[BaseException], _Failure], ...] = (
     (TimeoutError, _Failure("the server does not respond in time")),
     (ValueError, _Failure("its address is malformed")),
 )
-"""Meaning of connection errors; the first matching type counts."""
+"""Explanations of connection errors. The first matching type counts."""
 
 
 def may_pass(error: BaseException | None) -> bool:
     """Whether an operation that failed with this error may succeed later without a repair.
 
-    Refused connections, timeouts, locks, full disks and I/O errors may; wrong passwords, missing
-    permissions, damaged files and invalid addresses do not.
+    This is true for refused connections, timeouts, locks, full disks and I/O errors, but not for
+    wrong passwords, missing permissions, damaged files and invalid addresses.
     """
     state = getattr(error, "sqlstate", None)
     if isinstance(state, str):
@@ -124,13 +124,13 @@ def may_pass(error: BaseException | None) -> bool:
 
 
 def is_damage(error: BaseException | None) -> bool:
-    """Whether the error means that a SQLite file is damaged or is not one at all."""
+    """Whether the error means that a SQLite file is damaged or is not a SQLite file at all."""
     code = getattr(error, "sqlite_errorcode", None)
     return code is not None and code & _PRIMARY in _DAMAGE_CODES
 
 
 def remedy(error: BaseException | None) -> str:
-    """What the operator can do about the error, as a sentence to follow the reason; often empty."""
+    """What the operator can do about the error, as a sentence to follow the reason. Often empty."""
     if is_damage(error):
         return " It is damaged: run imprint repair, or restore a backup."
     known = _known_failure(error)

@@ -9,11 +9,11 @@ import aiohttp
 log = logging.getLogger(__name__)
 
 TIMEOUT = aiohttp.ClientTimeout(total=10.0)
-"""Seconds a hub may take to accept a notification."""
+"""Seconds that a hub may take to accept a notification."""
 
 
 class HttpHub:
-    """`Hub` at the operator's URL; follows no redirects."""
+    """`Hub` at the operator's URL, which follows no redirects."""
 
     def __init__(self, address: str) -> None:
         self._address = address

@@ -1,1 +1,1 @@
-"""Authentication: the only place where an unverified claim becomes a proof."""
+"""Authentication: the only layer in which an unverified claim becomes a proof."""

@@ -46,7 +46,7 @@ class NotAUri(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Authority:
-    """A host; `userinfo` and `port` are None if their delimiter is missing."""
+    """A host. `userinfo` and `port` are None if their delimiter is missing."""
 
     host: str
     userinfo: str | None = None
@@ -55,7 +55,7 @@ class Authority:
 
 @dataclass(frozen=True, slots=True)
 class Uri:
-    """A URI as written, and the two parts that are compared."""
+    """A URI as written, and the two components that are compared."""
 
     text: str
     scheme: str
@@ -74,7 +74,7 @@ def parse_uri(text: str) -> Uri:
 
 
 def parse_authority(text: str) -> Authority:
-    """Parse an authority; the host may be empty, as in `file:///`. Raises `NotAUri`."""
+    """Parse an authority, whose host may be empty, as in `file:///`. Raises `NotAUri`."""
     userinfo, at, rest = text.rpartition("@")
     host, port = split_port(rest)
     well_formed = _USERINFO.fullmatch(userinfo) and _is_host(host) and _PORT.fullmatch(port or "")
@@ -135,7 +135,7 @@ class Instant:
 def parse_instant(text: str) -> Instant:
     """Parse a full date, time and zone.
 
-    Raises `NotAnInstant`, including for leap seconds, which `datetime` does not support.
+    Raises `NotAnInstant`, also for leap seconds, which `datetime` does not support.
     """
     match = _INSTANT.fullmatch(text)
     if match is None:
@@ -162,7 +162,7 @@ def _read_zone(sign: str | None, hours: int, minutes: int) -> timezone:
 # --- The message (EIP-4361) ---
 
 MAX_MESSAGE_BYTES = 4096
-"""Length limit of a login message: ten times what wallets show."""
+"""Length limit of a login message, ten times what wallets show."""
 
 _OPENING = " wants you to sign in with your Ethereum account:"
 _STATEMENT = re.compile(r"[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;= ]*")
@@ -172,7 +172,7 @@ _NONCE = re.compile(r"[A-Za-z0-9]{8,}")
 
 @dataclass(frozen=True, slots=True)
 class LoginMessage:
-    """A parsed login message; absent fields are None, empty ones are empty strings."""
+    """A parsed login message. Absent fields are None, and empty ones are empty strings."""
 
     scheme: str | None
     domain: str
@@ -296,7 +296,8 @@ def _read_opening(line: str) -> tuple[str | None, str]:
 
 
 def _read_statement(lines: _Lines) -> str | None:
-    """Parse the statement and the empty line after it; None if there is only the empty line."""
+    """Parse the statement and the empty line after it. Returns None if there is only the empty
+    line."""
     statement = lines.take()
     if not statement and not lines.next_is_blank:
         return None

@@ -30,7 +30,7 @@ from imprint.domain.errors import Code, Refusal, SignatureStale
 from imprint.domain.formats.addresses import Address, parse_address
 
 LOGIN_FRESHNESS = timedelta(seconds=60)
-"""Maximum age of a message; fixed by the protocol."""
+"""Maximum age of a message, fixed by the protocol."""
 
 LOGIN_SKEW = timedelta(seconds=5)
 """How far a reader's clock may be ahead of ours."""
@@ -45,7 +45,7 @@ _SCHEMES = ("http", "https")
 class LoginClaim:
     """An unverified login: the exact signed text, the address and the signature.
 
-    `client` is the key of the client that sent it.
+    `client` identifies the client that sent it.
     """
 
     message: str

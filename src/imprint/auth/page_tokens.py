@@ -18,7 +18,7 @@ from imprint.domain.posts.indexed_posts import ListFilter, OwnDrafts, PublicList
 from imprint.domain.sessions import Session
 
 MAX_PAGE_TOKEN_LENGTH = 2048
-"""Longer tokens are refused undecoded; the longest filter a list accepts fits."""
+"""Length above which tokens are refused undecoded. The longest filter that a list accepts fits."""
 
 _LABEL = b"imprint page token 1"
 
@@ -30,8 +30,8 @@ NONCE_BYTES = 12
 class PagePosition:
     """A list, and the position after which it continues.
 
-    A list of drafts includes the session it was read with. An older release's token has only
-    `until`, the end of that session.
+    A list of drafts includes the session that it was read with. The token of an older release has
+    only `until`, the end of that session.
     """
 
     filter: ListFilter
@@ -78,8 +78,7 @@ class PageTokens:
         return self._ciphers.encrypt(nonce, _encode(_pack(page, int(expires_at.timestamp()))))
 
     def decode(self, text: str, now: datetime) -> PagePosition:
-        """Decode the position in a token. Refuses `invalid_page_token`, including for expired
-        tokens."""
+        """Decode the position in a token. Refuses `invalid_page_token`, also for expired tokens."""
         if len(text) > MAX_PAGE_TOKEN_LENGTH:
             raise invalid_page_token()
         try:
@@ -105,7 +104,7 @@ class TokenCiphers:
         self._label = label
 
     def encrypt(self, nonce: bytes, plain: bytes) -> str:
-        """A token, in base64url."""
+        """Encrypt a text into a token, in base64url."""
         return encode_base64url(nonce + self._ciphers[0].encrypt(nonce, plain, self._label))
 
     def decrypt(self, text: str) -> bytes:

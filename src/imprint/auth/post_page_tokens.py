@@ -1,9 +1,9 @@
 """Deterministic page tokens for lists of posts, libraries and sales.
 
 A page that has not changed must keep its entity tag, and its body contains the next page's token.
-So the nonce is derived from the position instead of chosen at random, and tokens expire at the end
-of a day instead of a fixed time after they were issued. Equal positions give equal tokens, which
-reveals no more than the page itself does.
+The nonce is therefore derived from the position instead of chosen at random, and tokens expire at
+the end of a day instead of a fixed time after they were issued. Equal positions give equal tokens,
+which reveals no more than the page itself does.
 """
 
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from imprint.domain.formats.addresses import Address
 from imprint.domain.posts.indexed_posts import PostFilter, PostOrder, PostPosition, PostScope
 
 MAX_POST_TOKEN_LENGTH = 4096
-"""Longer tokens are refused undecoded; the longest filter a list accepts fits."""
+"""Length above which tokens are refused undecoded. The longest filter that a list accepts fits."""
 
 TOKEN_DAYS = timedelta(days=1)
 """A token expires at the first end of a UTC day at least this far away."""
@@ -33,7 +33,7 @@ _DAY = 24 * 60 * 60
 
 @dataclass(frozen=True, slots=True)
 class PostsPage:
-    """Where a list of posts continues; `query` is the search text."""
+    """The position from which a list of posts continues. `query` is the search text."""
 
     which: PostFilter
     position: PostPosition
@@ -45,12 +45,13 @@ class OwnList(StrEnum):
     """Lists that belong to an address."""
 
     LIBRARY = "library"
+    POSTS = "posts"
     SALES = "sales"
 
 
 @dataclass(frozen=True, slots=True)
 class OwnPage:
-    """Where a list of an address continues: before this position."""
+    """The position before which a list that belongs to an address continues."""
 
     name: OwnList
     address: Address
@@ -88,7 +89,7 @@ _decode = msgspec.msgpack.Decoder(_Posts | _Own).decode
 
 
 def token_expiry(now: datetime) -> datetime:
-    """When tokens issued at this time expire; changes once a day."""
+    """When tokens issued at this time expire. Changes once a day."""
     days = -(-int((now + TOKEN_DAYS).timestamp()) // _DAY)
     return datetime.fromtimestamp(days * _DAY, UTC)
 
@@ -107,8 +108,7 @@ class PostPageTokens:
         return self._ciphers.encrypt(nonce, plain)
 
     def decode(self, text: str, now: datetime) -> PostsPage | OwnPage:
-        """Decode the position in a token. Refuses `invalid_page_token`, including for expired
-        tokens."""
+        """Decode the position in a token. Refuses `invalid_page_token`, also for expired tokens."""
         if len(text) > MAX_POST_TOKEN_LENGTH:
             raise invalid_page_token()
         try:

@@ -1,6 +1,6 @@
 """Sessions: JWTs that this service issues and verifies itself (RFC 7519, HS256).
 
-There is one algorithm, one header and one set of claims; everything else is refused.
+There is one algorithm, one header and one set of claims. Everything else is refused.
 """
 
 import hashlib
@@ -24,11 +24,11 @@ from imprint.domain.sessions import SESSION_SECONDS, Session
 
 
 class NotBase64Url(ValueError):
-    """The text is not base64url, or not the canonical encoding of its bytes."""
+    """The text is not base64url, or is not the canonical encoding of its bytes."""
 
 
 def encode_base64url(data: bytes) -> str:
-    """Encode bytes."""
+    """Encode bytes as base64url."""
     return urlsafe_b64encode(data).rstrip(b"=").decode()
 
 
@@ -45,13 +45,14 @@ def decode_base64url(text: str) -> bytes:
 
 
 MAX_AUTHORIZATION_LENGTH = 2048
-"""Longer Authorization headers are refused undecoded; a session has about 400 characters."""
+"""Length above which Authorization headers are refused undecoded. A session has about 400
+characters."""
 
 MAX_KNOWN = 10_000
-"""Number of verified sessions cached; the oldest are evicted first."""
+"""Number of verified sessions that are cached. The oldest are evicted first."""
 
 CLOCK_SKEW_SECONDS = 5
-"""How far another process's clock may be ahead of ours."""
+"""How far the clock of another process may be ahead of ours."""
 
 _SHAPE = re.compile(r"[Bb][Ee][Aa][Rr][Ee][Rr] (([\w-]{1,400})\.([\w-]+))\.([\w-]{43})", re.ASCII)
 
@@ -65,8 +66,10 @@ class _Header(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class _Claims(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """JWT claims; `address` repeats `sub` for pages that decode the token. Older releases lack
-    it."""
+    """JWT claims. `address` repeats `sub` for pages that decode the token.
+
+    Tokens of older releases lack `address`.
+    """
 
     sub: str
     iss: str
@@ -86,7 +89,7 @@ _decode_claims = msgspec.json.Decoder(_Claims).decode
 class SessionKeys:
     """The signing key, and the previous one, whose sessions are still accepted.
 
-    The settings enforce a minimum length; only an empty key is refused here.
+    The settings enforce a minimum length, so only an empty key is refused here.
     """
 
     current: bytes = field(repr=False)
@@ -109,7 +112,7 @@ class IssuedSession:
     token: str = field(repr=False)
     expires_at: datetime
     seconds: int
-    """Its lifetime."""
+    """The lifetime of the session."""
 
 
 class Sessions:
@@ -147,7 +150,7 @@ class Sessions:
         return IssuedSession(token, datetime.fromtimestamp(expires, UTC), self._seconds)
 
     def read(self, authorization: str | None, now: datetime) -> Session:
-        """Return the session in an Authorization header; None means the header is missing.
+        """Return the session in an Authorization header. None means that the header is missing.
 
         Refuses `session_missing`, `session_invalid` for anything not issued here, and
         `session_expired`.
@@ -200,7 +203,7 @@ def key_id(key: bytes) -> str:
 
 
 def _generation(jti: str) -> int:
-    """The generation in a session's id; older releases' sessions have none."""
+    """The generation in the id of a session. Sessions of older releases have none."""
     generation, dash, _ = jti.partition("-")
     return int(generation) if dash else 0
 
@@ -226,7 +229,7 @@ _COOKIE = re.compile(r"([0-9]{1,12})\.([0-9a-f]{64})")
 
 
 class OperatorSessions:
-    """Verifies the operator's secret, and issues and verifies the cookie's session.
+    """Verifies the operator's secret, and issues and verifies the session in the cookie.
 
     A session is its expiry time and a keyed hash of it. Nothing is stored: changing the secret ends
     all sessions.
@@ -241,7 +244,7 @@ class OperatorSessions:
         return hmac.compare_digest(sha256(given).digest(), self._expected)
 
     def issue(self, now: datetime) -> str:
-        """A session that ends `LIFETIME` from now."""
+        """Issue a session that ends `LIFETIME` from now."""
         expires = str(int((now + LIFETIME).timestamp()))
         return f"{expires}.{self._sign(expires)}"
 

@@ -1,6 +1,6 @@
 """Ethereum signatures: parsing, and recovering the signer.
 
-A signature that does not recover to its signer may still be valid if the signer is a contract: it
+A signature that does not recover to its signer may still be valid if the signer is a contract. It
 is `Unproved` until the contract has verified it.
 """
 
@@ -20,14 +20,14 @@ from imprint.domain.formats.addresses import (
 )
 
 CURVE_ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
-"""The order of secp256k1; `r` and `s` are at least 1 and below it."""
+"""The order of secp256k1. `r` and `s` are at least 1 and below it."""
 
 HIGHEST_S = CURVE_ORDER // 2
-"""The highest accepted `s`: above it, anybody can compute a second form of the signature
+"""The highest accepted `s`. Above it, anybody can compute a second form of the signature
 (EIP-2)."""
 
 MAX_SIGNATURE_BYTES = 16 * 1024
-"""Length limit of a contract signature, chosen so that the validator's call data still fits the
+"""Length limit of a contract signature. With it, the call data of the validator still fits the
 49 152 bytes of init code that a chain runs (EIP-3860)."""
 
 _SHAPE = re.compile(r"0x(?:[0-9a-fA-F]{128}|[0-9a-fA-F]{130})")
@@ -51,7 +51,7 @@ class Unproved(Generic[Proof]):
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """A signature in range with low `s`; `parity` selects one of two possible keys."""
+    """A signature in range with low `s`. `parity` selects one of two possible keys."""
 
     r: int
     s: int

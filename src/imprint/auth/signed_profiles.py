@@ -1,4 +1,4 @@
-"""Signed profiles: what a wallet signs to change the profile of its author."""
+"""Signed profiles: the typed data that a wallet signs to change its author's profile."""
 
 import re
 from collections.abc import Mapping
@@ -34,7 +34,7 @@ PROFILE_TYPE = StructType(
         ("timestamp", "uint256"),
     ),
 )
-"""What a wallet signs to change a profile."""
+"""The typed data that a wallet signs to change a profile."""
 
 _TEXTS = ("service", "name", "bio", "links", "avatar")
 _HASH = re.compile(r"0x[0-9a-fA-F]{64}")
@@ -78,7 +78,7 @@ class ProfileVerifier:
 
 
 def _read_avatar(avatar: str, *, has_picture: bool) -> tuple[AvatarChange, bytes | None]:
-    """What happens to the picture, and the hash of the new one."""
+    """What happens to the picture, and the hash of the new picture, if any."""
     if avatar in (AvatarChange.KEEP, AvatarChange.NONE):
         if has_picture:
             raise invalid_profile(f"There is a file, but the member avatar is {avatar!r}.")

@@ -1,6 +1,6 @@
 """Signed writes: a typed-data claim becomes the proof of who writes what.
 
-A write may be signed in three forms, which are told apart by their types:
+A write may be signed in three forms, which are distinguished by their types:
 
 | form        | what the signature is bound to                                            |
 |-------------|---------------------------------------------------------------------------|
@@ -27,10 +27,10 @@ from imprint.domain.formats.addresses import Address, NotAnAddress, keccak256, p
 from imprint.domain.formats.cids import Cid, NotACid, parse_cid
 
 FRESHNESS_SECONDS = 60
-"""How far a write's timestamp may be from now in either direction; fixed by the protocol."""
+"""How far a write's timestamp may be from now in either direction, fixed by the protocol."""
 
 MAX_NONCE_LENGTH = 200
-"""Length limit of a nonce: enough for an address and any number."""
+"""Length limit of a nonce, enough for an address and any number."""
 
 _DOMAIN_TYPE_HASH = keccak256(b"EIP712Domain(string name,string version,uint256 chainId)")
 _DOMAIN_MEMBERS = [
@@ -40,7 +40,7 @@ _DOMAIN_MEMBERS = [
 ]
 _TIMESTAMP = re.compile(r"[0-9]{1,12}")
 _LATEST = 10**12
-"""Upper bound of timestamps: twelve digits."""
+"""Upper bound of timestamps, which have at most twelve digits."""
 _DECIMAL = re.compile(r"0|[1-9][0-9]{0,77}")
 _HEX = re.compile(r"0x[0-9a-fA-F]{1,64}")
 _HASH = re.compile(r"0x[0-9a-fA-F]{64}")
@@ -55,12 +55,12 @@ class SigningForm(StrEnum):
 
 
 BOUND_FORMS = (SigningForm.IMPRINT_2,)
-"""Forms whose signatures are valid for one body and one service only."""
+"""Forms whose signatures are valid for only one body and one service."""
 
 
 @dataclass(frozen=True, slots=True)
 class StructType:
-    """An EIP-712 type with its constant parts precomputed."""
+    """An EIP-712 type whose constant hashes are precomputed."""
 
     name: str
     members: tuple[tuple[str, str], ...]
@@ -80,7 +80,7 @@ class StructType:
 
     @property
     def declaration(self) -> str:
-        """The type in EIP-712's notation."""
+        """The type in the notation of EIP-712."""
         return f"{self.name}({','.join(f'{kind} {name}' for name, kind in self.members)})"
 
     def hash_struct(self, values: Mapping[str, Any]) -> bytes:
@@ -172,13 +172,13 @@ WRITE_TYPES: Mapping[SigningForm, Mapping[Action, WriteType]] = MappingProxyType
         )
     }
 )
-"""Every form's types, by action."""
+"""The types of every form, by action."""
 
 Struct = TypeVar("Struct", bound=StructType)
 
 
 def _types_for(action: Action, service: str) -> tuple[WriteType, ...]:
-    """An action's types in all forms, for a service that accepts any."""
+    """The types of an action in all forms, for a service that accepts any form."""
     fixed = {"service": _encode_text(service)}
     kinds = (types[action] for types in WRITE_TYPES.values())
     return tuple(replace(kind, fixed={**kind.fixed, **fixed}) for kind in kinds)
@@ -234,8 +234,8 @@ class SigningDomain:
 class TypedDataClaim:
     """An unverified write: the decoded JSON of the typed data, the address and the signature.
 
-    `session` is the id of the writing session whose key signed, if it was not the wallet.
-    `hashtags` is the form field as sent, and `client` the key of the client that sent it.
+    `session` is the id of the writing session whose key signed instead of the wallet. `hashtags` is
+    the form field as sent, and `client` identifies the client that sent it.
     """
 
     envelope: object
@@ -258,7 +258,7 @@ class WriteVerifier:
     ) -> None:
         """Accept `forms` for the service at this URL.
 
-        `inkdao_domain` is the domain of `inkdao-1`, if it differs from the others'.
+        `inkdao_domain` is the domain of `inkdao-1` if it differs from that of the other forms.
         """
         self._service = service
         self._types = {action: _types_for(action, service) for action in Action}
@@ -288,9 +288,9 @@ class WriteVerifier:
     ) -> tuple[Write, bytes]:
         """Parse a claim into an unproven write and the 66 signed bytes.
 
-        `cid` names the draft the request is about. Refuses, in this order: `invalid_typed_data`
-        unless the typed data matches `action`, `form_not_accepted`, `invalid_address`,
-        `signature_stale`, `body_mismatch`.
+        `cid` names the draft that the request is about. Refuses, in this order:
+        `invalid_typed_data` unless the typed data matches `action`, `form_not_accepted`,
+        `invalid_address`, `signature_stale`, `body_mismatch`.
         """
         kind, values = self._read_envelope(claim.envelope, action)
         if kind.form not in forms:
@@ -351,7 +351,7 @@ def check_fresh(timestamp: int, now: datetime) -> None:
 def find_type(envelope: object, kinds: Sequence[Struct]) -> tuple[Struct, dict[str, Any]]:
     """Return which of these types a client's typed data has, and its members.
 
-    It may declare only this type and the domain's. Refuses `invalid_typed_data`.
+    The typed data may declare only this type and the domain's. Refuses `invalid_typed_data`.
     """
     if not isinstance(envelope, dict):
         refuse_typed_data("The typed data must be an object.")
@@ -422,7 +422,8 @@ def _is_unicode(text: str) -> bool:
     return True
 
 
-def _read_hash(name: str, value: object) -> bytes:
+def read_hash(name: str, value: object) -> bytes:
+    """Return a 32-byte hash from a message. Refuses `invalid_typed_data`."""
     if not isinstance(value, str) or not _HASH.fullmatch(value):
         refuse_typed_data(f"The member {name} must be 0x followed by 64 hex digits.")
     return bytes.fromhex(value[2:])
@@ -432,7 +433,7 @@ _READERS = {
     "string": read_text,
     "uint256": read_seconds,
     "address": read_address,
-    "bytes32": _read_hash,
+    "bytes32": read_hash,
 }
 
 
@@ -474,5 +475,5 @@ def refuse_typed_data(detail: str) -> NoReturn:
 
 
 def body_mismatch(detail: str) -> Refusal:
-    """The refusal of a signature made for something other than this request."""
+    """The refusal of a signature that was made for another request."""
     return Refusal(Code.BODY_MISMATCH, detail)

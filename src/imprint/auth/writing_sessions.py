@@ -41,7 +41,7 @@ from imprint.domain.sessions import (
 )
 
 EARLY = timedelta(seconds=5)
-"""How early, before its `notBefore`, a writing session can be opened, because clocks differ."""
+"""How long before its `notBefore` a writing session can be opened, because clocks differ."""
 
 OPENING_TYPE = StructType(
     "WritingSession",
@@ -55,7 +55,7 @@ OPENING_TYPE = StructType(
         ("nonce", "string"),
     ),
 )
-"""The typed data a wallet signs to open a writing session."""
+"""The typed data that a wallet signs to open a writing session."""
 
 _ACTIONS = {action.value: action for action in WRITING_ACTIONS}
 
@@ -67,7 +67,7 @@ _SIGNATURE = re.compile(r"0x[0-9a-fA-F]{128}")
 
 @dataclass(frozen=True, slots=True)
 class OpeningClaim:
-    """A request to open a writing session; `client` is the key of the sender."""
+    """A request to open a writing session. `client` identifies the sender."""
 
     envelope: object
     address: str
@@ -108,7 +108,7 @@ class OpeningVerifier:
     service: str
 
     def verify(self, claim: OpeningClaim, now: datetime) -> Opening | Unproved[Opening]:
-        """Return what `claim` proves, or would prove if its signer is a contract.
+        """Return the request that `claim` proves, or would prove if its signer is a contract.
 
         Whether the nonce is unused is checked later. Refuses, in this order: `invalid_typed_data`,
         `invalid_address`, `body_mismatch`, `signature_stale`, `writing_session_expired`,
@@ -200,7 +200,7 @@ class WritingSessionKey:
 
 
 def _read_public_key(value: object) -> bytes:
-    """A point's 65 bytes; the point at infinity has no such encoding."""
+    """The 65 bytes of a point. The point at infinity has no such encoding."""
     if not isinstance(value, str) or not _POINT.fullmatch(value):
         refuse_typed_data("The member publicKey must be 0x04 followed by 128 hex digits.")
     point = bytes.fromhex(value[2:])

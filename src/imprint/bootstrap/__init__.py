@@ -12,6 +12,7 @@ from imprint.auth.page_tokens import PageTokens
 from imprint.auth.post_page_tokens import PostPageTokens
 from imprint.auth.sessions import SessionKeys, Sessions
 from imprint.auth.signed_profiles import ProfileVerifier
+from imprint.auth.signed_revisions import RevisionVerifier
 from imprint.auth.typed_data import SigningDomain, WriteVerifier
 from imprint.auth.writing_sessions import OpeningVerifier
 from imprint.bootstrap.adapters import (
@@ -92,18 +93,18 @@ __all__ = [
 ]
 
 INKDAO_NAME = "InkDAO"
-"""Name of the earlier service's signing domain, whose front end signs `inkdao-1`."""
+"""Name of the signing domain of the earlier service, whose front end signs `inkdao-1`."""
 
 Check = tuple[str, Callable[[], bool]]
-"""A readiness member, and the function that checks it."""
+"""The name of a readiness check, and the function that runs it."""
 
 
 def build_service(
     settings: Settings, adapters: Adapters, node: str | None = None, *, measures: bool = False
 ) -> ASGIApp:
-    """The web application over these adapters; pages call `node`, that of `imprint dev`.
+    """The web application over these adapters. Pages call `node`, the chain of `imprint dev`.
 
-    With `measures`, this process measures stored amounts for all processes' metrics.
+    With `measures`, this process measures stored amounts for the metrics of all processes.
     """
     stores, content, cipher = adapters.stores, adapters.content, adapters.cipher
     marketplace, clock = adapters.marketplace, adapters.clock
@@ -118,7 +119,7 @@ def build_service(
     drafts = _drafts(settings, adapters, health, wallets, current)
     publications = Publications(stores.events, clock, labels)
     index = stores.index_reader
-    reads = Reads(stores.files, content, cipher, entitlement, measures=current)
+    reads = Reads(stores.files, stores.revisions, content, cipher, entitlement, measures=current)
     services = Services(
         _login(settings, adapters, wallets),
         drafts,
@@ -134,7 +135,7 @@ def build_service(
         Totals(index, clock, ShownTotalsCache(index, current, adapters.monotonic)),
         _posts(settings, adapters, reads),
         Thumbnails(reads.public_document, adapters.images),
-        Moderation(stores.moderation, index, stores.files, current, clock),
+        Moderation(stores.moderation, index, stores.files, stores.revisions, current, clock),
     )
     if settings.site.enabled and settings.site.operator_secret is not None:
         operations = build_operations(settings, adapters, services.readiness, services.webhooks)
@@ -286,10 +287,12 @@ def _drafts(
     )
     return Drafts(
         verifier,
+        RevisionVerifier(_signing_domain(settings), settings.server.public_url),
         wallets,
         sessions,
         stores.drafts,
         stores.files,
+        stores.revisions,
         stores.garbage,
         stores.rate_limits,
         adapters.content,

@@ -1,7 +1,7 @@
 """Opens the adapters named by the settings.
 
-Optional adapters are imported by the function that opens them: importing aiohttp and asyncpg would
-slow down every start.
+Optional adapters are imported by the function that opens them, because importing aiohttp and
+asyncpg would slow down every start.
 """
 
 import asyncio
@@ -82,9 +82,9 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Adapters:
-    """One process's adapters; tests replace some of them.
+    """The adapters of one process. Tests replace some of them.
 
-    `inventory` is the content store, if it holds only this service's documents.
+    `inventory` is the content store if it holds only this service's documents.
     """
 
     stores: Stores
@@ -117,7 +117,7 @@ class Adapters:
 
 @dataclass(slots=True)
 class OpenDatabase:
-    """The database that a failed attempt to open all adapters left open for the next attempt."""
+    """The database left open by a failed attempt to open all adapters, for the next attempt."""
 
     database: Database | None = None
 
@@ -133,8 +133,8 @@ def open_adapters(
 
     With `seconds`, leases use this clock instead of the machine's or the server's.
 
-    Raises `CannotStart`, `NeedsUpgrade` for an older schema, and `NotReachable` for what may be
-    possible later. A retry must pass `left` each time, so that failed attempts leave at most one
+    Raises `CannotStart`, `NeedsUpgrade` for an older schema, and `NotReachable` if opening may
+    succeed later. A retry must pass `left` each time, so that failed attempts leave at most one
     database open.
     """
     left = left or OpenDatabase()
@@ -174,7 +174,7 @@ def _open_hub(address: str | None) -> Hub | None:
 def open_nodes(
     settings: Settings, clock: Clock
 ) -> tuple[JsonRpcMarketplace, JsonRpcChainReader, JsonRpcContractWallets]:
-    """The marketplace, the chain and its wallets over the same nodes; sends no request yet."""
+    """The marketplace, the chain and its wallets over the same nodes. Sends no request yet."""
     chain = settings.chain
     rpc = JsonRpc([url.reveal() for url in chain.rpc_urls])
     calls = BlockCalls(rpc, chain.id, clock, max_head_age(settings))
@@ -206,7 +206,7 @@ def tracing(settings: Settings) -> Iterator[None]:
 
 
 def open_disk(settings: Settings) -> LocalDiskSpace:
-    """This machine's disks that documents and records are written to."""
+    """The disks of this machine to which documents and records are written."""
     return LocalDiskSpace(local_folders(settings), settings.limits.min_free_disk)
 
 
@@ -226,17 +226,17 @@ def make_data_folder(settings: Settings) -> None:
 
 
 def inventory_of(content: ContentStore) -> Inventory | None:
-    """The store, if it can be listed: it then holds only one installation's documents."""
+    """The store if it can be listed, because it then holds only one installation's documents."""
     return content if isinstance(content, Inventory) else None
 
 
 def claim_on(stores: Stores, content: ContentStore) -> InstallationClaim:
-    """An installation's claim on a content store other than the configured one."""
+    """The claim of an installation on a content store other than the configured one."""
     return InstallationClaim(stores.installation, stores.archives, content, inventory_of(content))
 
 
 def local_folders(settings: Settings) -> Iterator[Path]:
-    """Folders on this machine that documents and records are written to."""
+    """The folders on this machine to which documents and records are written."""
     storage = settings.storage
     if isinstance(storage.content, EmbeddedContent):
         yield content_folder(settings)
@@ -250,7 +250,7 @@ def content_folder(settings: Settings) -> Path:
 
 
 def max_head_age(settings: Settings) -> float:
-    """Seconds after which a node's newest block is too old to trust; 0 for no limit."""
+    """Seconds after which a node's newest block is too old to trust, or 0 for no limit."""
     chain = settings.chain
     return MAX_HEAD_AGES.get(chain.id, 0.0) if chain.max_head_age is None else chain.max_head_age
 
@@ -258,10 +258,10 @@ def max_head_age(settings: Settings) -> float:
 def open_content(
     settings: Settings, clock: Clock, identity: Identity, access: Access = Access.MIGRATE
 ) -> ContentStore:
-    """Open an installation's content store without probing it.
+    """Open the content store of an installation without probing it.
 
-    Raises `CannotStart` for an unusable folder, `NeedsUpgrade` for an earlier release's, and
-    `NotReachable` if it may be usable later.
+    Raises `CannotStart` for an unusable folder, `NeedsUpgrade` for a folder of an earlier release,
+    and `NotReachable` if the store may be usable later.
     """
     store = settings.storage.content
     if isinstance(store, KuboContent):
@@ -310,7 +310,7 @@ def _open_pinata(
 
 
 def pinata_account(storage: Storage) -> "Account":
-    """The configured account; settings without a JWT and a gateway are refused."""
+    """The configured Pinata account. Settings without a JWT and a gateway are refused."""
     from imprint.adapters.content.pinata import Account
 
     jwt = storage.pinata_jwt.reveal() if storage.pinata_jwt is not None else ""
@@ -350,7 +350,7 @@ def open_database(
 ) -> Database:
     """Open the configured database.
 
-    No catalog is created beside existing documents, because it would not know their owners. Leases
+    No catalog is created next to existing documents, because it would not know their owners. Leases
     use the machine's or the server's clock, or `seconds` if given.
 
     Raises `CannotStart`, `NoCatalogYet` if there is none, `NeedsUpgrade`, and `NotReachable` if the
@@ -409,8 +409,8 @@ def describe_database(database: SqliteDatabase | PostgresqlDatabase) -> str:
 def refuse_documents(settings: Settings) -> None:
     """Raise `CannotStart` if the catalog is missing but the content store has documents.
 
-    In a store that installations share, nobody can tell without the catalog. Raises `NotReachable`
-    for a bucket that does not respond.
+    In a store that several installations share, this cannot be determined without the catalog.
+    Raises `NotReachable` for a bucket that does not respond.
     """
     with ThreadPoolExecutor(1, "content-owner") as thread:
         try:
@@ -454,7 +454,8 @@ async def _find_owner(settings: Settings) -> str | None:
 
 
 async def read_marker(settings: Settings) -> str | None:
-    """The id in the store; None if it has none, if the marker is damaged, or if it is shared.
+    """The installation id in the store, or None if it has none, its marker is damaged, or it is
+    shared.
 
     Raises `Unavailable` for a bucket that cannot be reached.
     """
@@ -493,7 +494,8 @@ def _open_postgresql(
 
 
 def examine_postgresql(database: PostgresqlDatabase) -> tuple[int, int]:
-    """A database's schema version, 0 without a catalog, and its size. Raises `CannotStart`."""
+    """The schema version of a database (0 without a catalog), and its size. Raises
+    `CannotStart`."""
     with _postgresql_library():
         from imprint.adapters.database.postgresql.database import examine_catalog
         from imprint.adapters.database.postgresql.schema import Unfinished, UnsuitableServer
@@ -537,7 +539,8 @@ def _postgresql_library() -> Iterator[None]:
 
 
 def make_cipher(settings: Settings) -> DocumentCipher:
-    """The configured cipher; with a key it reads encrypted documents. Raises `CannotStart`."""
+    """The configured cipher, which reads encrypted documents if it has a key. Raises
+    `CannotStart`."""
     encryption = settings.encryption
     if encryption.key is None:
         return PlainCipher()
@@ -560,7 +563,7 @@ def _webhook_providers(settings: Settings) -> dict[str, WebhookProvider]:
 
 
 def has_network_name(settings: Settings) -> bool:
-    """Whether a delivery that names its network can be about the configured chain."""
+    """Whether a delivery that names its network may be about the configured chain."""
     return bool(network_names(settings.chain.id, settings.webhooks.networks))
 
 
@@ -571,7 +574,7 @@ def _revealed(*secrets: Secret | None) -> list[str]:
 async def examine_chain(marketplace: MarketplaceReader) -> None:
     """Check that the node is on the configured chain and has the contract.
 
-    Raises `CannotStart` if not, and `Unavailable` if no node responds.
+    Raises `CannotStart` if it is not, and `Unavailable` if no node responds.
     """
     try:
         await marketplace.probe()
@@ -580,7 +583,7 @@ async def examine_chain(marketplace: MarketplaceReader) -> None:
 
 
 async def check_chain(marketplace: MarketplaceReader) -> bool:
-    """Raise `CannotStart` as `examine_chain` does; if no node responds, log it and return False.
+    """Raise `CannotStart` as `examine_chain` does. If no node responds, log it and return False.
 
     Most of the service works without a node, so it starts anyway.
     """

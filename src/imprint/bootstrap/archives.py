@@ -44,7 +44,7 @@ from imprint.services.installation.exports import Export, Import
 from imprint.settings import BucketContent, EmbeddedContent, KuboContent, Settings
 
 EXPORT_KEY = "export.key"
-"""Name of the export key's file in the data folder."""
+"""Name of the file with the export key in the data folder."""
 
 
 def build_export(settings: Settings, adapters: Adapters) -> Export:
@@ -142,7 +142,7 @@ def build_migration(
 def open_migration_progress(
     settings: Settings, target: Settings, restart: bool
 ) -> Iterator[MigrationProgress]:
-    """Documents the target already has, recorded in the data folder."""
+    """Documents that the target already has, as recorded in the data folder."""
     name = sha256(describe_store(target).encode()).hexdigest()[:16]
     path = settings.storage.data_dir / f"moved-{name}.db"
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -180,9 +180,9 @@ def build_backup(adapters: Adapters) -> Backup:
 def open_backup_writer(
     path: Path, report: Callable[[str], None]
 ) -> Iterator[tuple[BackupWriter, Path]]:
-    """Create a backup and a folder for its catalog copy; `report` prints a sentence.
+    """Create a backup, and a folder for the copy of its catalog. `report` prints a sentence.
 
-    Raises `CannotStart` if it cannot be written there.
+    Raises `CannotStart` if the backup cannot be written there.
     """
     try:
         with create_backup(path, report) as opened:
@@ -195,7 +195,7 @@ def open_backup_writer(
 def open_restore(
     folder: Path, report: Callable[[str], None]
 ) -> Iterator[tuple[Restore, ContentStore]]:
-    """Prepare a restore into an empty or new folder; `report` prints a sentence.
+    """Prepare a restore into an empty or new folder. `report` prints a sentence.
 
     Raises `CannotStart`.
     """
@@ -216,7 +216,7 @@ def open_backup(path: Path) -> Iterable[BackupEntry]:
 
 
 def _open_own(path: Path) -> Stores:
-    """Open the copy of our own catalog, if it could be restored.
+    """Open the copy of our own catalog to check that it could be restored.
 
     Raises `CannotStart` for another schema, and `CatalogDamaged`.
     """

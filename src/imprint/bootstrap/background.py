@@ -40,7 +40,7 @@ def build_follower(
     labels: LabelUpdater | None = None,
     stream: LogStream | None = None,
 ) -> Follower:
-    """The follower of the configured chain, over this stream or its own."""
+    """The follower of the configured chain, over this log stream or its own."""
     chain = settings.chain
     return Follower(
         stream or LogStream(adapters.chain, adapters.monotonic),
@@ -77,11 +77,11 @@ def build_indexer(
 
 
 WATCHED_TASKS = frozenset({"follower", "indexer", "collector"})
-"""Names of all monitored tasks, unless switched off."""
+"""Names of all monitored tasks that are not switched off."""
 
 
 def build_monitors(settings: Settings, adapters: Adapters) -> dict[str, LeaseMonitor]:
-    """Monitors of the tasks this process should run, by their `Condition` members."""
+    """Monitors of the tasks that this process should run, by their `Condition` members."""
     followed, collected = settings.chain.follow_seconds, settings.retention.janitor_seconds
     short, long = SHORT_LEASE_TIME, LEASE_TIME
     leases = (
@@ -105,7 +105,7 @@ def build_monitors(settings: Settings, adapters: Adapters) -> dict[str, LeaseMon
 
 
 def build_stray_scan(settings: Settings, adapters: Adapters) -> StrayScan | None:
-    """The stray scan, if garbage is collected and the content store is not shared."""
+    """The scan for strays, if garbage is collected and the content store is not shared."""
     retention = settings.retention
     if not retention.janitor_seconds or adapters.inventory is None:
         return None
@@ -115,7 +115,7 @@ def build_stray_scan(settings: Settings, adapters: Adapters) -> StrayScan | None
 
 
 def build_collector(settings: Settings, adapters: Adapters) -> GarbageCollector:
-    """The garbage collector."""
+    """Create the garbage collector."""
     stores, grace = adapters.stores, timedelta(hours=settings.retention.grace_hours)
     return GarbageCollector(
         stores.garbage,
@@ -129,7 +129,7 @@ def build_collector(settings: Settings, adapters: Adapters) -> GarbageCollector:
 
 @dataclass(frozen=True, slots=True)
 class BackgroundTasks:
-    """Tasks that run as long as the application; the adapters are closed after them."""
+    """Tasks that run as long as the application. The adapters are closed after them."""
 
     settings: Settings
     adapters: Adapters
@@ -143,7 +143,7 @@ class BackgroundTasks:
 
     @asynccontextmanager
     async def lifespan(self, app: ASGIApp) -> AsyncIterator[None]:
-        """Start the tasks; at shutdown, cancel them and close the adapters."""
+        """Start the tasks. At shutdown, cancel them and close the adapters."""
         tasks = [asyncio.create_task(task) for task in self._tasks()]
         try:
             yield

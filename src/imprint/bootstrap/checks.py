@@ -39,7 +39,7 @@ from imprint.settings.declaration import declared_in
 from imprint.settings.groups import Signing
 
 CLOCK_TOLERANCE = timedelta(seconds=15)
-"""How far this clock may lag behind the newest block; beyond that, fresh signatures seem to come
+"""How far this clock may lag behind the newest block. Beyond that, fresh signatures seem to come
 from the future."""
 
 OLD_HEAD = timedelta(minutes=10)
@@ -52,26 +52,26 @@ LEAST_SPACE = 64 * 2**20
 """Free bytes below which a disk is nearly full, if drafts have no quota."""
 
 MOST_LISTED = 100
-"""Damaged records and documents listed individually, at most."""
+"""Maximum number of damaged records and documents listed individually."""
 
 _STORE_REMEDY = "Check the address of the store in the settings, and whether it is running."
 
 DATABASE, STORE, NODE = "the database", "the store", "a node"
-"""Prerequisites of checks, as skipped checks name them."""
+"""Prerequisites of checks, as named by skipped checks."""
 
 
 # The settings
 
 
 def check_settings(settings: Settings) -> Finding:
-    """Check the settings for anything suspicious; invalid settings were refused before."""
+    """Check the settings for anything suspicious. Invalid settings were refused before."""
     if settings.warnings:
         return Finding("settings", Status.WARNING, " ".join(settings.warnings))
     return Finding("settings", Status.OK, "All settings are valid, and no secret is weak.")
 
 
 def check_signing(settings: Settings) -> Finding:
-    """Check that this deployment's signatures are valid for no other."""
+    """Check that signatures for this deployment are valid for no other."""
     signing, chain_id = settings.signing, settings.chain.id
     name = signing.name
     if name == declared_in(Signing)["name"].default and not signing.require_bound:
@@ -97,7 +97,7 @@ def check_signing(settings: Settings) -> Finding:
 
 
 def check_webhooks(settings: Settings) -> Finding:
-    """Check whether posts are discovered by deliveries or by the follower alone."""
+    """Check whether posts are discovered through webhook deliveries or by the follower alone."""
     webhooks = settings.webhooks
     secrets = {"provider-a": webhooks.a_secret, "provider-b": webhooks.b_secret}
     on = [name for name, secret in secrets.items() if secret is not None]
@@ -153,7 +153,7 @@ async def check_database(database: DatabaseHealth, settings: Settings, access: A
 
 
 async def check_server(database: DatabaseHealth) -> Finding | None:
-    """What to change on the database server, if anything; writes nothing."""
+    """What to change on the database server, if anything. Writes nothing."""
     try:
         warnings = await database.warnings()
     except Unavailable as problem:
@@ -252,7 +252,7 @@ def _spell_bytes(count: int) -> str:
 
 
 async def check_store(content: ContentStore, settings: Settings, access: Access) -> Finding:
-    """Check that documents can be read, or also stored."""
+    """Check that documents can be read and, if requested, stored."""
     place, reads_only = describe_store(settings), access is Access.READ
     try:
         if reads_only and isinstance(content, ReadProbe):
@@ -275,7 +275,7 @@ def _reason(problem: Unavailable) -> str:
 
 
 def _failure_in(problem: Unavailable) -> StoreFailure | None:
-    """What a remote store reported, or that it did not respond."""
+    """The error that a remote store reported, or that it did not respond."""
     cause = problem.__cause__
     return cause if isinstance(cause, StoreFailure) else None
 
@@ -400,8 +400,10 @@ async def check_blocks(
 
 
 async def check_clock(chain: ChainReader, clock: Clock, oldest: float) -> Finding:
-    """Check that this machine's clock and the newest block agree; `oldest` is as in
-    `max_head_age`."""
+    """Check that the clock of this machine and the newest block agree.
+
+    `oldest` is as in `max_head_age`.
+    """
     try:
         head = await chain.head_time()
     except Unavailable:
@@ -429,7 +431,7 @@ def _spell_time(age: timedelta) -> str:
 
 
 def outdated(name: str, error: NeedsUpgrade) -> Finding:
-    """What still has an earlier release's schema, which a start brings up to date."""
+    """Data with the schema of an earlier release, which a start brings up to date."""
     detail = f"{error.reason} The service upgrades it when it starts."
     return Finding(name, Status.WARNING, detail, error.remedy)
 

@@ -28,7 +28,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Signer:
-    """A signing account; `sign` returns the signed transaction and its hash."""
+    """A signing account. `sign` returns the signed transaction and its hash."""
 
     address: Address
     sign: Callable[[DeploymentTransaction], tuple[bytes, str]]
@@ -50,8 +50,8 @@ async def open_deployment(url: str) -> AsyncIterator[MarketplaceDeployment]:
 def read_signer(text: str, ask_password: Callable[[], str]) -> Signer:
     """Load the account of a key file: 32 bytes in hexadecimal, or an encrypted JSON keystore.
 
-    Raises `CannotStart` for anything else, for a wrong password, and without the extra `deploy`. No
-    message contains any part of the key.
+    Raises `CannotStart` for anything else, for a wrong password, and if the extra `deploy` is
+    missing. No message contains any part of the key.
     """
     with _signing_library():
         from eth_account import Account

@@ -1,6 +1,6 @@
 """All installation checks. `imprint check` runs them all, a starting service some of them.
 
-A failed check does not stop the others; checks with a missing prerequisite are skipped.
+A failed check does not stop the others. Checks with a missing prerequisite are skipped.
 """
 
 import logging
@@ -55,7 +55,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class InstallationCheck:
-    """Opens what the settings name and checks it; parts that are missing are None."""
+    """Opens the adapters named by the settings and checks them. Missing ones are None."""
 
     settings: Settings
     access: Access = Access.READ
@@ -64,7 +64,7 @@ class InstallationCheck:
     content: ContentStore | None = field(default=None, init=False)
 
     async def run(self, deep: bool = False, progress: Progress | None = None) -> list[Finding]:
-        """Run all checks; with `deep`, every record and every document is read."""
+        """Run all checks. With `deep`, read every record and every document."""
         database, store = self._open_database(), self._open_store()
         try:
             return [
@@ -82,7 +82,7 @@ class InstallationCheck:
                     await each.close()
 
     def _open_database(self) -> Finding | None:
-        """Open the database, or report why that is not possible yet."""
+        """Open the database, or report why it cannot be opened yet."""
         try:
             self.stores = open_stores(open_database(self.settings, self.access))
         except NoCatalogYet:
@@ -94,7 +94,7 @@ class InstallationCheck:
         return None
 
     def _open_store(self) -> Finding | None:
-        """Open the content store, or report why that is not possible yet."""
+        """Open the content store, or report why it cannot be opened yet."""
         folder = content_folder(self.settings)
         if isinstance(self.settings.storage.content, EmbeddedContent) and not folder.exists():
             detail = f"The service will create the folder {folder} for documents when it starts."
@@ -166,7 +166,7 @@ def build_start_block(settings: Settings, adapters: Adapters) -> StartBlock:
 
 
 async def check_start_block(settings: Settings, adapters: Adapters) -> None:
-    """Raise `CannotStart` for an impossible start block; without a node this is unknown."""
+    """Raise `CannotStart` for an impossible start block, which only a node can reveal."""
     try:
         await build_start_block(settings, adapters).verify()
     except Unavailable as problem:
@@ -174,7 +174,7 @@ async def check_start_block(settings: Settings, adapters: Adapters) -> None:
 
 
 async def log_findings(settings: Settings, adapters: Adapters) -> None:
-    """Log a started service's problems, one line each."""
+    """Log the problems of a started service, one line each."""
     start = build_start_block(settings, adapters)
     webhooks = check_webhooks(settings)
     _log(check_signing(settings), check_disk(adapters.disk))

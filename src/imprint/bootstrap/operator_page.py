@@ -1,4 +1,4 @@
-"""Wires the operator's page."""
+"""Wires the operator's page to the adapters."""
 
 import os
 import platform
@@ -8,7 +8,7 @@ from imprint import __version__
 from imprint.bootstrap.adapters import Adapters
 from imprint.domain.formats.addresses import checksum_address
 from imprint.domain.site import Picture
-from imprint.services.installation.operator_page import Deployment, Operations
+from imprint.services.installation.operator_page import Deployment, Operations, Say, write_bytes
 from imprint.services.installation.readiness import Readiness
 from imprint.services.publication.webhooks import Webhooks
 from imprint.settings import (
@@ -21,26 +21,28 @@ from imprint.settings import (
 )
 from imprint.settings.declaration import declared_in
 from imprint.settings.publication import Publication
+from imprint.web.site.words import page_words
 
 LIBRARIES = ("starlette", "uvicorn", "msgspec", "cryptography", "jinja2", "nh3")
-"""Libraries whose versions are shown: those that parse untrusted input."""
+"""Libraries whose versions are shown, because they parse untrusted input."""
 
 PROVIDERS = ("provider-a", "provider-b")
-"""The known webhook providers."""
+"""The supported webhook providers."""
 
 _STORES = {
-    EmbeddedContent: "the data folder",
-    KuboContent: "Kubo",
-    PinataContent: "Pinata",
-    BucketContent: "a bucket",
+    EmbeddedContent: "panels.usage.folder",
+    KuboContent: "panels.usage.kubo",
+    PinataContent: "panels.usage.pinata",
+    BucketContent: "panels.usage.bucket",
 }
 
 
 def build_operations(
     settings: Settings, adapters: Adapters, readiness: Readiness, webhooks: Webhooks
 ) -> Operations:
-    """The operator page's data for this process and its installation."""
+    """The data on the operator's page for this process and its installation."""
     chain, storage, stores = settings.chain, settings.storage, adapters.stores
+    say = page_words().text
     versions = {"Imprint": __version__, "Python": platform.python_version()}
     versions |= {name: version(name) for name in LIBRARIES}
     deployment = Deployment(
@@ -49,9 +51,9 @@ def build_operations(
         follows_chain=bool(chain.follow_seconds),
         workers=settings.server.workers,
         is_sqlite=isinstance(storage.database, SqliteDatabase),
-        content_store=_STORES[type(storage.content)],
+        content_store=say(_STORES[type(storage.content)]),
         versions=versions,
-        publication=_describe_publication(settings),
+        publication=_describe_publication(settings, say),
     )
     return Operations(
         deployment,
@@ -69,36 +71,51 @@ def build_operations(
         adapters.monotonic,
         os.getpid(),
         adapters.monotonic(),
+        say,
     )
 
 
-def _describe_publication(settings: Settings) -> dict[str, str | None]:
-    """The publication and the chain that readers see, in words; None for what is missing."""
-    given, chain = settings.publication, settings.chain
+def _describe_publication(settings: Settings, say: Say) -> dict[str, str | None]:
+    """The publication and the chain as readers see them, in words, with None for missing
+    settings."""
+    given, chain, accent = settings.publication, settings.chain, settings.publication.accent
     is_named = given.name != declared_in(Publication)["name"].default
-    front = given.front if isinstance(given.front, str) else f"author {given.front.author}"
-    featured = ", ".join(map(str, given.featured))
     return {
-        "name": given.name if is_named else None,
-        "description": given.description,
-        "language": given.language,
-        "logo": None if given.logo is None else _describe_picture(given.logo),
-        "icon": None if given.icon is None else _describe_picture(given.icon),
-        "accent": None
-        if given.accent is None
-        else f"{given.accent.light} on light pages, {given.accent.dark} on dark ones",
-        "links": ", ".join(f"{each.label} ({each.address})" for each in given.navigation) or None,
-        "own pages": ", ".join(f"/{each.name}" for each in given.pages) or None,
-        "footer": given.footer,
-        "contact": given.contact,
-        "terms": given.terms,
-        "front page": f"{front}: {featured}" if featured else front,
-        "line about Imprint": "shown" if given.credit else "not shown",
-        "chain": f"{chain.name}, {chain.coin}",
-        "public node": chain.public_rpc_url,
-        "block explorer": chain.explorer_url,
+        say("panels.publication.name"): given.name if is_named else None,
+        say("panels.publication.description"): given.description,
+        say("panels.publication.language"): given.language,
+        say("panels.publication.logo"): _describe_picture(given.logo, say),
+        say("panels.publication.icon"): _describe_picture(given.icon, say),
+        say("panels.publication.accent"): None
+        if accent is None
+        else say("panels.publication.shades", light=accent.light, dark=accent.dark),
+        say("panels.publication.links"): ", ".join(
+            f"{each.label} ({each.address})" for each in given.navigation
+        )
+        or None,
+        say("panels.publication.pages"): ", ".join(f"/{each.name}" for each in given.pages) or None,
+        say("panels.publication.footer"): given.footer,
+        say("panels.publication.contact"): given.contact,
+        say("panels.publication.terms"): given.terms,
+        say("panels.publication.front"): _describe_front(given, say),
+        say("panels.publication.credit"): say(
+            "panels.publication.shown" if given.credit else "panels.publication.hidden"
+        ),
+        say("panels.publication.chain"): f"{chain.name}, {chain.coin}",
+        say("panels.publication.node"): chain.public_rpc_url,
+        say("panels.publication.explorer"): chain.explorer_url,
     }
 
 
-def _describe_picture(picture: Picture) -> str:
-    return f"{picture.media_type}, {len(picture.content):,} bytes"
+def _describe_front(given: Publication, say: Say) -> str:
+    if not isinstance(given.front, str):
+        return say("panels.publication.author", address=given.front.author)
+    if given.featured:
+        return say("panels.publication.featured", posts=", ".join(map(str, given.featured)))
+    return say("panels.publication.newest")
+
+
+def _describe_picture(picture: Picture | None, say: Say) -> str | None:
+    if picture is None:
+        return None
+    return f"{picture.media_type}, {write_bytes(say, len(picture.content))}"

@@ -1,4 +1,4 @@
-"""The preview of a site: the operator's settings around sample posts, without a chain."""
+"""The preview of a site: the operator's settings with sample posts, without a chain."""
 
 import struct
 import zlib
@@ -27,6 +27,7 @@ from imprint.domain.posts.market_events import (
     position_of,
 )
 from imprint.domain.posts.posts import BlockRef, LogPosition, PostCreated, PostEntry, PostFacts
+from imprint.domain.profiles import Profile, ProfileTexts
 from imprint.ports.post_index import IndexSource, IndexStep
 from imprint.settings import Settings
 
@@ -47,19 +48,23 @@ PREVIEW: Mapping[str, str] = MappingProxyType(
         "IMPRINT_SITE": "on",
     }
 )
-"""Settings of every preview: it stores in a folder of its own, and calls nobody."""
+"""Settings of every preview, which stores in its own folder and contacts no other machine."""
 
 FIRST_POST = datetime(2026, 1, 5, 7, 30, tzinfo=UTC)
-"""When the oldest sample was published, two weeks before the next one."""
+"""When the oldest sample was published. The others follow at intervals of two weeks."""
 
 _AUTHORS = (Address("0x" + "a1" * 20), Address("0x" + "d4" * 20))
+_PROFILES = (
+    ProfileTexts("Ada Lindqvist", "Essays and letters from a house by the harbour.", ()),
+    ProfileTexts("Dan Okafor", "Engineer by day, baker by night.", ()),
+)
 _READERS = tuple(Address("0x" + f"{number:02x}" * 20) for number in range(0xB0, 0xB7))
 _FINNEY = 10**15
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """A sample post; `author` is a number, and the first readers buy it."""
+    """A sample post. `author` is a number, and the first readers buy it."""
 
     title: str
     description: str
@@ -113,7 +118,7 @@ SAMPLES = (
         (0x1F3A4D, 0xA9C5B4),
     ),
 )
-"""The oldest first."""
+"""The sample posts, oldest first."""
 
 TEXT = """This is a sample post. It shows how the texts of your authors will look: *emphasis*,
 **strong words**, `code`, and [links](/about).
@@ -143,7 +148,7 @@ code has its own box
 
 @asynccontextmanager
 async def open_preview(settings: Settings) -> AsyncIterator[ASGIApp]:
-    """The web application of a preview; `settings` have those of `PREVIEW`."""
+    """The web application of a preview. `settings` include those of `PREVIEW`."""
     adapters = open_adapters(settings)
     try:
         await adapters.claim.verify()
@@ -165,13 +170,13 @@ def preview_settings(folder: Path, port: int) -> dict[str, str]:
 
 
 class SampleMarketplace:
-    """`MarketplaceReader` of the sample posts, whose tokens nobody has."""
+    """`MarketplaceReader` of the sample posts, whose tokens nobody holds."""
 
     def __init__(self) -> None:
         self._entries: dict[int, PostEntry] = {}
 
     def add(self, post_id: int, entry: PostEntry) -> None:
-        """Publish a post."""
+        """Publish a sample post."""
         self._entries[post_id] = entry
 
     async def post_facts(self, post_id: int, reader: Address | None) -> PostFacts:
@@ -224,6 +229,7 @@ async def _fill(settings: Settings, adapters: Adapters, market: SampleMarketplac
         )
         events += _purchases(sample, post_id, number)
         market.add(post_id, PostEntry(author, file.cid, sample.price))
+    await _introduce(settings, adapters)
     writer, chain = adapters.stores.index_writer, settings.chain
     await writer.restart_index(IndexSource(chain.id, chain.marketplace, 0))
     state = await writer.index_state()
@@ -233,8 +239,17 @@ async def _fill(settings: Settings, adapters: Adapters, market: SampleMarketplac
         await writer.advance_index(state, step)
 
 
+async def _introduce(settings: Settings, adapters: Adapters) -> None:
+    """Give the authors of the samples a profile."""
+    alone = settings.publication.identity.front.author
+    for author, texts in zip(_AUTHORS if alone is None else (alone,), _PROFILES, strict=False):
+        profile = Profile(author, texts, None, FIRST_POST)
+        fence = await adapters.stores.garbage.fence()
+        await adapters.stores.archives.import_profile(profile, 0, fence)
+
+
 def _post_ids(settings: Settings) -> list[int]:
-    """An id for each sample; the newest ones have those that the settings feature."""
+    """An id for each sample. The newest ones have the ids that the settings feature."""
     featured = settings.publication.featured[: len(SAMPLES)]
     others = (each for each in range(1, 2 * len(SAMPLES) + 1) if each not in featured)
     return [next(others) for _ in range(len(SAMPLES) - len(featured))] + [*reversed(featured)]
@@ -255,7 +270,7 @@ def _purchases(sample: Sample, post_id: int, number: int) -> Iterator[MarketEven
 async def _store(
     adapters: Adapters, sample: Sample, author: Address, post_id: int, origin: Origin
 ) -> tuple[File, int]:
-    """Store the documents of a sample; returns its file, and the size of its picture."""
+    """Store the documents of a sample, and return its file and the size of its picture."""
     name = file_name(author, post_id)
     document = write_document(TEXT, name, post_id.to_bytes(SALT_LENGTH, "big"))
     cid, thumbnail, size = document_cid(document), None, 0

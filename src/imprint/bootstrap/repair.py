@@ -1,4 +1,4 @@
-"""Wires repairs."""
+"""Wires repairs to the adapters."""
 
 import asyncio
 from collections.abc import Iterator
@@ -68,7 +68,7 @@ class _Backup:
         return lambda wanted: find_documents(open_backup(self.place), wanted)
 
     def expect_of(self, installation: str | None) -> None:
-        """Raise `CannotStart` if it belongs to another installation."""
+        """Raise `CannotStart` if the backup belongs to another installation."""
         if self.identity is not None and installation not in (None, self.identity.id):
             raise CannotStart(
                 f"The backup {self.place} is of the installation {self.identity.id}, but this is "
@@ -87,7 +87,7 @@ async def repair_installation(
 ) -> RepairReport:
     """Repair records and documents with the backup at this path.
 
-    Raises `CannotStart`, including while a service is using them.
+    Raises `CannotStart`, also while a service is using them.
     """
     report = RepairReport(dry_run=dry_run)
     with _reporting_refusals(), TemporaryDirectory(prefix="imprint-repair-") as scratch:
@@ -144,7 +144,7 @@ class _RecordRepair:
     accept_loss: bool
 
     async def run(self, path: Path) -> bool:
-        """Repair the files; returns whether the catalog can be opened now."""
+        """Repair the files. Returns whether the catalog can be opened now."""
         with copy_locked(path, dry_run=self.report.dry_run) as copy:
             damaged = await asyncio.to_thread(examine_copy, copy)
             holder = await read_marker(self.settings)
@@ -182,7 +182,7 @@ class _RecordRepair:
         return replace(damaged, file_damage=found[0] if found else None)
 
     def _rebuild(self, damaged: DamagedCatalog, new: Path, holder: str | None) -> bool:
-        """Write a new catalog; returns False if it would lose records that a backup may have."""
+        """Write a new catalog. Returns False if it would lose records that a backup may have."""
         backup = self.backup
         if backup is not None and damaged.log_damage is not None:
             # Without the last commits it may be older than the backup.
@@ -210,7 +210,7 @@ class _RecordRepair:
 
 
 def _rebuild_small_documents(settings: Settings, report: RepairReport) -> bool:
-    """Rebuild damaged files of small documents; returns whether documents can be looked up."""
+    """Rebuild damaged files of small documents. Returns whether documents can be looked up."""
     if not isinstance(settings.storage.content, EmbeddedContent):
         return True
     said = rebuild_small_documents(content_folder(settings), utc_now(), dry_run=report.dry_run)
@@ -248,6 +248,7 @@ def _build_repair(
         stores.records,
         stores.archives,
         stores.files,
+        stores.revisions,
         stores.garbage,
         content,
         None if backup is None else backup.find_documents(),

@@ -13,7 +13,7 @@ from imprint.domain.errors import NotReachable, Unavailable
 log = logging.getLogger(__name__)
 
 FIRST_PAUSE = 0.5
-"""The longest pause before the second attempt; each further pause is twice as long."""
+"""The longest pause before the second attempt. Each further pause is twice as long."""
 
 LONGEST_PAUSE = 5.0
 """The longest pause between two attempts."""
@@ -31,7 +31,7 @@ async def open_when_reachable(
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     seconds: Callable[[], float] = time.monotonic,
 ) -> T:
-    """Retry until an attempt reaches everything, and return its result.
+    """Retry until an attempt reaches every dependency, and return its result.
 
     After each failed attempt, `on_wait` receives what is missing. Raises what an attempt raises,
     except `NotReachable` and `Unavailable`.
@@ -62,7 +62,7 @@ async def open_when_reachable(
 async def in_daemon_thread(function: Callable[[], T]) -> T:
     """Run a blocking function and return its result.
 
-    Its thread does not keep the process alive: waiting for a file lock may take seconds.
+    Its thread does not keep the process alive, because waiting for a file lock may take seconds.
     """
     loop = asyncio.get_running_loop()
     done: asyncio.Future[T] = loop.create_future()

@@ -1,4 +1,4 @@
-"""Opens a database's stores, including those specific to PostgreSQL."""
+"""Opens the stores of a database, including those specific to PostgreSQL."""
 
 from dataclasses import dataclass
 
@@ -32,11 +32,12 @@ from imprint.adapters.stores.posts.search_index import (
 )
 from imprint.adapters.stores.publication import SqlEventStore
 from imprint.adapters.stores.rate_limits import SqlRateLimits
+from imprint.adapters.stores.revisions import SqlRevisionStore
 
 
 @dataclass(frozen=True, slots=True)
 class Stores:
-    """One database's stores; tests replace some of them."""
+    """The stores of one database. Tests replace some of them."""
 
     database: Database
     files: SqlFileStore
@@ -50,6 +51,7 @@ class Stores:
     sessions: SqlSessionStore
     writing_sessions: SqlWritingSessions
     profiles: SqlProfileStore
+    revisions: SqlRevisionStore
     private_feeds: SqlPrivateFeeds
     leases: SqlLeaseStore
     archives: SqlArchiveStore
@@ -83,6 +85,7 @@ def open_stores(database: Database) -> Stores:
         sessions=SqlSessionStore(database),
         writing_sessions=SqlWritingSessions(database),
         profiles=SqlProfileStore(database),
+        revisions=SqlRevisionStore(database),
         private_feeds=SqlPrivateFeeds(database),
         leases=SqlLeaseStore(database),
         archives=SqlArchiveStore(database),

@@ -38,8 +38,8 @@ from imprint.ports import utc_now
 from imprint.settings import EmbeddedContent, PostgresqlDatabase, Settings, SqliteDatabase
 
 BYTES_PER_SECOND = 16 * 1024 * 1024
-"""Catalog bytes checked, copied and migrated per second: 19 MiB on a busy machine with 100 000
-files of the first schema."""
+"""Number of catalog bytes checked, copied and migrated per second: 19 MiB on a busy machine with
+100 000 files of the first schema."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,14 +49,14 @@ class UpgradePlan:
     place: str
     """Where the records are stored."""
     found: int
-    """The current schema; 0 without a catalog."""
+    """The current schema version, or 0 without a catalog."""
     migrations: tuple[Migration, ...]
     size: int
     """Size of the catalog in bytes."""
     documents: bool
-    """Whether the small documents have an earlier release's layout."""
+    """Whether the small documents have the layout of an earlier release."""
     copy: Path | None
-    """Where the catalog is copied first; None if the operator must provide a dump."""
+    """Path to which the catalog is copied first, or None if the operator must provide a dump."""
 
     @property
     def is_done(self) -> bool:
@@ -75,7 +75,7 @@ class UpgradePlan:
 
     @property
     def seconds(self) -> int:
-        """Estimated duration."""
+        """Estimated duration of the upgrade."""
         return 1 + self.size // BYTES_PER_SECOND
 
 
@@ -118,10 +118,10 @@ def _examine_file(path: Path) -> tuple[int, int]:
 async def upgrade_installation(
     settings: Settings, copy: Path | None, *, without_copy: bool, report: Callable[[str], None]
 ) -> UpgradePlan:
-    """Copy the catalog, then upgrade records and documents; returns what was done.
+    """Copy the catalog, then upgrade records and documents, and return what was done.
 
-    It may be killed at any moment and run again. No service can use a SQLite catalog meanwhile.
-    Raises `CannotStart`, including while one does.
+    It may be killed at any moment and run again. Meanwhile, no service can use a SQLite catalog.
+    Raises `CannotStart`, also if a service is using it.
     """
     make_data_folder(settings)
     database = settings.storage.database

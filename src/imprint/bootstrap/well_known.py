@@ -1,4 +1,4 @@
-"""The facts a client needs to use this service and its marketplace.
+"""The facts that a client needs to use this service and its marketplace.
 
 They are served at `/.well-known/imprint.json` and `/.well-known/marketplace.json`.
 """
@@ -41,13 +41,13 @@ def _features(settings: Settings, is_development: bool) -> tuple[str, ...]:
         "writing-sessions",
         *(["contract-wallets"] if settings.signing.contract_wallets else []),
         # Without the index, nobody can see them.
-        *(["profiles"] if has_index else []),
+        *(["profiles", "openings", "revisions"] if has_index else []),
         *(["development"] if is_development else []),
     )
 
 
 def describe_service(settings: Settings, node: str | None) -> Parameters:
-    """The members of `/.well-known/imprint.json`; `node` is that of `imprint dev`.
+    """The members of `/.well-known/imprint.json`. `node` is the chain of `imprint dev`.
 
     `now` is added at request time.
     """
@@ -85,6 +85,6 @@ def describe_service(settings: Settings, node: str | None) -> Parameters:
 
 
 def describe_marketplace(settings: Settings) -> MarketplaceFacts:
-    """The members of `/.well-known/marketplace.json`; the ABI is the shipped contract's."""
+    """The members of `/.well-known/marketplace.json`. The ABI is that of the shipped contract."""
     chain = settings.chain
     return MarketplaceFacts(chain.id, chain.marketplace, chain.start_block, artifact().abi)

@@ -1,4 +1,4 @@
-"""The command line. A command's module is imported when the command runs.
+"""The command line. The module of a command is imported when the command runs.
 
 `imprint serve` must start fast and without the `dev` extra, so it must not import `cli.dev`.
 Listing and completing command names imports no command at all.
@@ -61,7 +61,7 @@ COMMANDS = {
     ),
     "verify": Command("export", "verify", "Verify that an export is complete, and who signed it."),
 }
-"""Every command by name; a summary fits on one line of 80 columns."""
+"""Every command by name. A summary fits on one line of 80 columns."""
 
 
 class _Commands(click.Group):

@@ -1,4 +1,4 @@
-"""`imprint backup` and `imprint restore`: all records and documents, as of one moment."""
+"""`imprint backup` and `imprint restore`: save and restore all records and documents."""
 
 import asyncio
 import json
@@ -32,10 +32,10 @@ from imprint.services.installation.backup import BackupManifest
 def backup(out: Path, as_json: bool, config: Path | None) -> None:
     """Back up all records and documents as of one moment.
 
-    It includes nonces and the rest of the catalog. The service may keep running; the backup has the
-    state of the moment when it began. A damaged catalog or document is refused, so that every
-    backup can be restored. Settings, secrets and the key for exports are not included. `imprint
-    restore` restores it.
+    The backup includes nonces and the rest of the catalog. The service may keep running: the backup
+    has the state of the moment when it began. If the catalog or a document is damaged, the backup
+    fails, so that every backup can be restored. Settings, secrets and the key for exports are not
+    included. `imprint restore` restores a backup.
     """
     began = time.monotonic()
     with reporting_errors():
@@ -83,8 +83,8 @@ async def _backup(out: Path, config: Path | None) -> BackupManifest:
 def restore(saved: Path, folder: Path, measures: Path | None) -> None:
     """Create a data folder from a backup.
 
-    Every record and document in it is checked. No settings are needed. Afterwards, start the
-    service with IMPRINT_DATA_DIR set to the folder; it reads from the chain what was published
+    Every record and document in the backup is checked. No settings are needed. Afterwards, start
+    the service with IMPRINT_DATA_DIR set to the folder. It reads from the chain what was published
     since.
     """
     began = time.monotonic()
@@ -103,7 +103,7 @@ def restore(saved: Path, folder: Path, measures: Path | None) -> None:
 
 
 def _read_log(path: Path | None) -> list[LoggedDecision]:
-    """The decisions in an exported log. Raises `CannotStart`."""
+    """The decisions in an exported moderation log. Raises `CannotStart`."""
     if path is None:
         return []
     try:

@@ -21,7 +21,7 @@ from imprint.logs import configure_logging
 from imprint.settings import SettingsProblems, read_settings
 
 WIDTH = 80
-"""Terminal width the list fits into."""
+"""Terminal width that the list fits into."""
 
 INDENT = " " * 13
 """Column where the sentences begin."""
@@ -49,9 +49,9 @@ SYMBOLS = {
 def check(config: Path | None, deep: bool, write: bool, as_json: bool) -> None:
     """Check whether the service would run, and what to fix.
 
-    It inspects settings, database, store, keys, disk, node, contract and clock, and without --write
-    it changes nothing. The exit status is 0 if all is well, even with warnings (!), 1 if something
-    is wrong, and 2 if the settings cannot be read.
+    The command inspects settings, database, store, keys, disk, node, contract and clock. It changes
+    nothing without --write. The exit status is 0 if all is well, even with warnings (!), 1 if
+    something is wrong, and 2 if the settings cannot be read.
     """
     access = Access.WRITE if write else Access.READ
     with reporting_errors():

@@ -7,7 +7,7 @@ SHELLS = ("bash", "zsh", "fish")
 """Shells with a completion script."""
 
 _VARIABLE = "_IMPRINT_COMPLETE"
-"""Environment variable with which the scripts request completions; click derives its name."""
+"""Environment variable with which the scripts request completions. Click derives its name."""
 
 
 @click.command()
@@ -17,7 +17,7 @@ def completion(ctx: click.Context, shell: str) -> None:
     """Print the completion script of a shell.
 
     For bash, add to ~/.bashrc: eval "$(imprint completion bash)". For zsh, add to ~/.zshrc:
-    eval "$(imprint completion zsh)". For fish, write it to
+    eval "$(imprint completion zsh)". For fish, write the script to
     ~/.config/fish/completions/imprint.fish.
     """
     found = get_completion_class(shell)

@@ -1,4 +1,4 @@
-"""`imprint adopt`, `imprint rotate-key`: the owner of the content store, and keys of documents."""
+"""`imprint adopt`, `imprint rotate-key`: the owner of the content store, and document keys."""
 
 import asyncio
 import sys
@@ -27,8 +27,9 @@ from imprint.services.installation.master_keys import KeyRotation, MasterKeys, R
 def adopt(yes: bool, new_id: bool, config: Path | None) -> None:
     """Assign the content store to this catalog.
 
-    Use it if a start was refused because of the store, but the store is the right one. It shows
-    what is there and asks first. No document is changed or destroyed.
+    Use this command if the service refused to start because of the store, but the store is the
+    right one. It shows the current owner and asks for confirmation. No document is changed or
+    destroyed.
     """
     with reporting_errors():
         asyncio.run(_adopt(yes, new_id, config))
@@ -84,8 +85,8 @@ def rotate_key(accept_loss: bool, config: Path | None) -> None:
     """Wrap the keys of all documents with a new master key.
 
     First restart the service with the new key in IMPRINT_ENCRYPTION_KEY and the old one in
-    IMPRINT_ENCRYPTION_KEY_PREVIOUS; then run this while the service is running; then drop the old
-    key. Documents are not touched. If it is interrupted, run it again.
+    IMPRINT_ENCRYPTION_KEY_PREVIOUS. Then run this command while the service is running. Then drop
+    the old key. Documents are not changed. If the command is interrupted, run it again.
     """
     with reporting_errors():
         rotated = asyncio.run(_rotate(config, accept_loss))

@@ -56,10 +56,10 @@ def deploy(
 ) -> None:
     """Deploy the marketplace, and print its settings.
 
-    With --key-file it signs and sends the transaction. With --from it prints the transaction for
-    another wallet to sign and send, as a line of JSON, and waits for the contract. With
-    --transaction it waits for one that was already sent. The transaction and the settings go to
-    standard output, everything else to standard error.
+    With --key-file, the command signs and sends the transaction. With --from, it prints the
+    transaction as a line of JSON for another wallet to sign and send, and waits for the contract.
+    With --transaction, it waits for a transaction that was already sent. The transaction and the
+    settings go to standard output, everything else to standard error.
     """
     if [key_file, sender, transaction].count(None) != 2:
         raise click.UsageError("Give exactly one of --key-file, --from and --transaction.")

@@ -48,7 +48,7 @@ STARTED_POLL = 0.02
 """Seconds between checks whether the service has started."""
 
 SHOWN_ACCOUNTS = 3
-"""Development accounts listed in the welcome message."""
+"""Number of development accounts listed in the welcome message."""
 
 PUBLIC_WARNING = (
     "Warning: imprint dev listens on {host}. Its secrets and the keys of its accounts are "
@@ -76,8 +76,8 @@ def dev(
 ) -> None:
     """Run the service with its own chain, to try it out.
 
-    The chain has a marketplace, funded accounts and signed deliveries. Everything is kept in the
-    data folder.
+    The chain has a marketplace and funded accounts, and sends signed webhooks. All data is stored
+    in the data folder.
     """
     options = {
         "IMPRINT_HOST": host,
@@ -216,8 +216,8 @@ def site() -> None:
 def preview(port: int, once: bool, config: Path | None) -> None:
     """Show the site with sample posts, without a chain.
 
-    It reads [publication] and listens on 127.0.0.1 only. What it stores is removed at the end, and
-    the installation is left alone. Start it again to see changed settings.
+    The command reads [publication] and listens on 127.0.0.1 only. It removes what it stores at the
+    end, and leaves the installation alone. Start it again to see changed settings.
     """
     with reporting_errors(starts=True), tempfile.TemporaryDirectory() as folder:
         sys.exit(uvloop.run(_preview(Path(folder), port, once, config)))
@@ -242,7 +242,7 @@ def _say_where(settings: Settings) -> None:
 
 
 async def _render_once(app: ASGIApp, settings: Settings) -> int:
-    """Render every kind of page, and print its status; returns the exit status."""
+    """Render a page of every type, print its status, and return the exit status."""
     pages = ["/", "/about", *(f"/{page.name}" for page in settings.publication.pages), "/search"]
     statuses = {path: await _status_of(app, path) for path in dict.fromkeys(pages)}
     for path, status in statuses.items():
@@ -279,7 +279,8 @@ async def _status_of(app: ASGIApp, path: str) -> int:
 
 
 def import_with_extra(module: str, what: str, extra: str) -> ModuleType:
-    """Import a module that needs an extra, for `what`. Raises `CannotStart` without the extra."""
+    """Import a module that needs an extra, for `what`. Raises `CannotStart` if the extra is
+    missing."""
     try:
         return import_module(module)
     except ModuleNotFoundError as error:
@@ -289,8 +290,10 @@ def import_with_extra(module: str, what: str, extra: str) -> ModuleType:
 
 
 def import_dev_chain() -> ModuleType:
-    """Import `cli.dev_chain`. Raises `CannotStart` if this Python or installation does not
-    support it."""
+    """Import `cli.dev_chain`.
+
+    Raises `CannotStart` if this Python version or installation does not support it.
+    """
     if sys.version_info >= WITHOUT_DEV_CHAIN and find_spec("pyrevm") is None:
         raise CannotStart(
             "imprint dev needs pyrevm, which has no release for this version of Python: use "

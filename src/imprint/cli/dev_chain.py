@@ -24,7 +24,7 @@ __all__ = ["DevChain", "is_loopback", "open_dev_chain", "runs_own_chain"]
 
 @dataclass(frozen=True, slots=True)
 class DevChain:
-    """Where the chain is reached; our own chain also has funded accounts, a node and a webhook
+    """Where the chain is reached. Our own chain also has funded accounts, a node and a webhook
     sender."""
 
     url: str

@@ -1,4 +1,4 @@
-"""Errors that end a command: a message on standard error and an exit status, no traceback."""
+"""Errors that end a command with a message on standard error and an exit status, no traceback."""
 
 import sys
 from collections.abc import Iterable, Iterator
@@ -43,7 +43,7 @@ def reporting_errors(*, starts: bool = False) -> Iterator[None]:
     """Print all reasons why the command cannot continue, and exit.
 
     The exit status is `MISCONFIGURED` if the command could not start, `OUTDATED` if it needs an
-    upgrade first, and `FAILED` otherwise. A command that `starts` a service says so; the others
+    upgrade first, and `FAILED` otherwise. A command that `starts` a service says so. The others
     print only the reason.
     """
     try:

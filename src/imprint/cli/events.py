@@ -32,7 +32,8 @@ from imprint.services.posts.indexer import IndexBusy, take_index
 def events(limit: int, as_json: bool, config: Path | None) -> None:
     """List the outcomes of the chain's events.
 
-    All are counted. Dead letters, events of other authors and events without a file are listed.
+    The command counts all events, and lists dead letters, events of other authors and events
+    without a file.
     """
     with reporting_errors():
         report = asyncio.run(_read(limit, config))
@@ -123,9 +124,10 @@ def _dead_letter_table(report: EventReport) -> Table:
 def reconcile(from_block: int, config: Path | None) -> None:
     """Read the chain's events again, starting at a block.
 
-    Afterwards the catalog agrees with them. Then the index of posts is rebuilt from the start block
-    on, or from this one if it is earlier; until it has reached the newest block, a service finds
-    only some of the posts. The service may keep running, and the command may be repeated.
+    Afterwards, the catalog agrees with the chain. Then the index of posts is rebuilt from the start
+    block, or from the given block if it is earlier. Until the index has reached the newest block, a
+    service finds only some of the posts. The service may keep running, and the command may be
+    repeated.
     """
     with reporting_errors():
         reached, indexed = asyncio.run(_reconcile(from_block, config))
@@ -151,7 +153,7 @@ async def _reconcile(from_block: int, config: Path | None) -> tuple[int, int]:
 
 
 async def _rebuild_index(installation: Installation, from_block: int) -> int:
-    """Rebuild the index; returns the last block in it. Raises `IndexBusy`."""
+    """Rebuild the index and return the last block in it. Raises `IndexBusy`."""
     settings, adapters = installation.settings, installation.adapters
     indexer = build_indexer(settings, adapters, from_block)
     async with take_index(adapters.stores.leases, report_progress) as lease:

@@ -1,4 +1,4 @@
-"""`imprint export`, `imprint verify` and `imprint import`: files in a signed CAR file."""
+"""`imprint export`, `imprint verify` and `imprint import`: signed CAR files."""
 
 import asyncio
 import json
@@ -46,8 +46,9 @@ _key_option = click.option(
 def export(out: Path, owner: str | None, config: Path | None) -> None:
     """Write drafts, posts and thumbnails to a CAR file.
 
-    The service may keep running; the export has the files of the moment when it began. It contains
-    drafts, so keep it private. `imprint verify` verifies it; `imprint import` imports it elsewhere.
+    The service may keep running: the export has the files of the moment when it began. It contains
+    drafts, so keep it private. `imprint verify` verifies an export, and `imprint import` imports it
+    elsewhere.
     """
     with reporting_errors():
         manifest, key = asyncio.run(_export(out, _parse_owner(owner), config))
@@ -75,8 +76,8 @@ async def _export(out: Path, owner: Address | None, config: Path | None) -> tupl
 def verify(file: Path, key_text: str | None, as_json: bool) -> None:
     """Verify that an export is complete, and who signed it.
 
-    Its signature, every block, every document and every record are checked. No service, no network
-    and no settings are needed. Without a key, the command only shows who signed it.
+    The command checks the signature, every block, every document and every record. It needs no
+    service, no network and no settings. Without a key, it only shows who signed the export.
     """
     key = _parse_key(key_text)
     with reporting_errors():
@@ -103,7 +104,12 @@ def _verify(file: Path, key: bytes | None) -> OpenedExport:
     with _open_archive(file) as archive:
         opened = open_export(archive, key)
         with show_progress("Checking files") as progress:
-            check_export(archive, opened, progress)
+            unproved = check_export(archive, opened, progress)
+        if unproved:
+            click.echo(
+                f"{unproved} corrections are signed by contracts, which only the chain can verify.",
+                err=True,
+            )
         return opened
 
 
@@ -111,6 +117,7 @@ def _members_of(opened: OpenedExport) -> dict[str, Any]:
     manifest = opened.manifest
     return {
         "files": manifest.files,
+        "revisions": manifest.revisions,
         "made_at": manifest.made_at.isoformat(),
         "chain_id": manifest.chain_id,
         "marketplace": manifest.marketplace,
@@ -125,9 +132,9 @@ def _members_of(opened: OpenedExport) -> dict[str, Any]:
 def import_(file: Path, key_text: str | None, config: Path | None) -> None:
     """Import the files of an export.
 
-    These are drafts, posts, hashtags and thumbnails. The whole export is checked first, and nothing
-    is written if it contradicts existing records. Existing files are left as they are, so that an
-    interrupted import can be run again.
+    An export contains drafts, posts, hashtags and thumbnails. The whole export is checked first,
+    and nothing is written if it contradicts existing records. Existing files are left as they are,
+    so that an interrupted import can be run again.
     """
     key = _parse_key(key_text)
     with reporting_errors():
@@ -158,10 +165,10 @@ async def _import(file: Path, key: bytes | None, config: Path | None) -> Counter
 def import_pinata(config: Path | None) -> None:
     """Import drafts and posts that InkDAO stored on Pinata.
 
-    The account is that of IMPRINT_PINATA_JWT and IMPRINT_PINATA_GATEWAY; it is only read. Every
-    file keeps its bytes and its cid. Those that the chain names as posts of their owner are posts,
-    all others drafts. Files that are here already are skipped, so that an import that was
-    interrupted can be run again; whatever is not imported is listed.
+    The command only reads the account of IMPRINT_PINATA_JWT and IMPRINT_PINATA_GATEWAY. Every file
+    keeps its bytes and its cid. Files that the chain names as posts of their owner become posts,
+    and all others become drafts. Existing files are skipped, so that an interrupted import can be
+    run again. Files that are not imported are listed.
     """
     with reporting_errors():
         report = asyncio.run(_import_pinata(config))
@@ -206,7 +213,7 @@ def _parse_key(text: str | None) -> bytes | None:
 
 @contextmanager
 def _open_archive(file: Path) -> Iterator[Archive]:
-    """Open the archive after reading its whole file once under a progress bar."""
+    """Open the archive after reading the whole file once, with a progress bar."""
     with ExitStack() as bar:
         progress = bar.enter_context(show_progress("Reading bytes"))
         with open_archive(file, progress) as archive:
@@ -217,7 +224,7 @@ def _open_archive(file: Path) -> Iterator[Archive]:
 
 @contextmanager
 def _new_file(path: Path) -> Iterator[BinaryIO]:
-    """A file only its owner can read, which appears under its name when it is complete."""
+    """A file that only its owner can read, which appears under its name when it is complete."""
     partial = path.with_name(path.name + ".partial")
     try:
         if path.exists():

@@ -27,7 +27,7 @@ Choose one:
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """Documents due for deletion, and strays by network; None if strays cannot be listed."""
+    """Documents due for deletion, and strays by network, or None if strays cannot be listed."""
 
     garbage: GarbageReport
     strays: dict[Network, Strays] | None
@@ -43,8 +43,9 @@ def gc(dry_run: bool, really: bool, as_json: bool, limit: int, config: Path | No
     """Show or delete documents that nothing references.
 
     The service may keep running. Deleted and replaced documents are due after their grace period.
-    Strays, which are not in the catalog, are deleted by the service only if they are few. Documents
-    younger than IMPRINT_WRITE_LEASE_SECONDS are left alone: a write may still record them.
+    Strays are documents that are not in the catalog. The service deletes them only if there are
+    few. Documents younger than IMPRINT_WRITE_LEASE_SECONDS are left alone, because a write may
+    still record them.
     """
     if dry_run == really:
         click.echo(EXPLANATION, err=True)

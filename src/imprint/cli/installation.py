@@ -1,4 +1,4 @@
-"""The installation a command works on: settings, logs and adapters."""
+"""The installation that a command works on: settings, logs and adapters."""
 
 import logging
 import os
@@ -46,11 +46,11 @@ class Installation:
 async def open_installation(
     config: Path | None, access: Access, *, verify: bool = True
 ) -> AsyncIterator[Installation]:
-    """Open the installation for a command that does not serve; the service may keep running.
+    """Open the installation for a command that does not serve. The service may keep running.
 
     Only warnings are logged, and the adapters are closed at the end. Raises `CannotStart` if the
-    content store is another installation's, unless `verify` is False, and `NeedsUpgrade` for an
-    older schema.
+    content store belongs to another installation, unless `verify` is False, and `NeedsUpgrade` for
+    an older schema.
     """
     settings = read_settings(os.environ, config)
     configure_logging("warning", "text", settings.secrets)
@@ -64,7 +64,8 @@ async def open_installation(
 
 
 def configure_service_logging(settings: Settings, *, warn: bool = True) -> None:
-    """Configure logging from the settings, with request ids; `warn` about the settings first."""
+    """Configure logging from the settings, with request ids. With `warn`, log doubtful settings
+    first."""
     server = settings.server
     configure_logging(server.log_level, server.log_format, settings.secrets, request_id.get)
     for warning in settings.warnings if warn else ():
@@ -72,9 +73,10 @@ def configure_service_logging(settings: Settings, *, warn: bool = True) -> None:
 
 
 async def verify_installation(adapters: Adapters, *, mark: bool = True) -> None:
-    """Raise `CannotStart` if the documents are another installation's; `mark` unclaimed ones.
+    """Raise `CannotStart` if the documents belong to another installation. `mark` claims unclaimed
+    ones.
 
-    An unreachable store is not an error: the service verifies it later.
+    An unreachable store is not an error, because the service verifies it later.
     """
     try:
         await adapters.claim.verify(mark=mark)
@@ -87,7 +89,8 @@ async def verify_installation(adapters: Adapters, *, mark: bool = True) -> None:
 async def open_checked_adapters(
     settings: Settings, left: OpenDatabase | None = None, *, chain: bool = True
 ) -> Adapters:
-    """Open a service's adapters; check its documents' owner, the master key and the chain.
+    """Open a service's adapters, and check the owner of its documents, the master key and the
+    chain.
 
     Raises `CannotStart` if the documents belong to another installation, or if the master key, the
     chain or the start block is wrong, and as `open_adapters` does, which gets `left`.

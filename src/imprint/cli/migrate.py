@@ -34,10 +34,10 @@ _EMBEDDED = "embedded:"
 def migrate_catalog(source: str, target: str) -> None:
     """Move all records from SQLite to PostgreSQL.
 
-    The target must be empty; both are compared at the end. Stop the service first: a source or
-    target in use is refused, and no service can use either meanwhile. If interrupted, the next run
-    continues where it stopped. Services cannot open the target before the move is complete. The
-    source is not changed.
+    The target must be empty, and both databases are compared at the end. Stop the service first: a
+    source or target in use is refused, and no service can use either during the move. If the move
+    is interrupted, the next run continues where it stopped. Services cannot open the target before
+    the move is complete. The source is not changed.
     """
     with reporting_errors():
         sqlite, postgresql = _parse_database("--from", source), _parse_database("--to", target)
@@ -68,9 +68,9 @@ def _parse_database(option: str, text: str) -> Database:
 def migrate_content(place: str, afresh: bool, config: Path | None) -> None:
     """Copy all documents to another content store.
 
-    Each of them is read back. The service may keep running. If interrupted, the next run copies
-    only what is missing. The settings decide which store the service uses; this command does not
-    change them.
+    Each copied document is read back. The service may keep running. If the command is interrupted,
+    the next run copies only what is missing. The settings decide which store the service uses, and
+    this command does not change them.
     """
     with reporting_errors():
         moved = asyncio.run(_migrate_content(place, afresh, config))
@@ -105,7 +105,7 @@ async def _migrate_content(place: str, afresh: bool, config: Path | None) -> Mig
 
 
 def _read_target(place: str, config: Path | None) -> Settings:
-    """The settings of a service that uses the other store, checked like any service's."""
+    """The settings of a service that uses the other store, checked like those of any service."""
     options = {"IMPRINT_CONTENT_STORE": place}
     if place.startswith(_EMBEDDED):
         folder = place.removeprefix(_EMBEDDED)

@@ -1,4 +1,4 @@
-"""`imprint moderate`, `imprint erase`: measures, their log, reports, and erasing for good."""
+"""`imprint moderate`, `imprint erase`: measures, their log, reports, and permanent erasure."""
 
 import asyncio
 import json
@@ -30,7 +30,7 @@ MEASURES = {
 LISTS = ("log", "reports")
 
 MOST_REPORTS = 1_000
-"""The most reports that are listed."""
+"""Maximum number of reports to list."""
 
 
 @click.command()
@@ -57,11 +57,11 @@ def moderate(  # noqa: PLR0917  one parameter for each of click's
 ) -> None:
     """Hide posts and authors, and list reports.
 
-    unlist takes posts out of every list, and their pages stay. withhold gives them to nobody, their
-    buyers included. refuse refuses an author's signed writes, except deletes. allow shows an author
-    where IMPRINT_SHOW is allowed. undo lifts everything on a target. Running services follow within
-    a second. Afterwards it prints the addresses to purge from caches in front of the service. log
-    and reports only list.
+    unlist takes posts out of every list, but their pages stay. withhold hides posts from everybody,
+    including their buyers. refuse refuses an author's signed writes, except deletes. allow shows an
+    author if IMPRINT_SHOW is allowed. undo lifts all measures on a target. Running services apply a
+    measure within a second. Afterwards, the command prints the addresses to purge from caches in
+    front of the service. log and reports only list.
     """
     if action in LISTS:
         if kind is not None:
@@ -114,7 +114,12 @@ def _desk(installation: Installation) -> Moderation:
     stores = adapters.stores
     measures = CurrentMeasures(stores.moderation, adapters.monotonic)
     return Moderation(
-        stores.moderation, stores.index_reader, stores.files, measures, adapters.clock
+        stores.moderation,
+        stores.index_reader,
+        stores.files,
+        stores.revisions,
+        measures,
+        adapters.clock,
     )
 
 
@@ -149,8 +154,8 @@ def erase(target: str, dry_run: bool, yes: bool, config: Path | None) -> None:
 
     Of an ADDRESS: documents of drafts and posts with their keys, pictures that nobody else uses,
     the profile, writing sessions and private feeds. Of a CID: a draft or post with its earlier
-    versions, or a picture. Posts are 410 from then on. The service may keep running. If it is
-    interrupted, run it again.
+    versions and corrections, a correction, or a picture. Posts are 410 from then on. The service
+    may keep running. If it is interrupted, run it again.
     """
     kind = TargetKind.AUTHOR if target.startswith("0x") else TargetKind.CID
     with reporting_errors():
@@ -191,6 +196,7 @@ def _lines_of(found: PersonalRecords) -> list[str]:
         "draft": found.drafts,
         "post": found.posts,
         "earlier version": found.versions,
+        "correction": found.revisions,
         "picture": found.pictures,
     }
     lines = [f"{name} {cid}" for name, cids in groups.items() for cid in cids]

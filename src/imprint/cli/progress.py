@@ -11,7 +11,7 @@ from rich.progress import Progress as ProgressBar
 from imprint.ports import Progress
 
 REDRAW_SECONDS = 0.1
-"""Seconds between redraws; commands report progress far more often."""
+"""Seconds between redraws, because commands report progress far more often."""
 
 
 def report_progress(sentence: str) -> None:

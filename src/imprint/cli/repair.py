@@ -36,11 +36,11 @@ def repair(
 ) -> None:
     """Report damage, and restore it from a backup.
 
-    Stop the service first. Readable records are kept; unreadable ones come from the backup, and so
-    do documents. Everything derived from records and from the chain is rebuilt. Without a backup, a
-    catalog that has lost records is left as it is. The damaged catalog is kept next to the new one.
-    The command may be interrupted and run again. It exits with status 1 if something is lost, and
-    names it.
+    Stop the service first. Readable records are kept. Unreadable records and damaged documents are
+    restored from the backup. Everything derived from records and from the chain is rebuilt. Without
+    a backup, a catalog that has lost records is left as it is. The damaged catalog is kept next to
+    the new one. The command may be interrupted and run again. It exits with status 1 if something
+    is lost, and names it.
     """
     with reporting_errors():
         report = asyncio.run(_repair(backup, accept_loss, dry_run, config))

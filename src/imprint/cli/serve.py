@@ -52,10 +52,11 @@ SILENT_SECONDS = 10.0
 """How long new connections wait during a slow start before they are refused."""
 
 STOP_MARGIN = 30.0
-"""Seconds a worker may take to stop beyond `IMPRINT_SHUTDOWN_SECONDS` before it is killed."""
+"""Seconds that a worker may take to stop beyond `IMPRINT_SHUTDOWN_SECONDS` before it is killed."""
 
 LASTING = ("IMPRINT_DATA_DIR", "IMPRINT_CONTENT_STORE")
-"""Settings that a reload cannot change: old and new workers would write to different stores."""
+"""Settings that a reload cannot change, because old and new workers would write to different
+stores."""
 
 
 @click.command()
@@ -79,7 +80,7 @@ def serve(config: Path | None, host: str | None, port: str | None) -> None:
 
 @dataclass(slots=True)
 class _Deployment:
-    """A service's settings and sockets, from one reload to the next."""
+    """The settings and sockets of a service, from one reload to the next."""
 
     config: Path | None
     options: Mapping[str, str | None]
@@ -142,7 +143,7 @@ class _Deployment:
     def _open_sockets(
         self, host: str, port: int, metrics_port: int
     ) -> tuple[socket.socket, socket.socket | None]:
-        """The sockets of the service and its metrics; open ones are kept.
+        """The sockets of the service and its metrics. Sockets that are already open are kept.
 
         Raises `CannotStart`, leaving no further socket open.
         """

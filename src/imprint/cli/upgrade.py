@@ -33,7 +33,7 @@ def upgrade(check: bool, backup: Path | None, no_backup: bool, config: Path | No
 
     A SQLite catalog is copied first, and the service must be stopped. For PostgreSQL, name a dump
     with --backup; services of the previous release may keep running. The command may be killed and
-    run again. To go back, restore the copy or the dump with the previous release.
+    run again. To roll back, restore the copy or the dump with the previous release.
     """
     if no_backup and backup is not None:
         raise click.UsageError("Give either --backup or --no-backup.")

@@ -6,7 +6,7 @@
         wallet = KeyWallet(private_key, imprint.node())
         draft = await imprint.create_draft(wallet, "# Hello")
 
-It has no further dependencies than the service's. See `docs/clients.md`.
+It has no dependencies beyond those of the service. See `docs/clients.md`.
 """
 
 from imprint.client.connection import Listing, Page

@@ -28,10 +28,10 @@ from imprint.interface.accounts import (
 from imprint.interface.posts import Profile, ProfileResponse
 
 WRITING_SECONDS = 12 * 3600
-"""Default lifetime of a writing session; a service allows twice as much."""
+"""Default lifetime of a writing session. A service allows twice as much."""
 
 STATEMENT = "Sign in to read what you hold."
-"""The statement a wallet shows its owner at login."""
+"""The statement that a wallet shows its owner at login."""
 
 
 class AccountMethods(Connection):
@@ -40,9 +40,9 @@ class AccountMethods(Connection):
     async def login(
         self, wallet: Wallet, *, origin: str | None = None, statement: str = STATEMENT
     ) -> Session:
-        """Log in with a wallet (EIP-4361); later requests carry the session where they need one.
+        """Log in with a wallet (EIP-4361). Later requests carry the session where they need one.
 
-        `origin` is the application's origin, if it is not the service itself.
+        `origin` is the application's origin if it is not the service itself.
         """
         site = (origin or self.url).rstrip("/")
         message = _login_message(
@@ -54,7 +54,7 @@ class AccountMethods(Connection):
         return self.session
 
     async def logout(self, *, all: bool = False) -> None:  # noqa: A002 - the name of the member
-        """End this session, or every session of its address, everywhere and at once."""
+        """End this session, or every session of its address, immediately and everywhere."""
         body = LogoutBody(all=all)
         await self._request("POST", "/auth/logout", json=body, signed_in=True)
         self.session = None
@@ -67,7 +67,7 @@ class AccountMethods(Connection):
         seconds: int = WRITING_SECONDS,
         key_store: KeyStore | None = None,
     ) -> WritingSession:
-        """Have the wallet sign once, so that a new key on this machine can write for it."""
+        """Let the wallet sign once, so that a new key on this machine can write for it."""
         key, now = new_key(), self.now()
         data = opening_typed_data(
             self.facts.signing,
@@ -88,7 +88,7 @@ class AccountMethods(Connection):
         return session
 
     def resume_writing_session(self, wallet: str, key_store: KeyStore) -> WritingSession | None:
-        """Return a wallet's stored session, or None; an expired one is removed."""
+        """Return a wallet's stored session, or None. An expired session is removed."""
         session = key_store.load(self.facts.service, wallet)
         if session is None:
             return None
@@ -119,8 +119,8 @@ class AccountMethods(Connection):
         links: Sequence[str] = (),
         avatar: bytes | Literal["keep", "none"] = "keep",
     ) -> Profile:
-        """Replace the profile of the wallet's author; `avatar` is a picture, or what happens to the
-        one that there is."""
+        """Replace the author's profile. `avatar` is a picture, or says what happens to the
+        current one."""
         picture = avatar if isinstance(avatar, bytes) else None
         data = profile_typed_data(
             self.facts.signing,

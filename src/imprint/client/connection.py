@@ -17,7 +17,7 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True, slots=True)
 class Page(Generic[Item]):
-    """Some items of a list, and the next page's token, if there is one."""
+    """Some items of a list, and the token of the next page if there is one."""
 
     items: tuple[Item, ...]
     next_page_token: str | None
@@ -36,7 +36,7 @@ class Listing(Generic[Item]):
     """
 
     def __init__(self, load: Callable[[str | None], Awaitable[Page[Item]]]) -> None:
-        """`load` returns the page with this token, or the first one."""
+        """Create a list. `load` returns the page with a token, or the first one."""
         self._load = load
 
     async def page(self, token: str | None = None) -> Page[Item]:
@@ -62,7 +62,7 @@ Record = TypeVar("Record")
 
 
 class Connection:
-    """State shared by all methods, and the service's facts."""
+    """State shared by all methods, and the facts of the service."""
 
     def __init__(
         self,
@@ -77,9 +77,9 @@ class Connection:
     ) -> None:
         """Use the service at a URL, with these facts.
 
-        `form` selects the form of signed writes, by default the strictest one the service accepts;
-        `domain_name` replaces the signing domain's name, which `inkdao-1` needs on a service
-        compatible with an earlier one. `http` and `timeout` apply to requests.
+        `form` selects the form of signed writes, by default the strictest one that the service
+        accepts. `domain_name` replaces the name of the signing domain, which `inkdao-1` needs on a
+        service compatible with an earlier one. `http` and `timeout` apply to requests.
         """
         self.facts = facts
         self.form = SigningForm(form) if form is not None else _best_form(facts.signing_forms)
@@ -111,7 +111,8 @@ class Connection:
         return int(self._clock() + self._ahead)
 
     def set_clock(self, unix_seconds: int) -> None:
-        """Synchronize with the service's clock: `now` from its facts or from `signature_stale`."""
+        """Synchronize with the service's clock. `now` comes from its facts or from
+        `signature_stale`."""
         self._ahead = unix_seconds - self._clock()
 
     async def close(self) -> None:
@@ -174,7 +175,7 @@ class Connection:
         )
 
     def _own_address(self, given: str | None) -> str | None:
-        """The given address, or the session's; the service refuses a missing one."""
+        """The given address, or that of the session. The service refuses a missing one."""
         if given is not None or self.session is None:
             return given
         return self.session.address
@@ -186,7 +187,7 @@ def page_of(items: Sequence[Item], next_page_token: str | None) -> Page[Item]:
 
 
 def _best_form(accepted: Collection[str]) -> SigningForm:
-    """The strictest accepted form."""
+    """The strictest form of signed writes that the service accepts."""
     for form in (SigningForm.IMPRINT_2, SigningForm.IMPRINT_1, SigningForm.INKDAO_1):
         if form in accepted:
             return form

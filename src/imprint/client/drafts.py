@@ -14,7 +14,7 @@ import msgspec
 from imprint.auth.typed_data import SigningForm
 from imprint.client.connection import Connection, Listing, Page, page_of
 from imprint.client.transport import Query, Refusal, Unconfirmed, Unreachable, WalletNeeded
-from imprint.client.typed_data import TypedData, Write, write_typed_data
+from imprint.client.typed_data import TypedData, Write, revision_typed_data, write_typed_data
 from imprint.client.wallet import Wallet, settle
 from imprint.client.writing_session import WritingSession
 from imprint.domain.drafts.files import Action, State
@@ -31,9 +31,11 @@ from imprint.interface.drafts import (
     File,
     FilesResponse,
     Published,
+    ReviseBody,
     UpdateBody,
     UpdatedResponse,
 )
+from imprint.interface.posts import Post, RevisionRecord, RevisionResponse
 
 
 class Document(msgspec.Struct, frozen=True, rename="camel"):
@@ -45,7 +47,7 @@ class Document(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def verify_document(data: bytes, cid: str) -> bool:
-    """Whether these bytes have this cid, in any spelling; False for text that is not a cid.
+    """Whether these bytes have this cid, in any encoding. False for text that is not a cid.
 
     >>> verify_document(b"hello", "bafkreibm6jg3ux5qumhcn2b3flc3tyu6dmlb4xa7u5bf44yegnrjhc4yeq")
     True
@@ -61,7 +63,8 @@ ONCHAIN_POLL_SECONDS = 0.2
 """Seconds between checks whether the service has indexed a post."""
 
 SAVE_ATTEMPTS = 5
-"""Attempts per save while the service is busy or unreachable, unless the caller waits itself."""
+"""Number of attempts per save while the service is busy or unreachable, unless the caller waits
+itself."""
 
 LONGEST_PAUSE = 60
 """Longest pause between attempts in seconds, unless the service says otherwise."""
@@ -76,7 +79,8 @@ _ACCEPT_DOCUMENTS = "image/*, application/octet-stream;q=0.9, */*;q=0.8"
 
 
 class SignedWrite(TypedDict):
-    """The members of every signed write, as in JSON. Sent twice, it takes effect once."""
+    """The members of every signed write, as in JSON. A write that is sent twice takes effect
+    once."""
 
     salt: dict[str, Any]
     address: str
@@ -85,7 +89,8 @@ class SignedWrite(TypedDict):
 
 
 Wait = Callable[[Refusal | Unreachable, float], Awaitable[bool]]
-"""Waits after a failure, for the given seconds or another time; False ends the attempts."""
+"""Waits after a failure, for the given seconds or another time. Returning False ends the
+attempts."""
 
 
 class DraftMethods(Connection):
@@ -103,6 +108,36 @@ class DraftMethods(Connection):
         write = Write(Action.UPDATE, cid=cid, content=content)
         return await self._send_content(await self._sign(signer, write), write)
 
+    async def revise_post(
+        self,
+        wallet: Wallet,
+        id: str | int,  # noqa: A002 - as in the path
+        content: str,
+        *,
+        note: str = "",
+        cid: str | None = None,
+    ) -> RevisionRecord:
+        """Add a corrected version to a post of the wallet's author; everybody reads the note.
+
+        `cid` is that of the post's document on the chain; without it, the service is asked.
+        """
+        if cid is None:
+            cid = (await self._read(f"/posts/{quote(str(id), safe='')}", Post)).cid
+        data = revision_typed_data(
+            self.facts.signing,
+            self.facts.service,
+            post_id=str(id),
+            cid=cid,
+            content=content,
+            note=note,
+            nonce=secrets.token_hex(16),
+            timestamp=self.now(),
+        )
+        signature = await settle(wallet.sign_typed_data(data))
+        body = ReviseBody(data.salt, wallet.address, signature, content=content)
+        response = await self._request("POST", "/revise/post", query={"postId": id}, json=body)
+        return response.decode(RevisionResponse).revision
+
     async def save_draft(
         self,
         signer: Wallet | WritingSession,
@@ -112,15 +147,17 @@ class DraftMethods(Connection):
         on_signed: Callable[[SignedWrite], Awaitable[object] | object] | None = None,
         wait: Wait | None = None,
     ) -> Draft:
-        """Save a draft, or a new version of the one with this cid; its record has the new cid.
+        """Save a draft, or a new version of the draft with this cid, and return its record with the
+        new cid.
 
-        It survives a lost response, a busy service and, signed by a writing session, a wrong clock.
-        `on_signed` is called before it is sent: whoever keeps what was signed can send it again
-        after a restart, by `resend_draft`. `wait` waits while the service is busy or away, and says
-        whether the save is sent again; without it, a save is sent five times at most.
+        Saving survives a lost response, a busy service and, if a writing session signs, a wrong
+        clock. `on_signed` is called before the write is sent. A caller that stores the signed write
+        can send it again after a restart with `resend_draft`. `wait` waits while the service is
+        busy or unreachable, and decides whether to send the save again. Without it, a save is sent
+        at most five times.
 
         Raises `WalletNeeded` if the writing session has ended, `Unconfirmed` if the draft may have
-        been saved, and else what the last attempt raised.
+        been saved, and otherwise what the last attempt raised.
         """
         write = _content_write(content, cid)
 
@@ -147,19 +184,18 @@ class DraftMethods(Connection):
     async def resend_draft(
         self, signed: SignedWrite, content: str, cid: str | None = None, *, wait: Wait | None = None
     ) -> Draft:
-        """Resend a save whose response was lost, for example after a restart; raises as
-        `save_draft`.
+        """Resend a save whose response was lost, for example after a restart.
 
-        It takes effect once, however often it is sent.
+        It takes effect once, however often it is sent. Raises as `save_draft` does.
         """
         return await self._deliver(signed, _content_write(content, cid), wait, is_uncertain=True)
 
     async def _deliver(
         self, signed: SignedWrite, write: Write, wait: Wait | None, *, is_uncertain: bool
     ) -> Draft:
-        """Send the same body until the service responds.
+        """Send the same body repeatedly until the service responds.
 
-        `is_uncertain` if an earlier attempt may have taken effect.
+        `is_uncertain` means that an earlier attempt may have taken effect.
         """
         for attempt in itertools.count(1):
             try:
@@ -180,9 +216,9 @@ class DraftMethods(Connection):
         raise AssertionError("The last attempt returns or raises.")
 
     def _find_saved(self, refusal: Refusal, action: Action, *, is_uncertain: bool) -> Draft | None:
-        """The record of an earlier attempt; None if the same body may succeed shortly.
+        """The record of an earlier attempt, or None if the same body may succeed shortly.
 
-        Raises what any other refusal means.
+        Raises the exception for any other refusal.
         """
         problem = refusal.problem
         if problem.action == action and isinstance(problem.file, Draft):
@@ -207,7 +243,7 @@ class DraftMethods(Connection):
         hashtags: Sequence[str] = (),
         thumbnail_name: str = "thumbnail",
     ) -> Published:
-        """Store a draft's thumbnail and hashtags; call `createPost` afterwards.
+        """Store a draft's thumbnail and hashtags. Call `createPost` afterwards.
 
         Services refuse writing sessions here, as they do for `delete_draft`.
         """
@@ -235,7 +271,7 @@ class DraftMethods(Connection):
         return await self._read("/fileByCid", Content, {"cid": cid}, signed_in=True)
 
     async def read_post(self, post_id: str | int, *, user: str | None = None) -> Content:
-        """Return a post's text to its author or a holder."""
+        """Return the text of a post to its author or a token holder."""
         query = {"user": self._own_address(user), "postId": str(post_id)}
         return await self._read("/fileByPostId", Content, query, signed_in=True)
 
@@ -251,7 +287,7 @@ class DraftMethods(Connection):
         scope: Literal["block", "entity", "all"] | None = None,
         range: str | None = None,  # noqa: A002 - the name of the header
     ) -> Document:
-        """Return a public document, such as a thumbnail; `verify_document` checks its bytes.
+        """Return a public document, such as a thumbnail. `verify_document` checks its bytes.
 
         `range` is as in HTTP, such as `bytes=0-99`.
         """
@@ -279,13 +315,13 @@ class DraftMethods(Connection):
         return self._list_files("/filesMetaData", {"cid": cid})
 
     def list_next_page(self, next_page_token: str) -> Listing[File]:
-        """List files starting from the page with this token, of any list."""
+        """List files of any list, starting from the page with this token."""
         return self._list_files("/filesByNextPageToken", {"next_page_token": next_page_token})
 
     async def wait_for_post(self, cid: str, seconds: float | None = 60) -> File:
         """Return the file once the service has indexed its post.
 
-        Raises TimeoutError after this many seconds.
+        Raises TimeoutError after that many seconds.
         """
         async with asyncio.timeout(seconds):
             while True:
@@ -296,7 +332,7 @@ class DraftMethods(Connection):
                 await asyncio.sleep(ONCHAIN_POLL_SECONDS)
 
     def build_write(self, form: str, write: Write, address: str) -> TypedData:
-        """A write's typed data at this moment, with a fresh nonce."""
+        """The typed data of a write at this moment, with a fresh nonce."""
         signing = self.facts.signing
         if form == SigningForm.INKDAO_1 and self.domain_name is not None:
             signing = msgspec.structs.replace(signing, name=self.domain_name)

@@ -1,4 +1,4 @@
-"""The client: one object with a method for every API operation."""
+"""The client: one object with a method for every operation of the API."""
 
 from collections.abc import Generator
 from types import TracebackType
@@ -51,7 +51,8 @@ class Imprint(AccountMethods, DraftMethods, PostMethods):
         await self.close()
 
     def beside(self) -> "Imprint":
-        """Another client of the same service over the same connections, with nobody logged in."""
+        """Create another client of the same service that shares the connections and is not
+        logged in."""
         other = Imprint(
             self.url,
             self.facts,
@@ -65,7 +66,7 @@ class Imprint(AccountMethods, DraftMethods, PostMethods):
         return other
 
     def node(self, rpc_url: str | None = None) -> Node:
-        """The chain's node at a URL; a development chain's URL is in the facts.
+        """The chain's node at a URL. The URL of a development chain is in the facts.
 
         Raises `NodeError` if a URL is needed.
         """

@@ -76,9 +76,9 @@ def create_post_call(
     hashtags: Sequence[str] = (),
     chain_id: int | None = None,
 ) -> Call:
-    """Build the call that publishes a draft; `chain_id` restricts it to one chain.
+    """Build the call that publishes a draft. `chain_id` restricts it to one chain.
 
-    Raises ValueError for arguments the contract would refuse.
+    Raises ValueError for arguments that the contract would refuse.
     """
     _check_post(title, description, hashtags)
     _check_price(price)
@@ -96,7 +96,7 @@ def create_post_call(
 def buy_post_call(
     marketplace: str, post_id: str | int, price: int, *, chain_id: int | None = None
 ) -> Call:
-    """Build the call that buys a post's token; any excess payment is returned.
+    """Build the call that buys the token of a post. Any excess payment is returned.
 
     `chain_id` restricts it to one chain.
     """
@@ -106,10 +106,9 @@ def buy_post_call(
 def change_price_call(
     marketplace: str, post_id: str | int, price: int, *, chain_id: int | None = None
 ) -> Call:
-    """Build the call that changes the price of the author's post; `chain_id` restricts it to one
-    chain.
+    """Build the call that changes the price of the author's post.
 
-    Raises ValueError above 1 coin.
+    `chain_id` restricts it to one chain. Raises ValueError above 1 coin.
     """
     _check_price(price)
     data = encode_call(UPDATE_POST_PRICE, int(post_id), price)
@@ -117,7 +116,10 @@ def change_price_call(
 
 
 async def find_receipt(provider: Provider, transaction: str) -> Receipt | None:
-    """Return a transaction's receipt, or None while it is in no block. Raises `NodeError`."""
+    """Return a transaction's receipt, or None while the transaction is not in a block.
+
+    Raises `NodeError`.
+    """
     said = await provider.request("eth_getTransactionReceipt", transaction)
     if said is None:
         return None
@@ -137,7 +139,7 @@ async def wait_for_receipt(
 ) -> Receipt:
     """Wait until a transaction is in a block and return its receipt.
 
-    Raises `Reverted`, `NodeError`, and TimeoutError after this many seconds.
+    Raises `Reverted`, `NodeError`, and TimeoutError after that many seconds.
     """
     async with asyncio.timeout(seconds):
         while (receipt := await find_receipt(provider, transaction)) is None:  # noqa: ASYNC110 - a node has no event for it
@@ -192,7 +194,7 @@ _LIMIT = 2**256
 
 
 def format_coin(wei: int | str) -> str:
-    """Format an amount of wei in coins, exactly.
+    """Format an amount of wei exactly in coins.
 
     >>> format_coin(10**16)
     '0.01'
@@ -204,7 +206,7 @@ def format_coin(wei: int | str) -> str:
 
 
 def parse_coin(text: str) -> Wei:
-    """Parse an amount of coins, exactly. Raises ValueError with a user-readable message.
+    """Parse an exact amount of coins. Raises ValueError with a user-readable message.
 
     >>> parse_coin("0.01")
     10000000000000000

@@ -8,7 +8,7 @@ from urllib.parse import parse_qs, quote, urlsplit
 import msgspec
 
 from imprint.client.connection import Connection, Listing, Page, page_of
-from imprint.interface.drafts import Content
+from imprint.interface.drafts import PostContent
 from imprint.interface.posts import (
     Author,
     FeedAccess,
@@ -19,14 +19,19 @@ from imprint.interface.posts import (
     HeldPost,
     JsonFeed,
     LibraryResponse,
+    ListedRevision,
     MarketMetrics,
     MeasureRecord,
     MeasuresResponse,
+    Opening,
+    OwnPost,
+    OwnPostsResponse,
     Post,
     PostsResponse,
     PrivateFeed,
     ReportBody,
     ReportResponse,
+    RevisionsResponse,
     Sale,
     SalesResponse,
     Stats,
@@ -37,14 +42,14 @@ from imprint.interface.posts import (
 ATOM = "application/atom+xml"
 
 MOST_SALES = 1000
-"""Sales per page, at most."""
+"""Maximum number of sales per page."""
 
 _NEXT = re.compile(r'<([^>]+)>;\s*rel="?next')
 """Matches the next-page link in a `Link` header."""
 
 
 class PostMethods(Connection):
-    """Posts, authors, readers and sales from the index; post feeds as Atom or JSON."""
+    """Posts, authors, readers and sales from the index, and feeds of posts as Atom or JSON."""
 
     def list_indexed_posts(
         self,
@@ -59,9 +64,9 @@ class PostMethods(Connection):
         hosted: Literal["any"] | None = None,
         limit: int | None = None,
     ) -> Listing[Post]:
-        """List posts with all of these hashtags and words; `limit` is the size of a page.
+        """List posts with all of these hashtags and words. `limit` is the size of a page.
 
-        With `hosted="any"`, also those that the service does not show.
+        `hosted="any"` includes posts that the service does not show.
         """
         query = {
             "tag": [tag] if isinstance(tag, str) else tag,
@@ -85,24 +90,44 @@ class PostMethods(Connection):
         """Return a post from the index."""
         return await self._read(f"/posts/{quote(str(id), safe='')}", Post)
 
-    async def read_post_content(self, id: str | int) -> Content:  # noqa: A002 - as in the path
-        """Return a post's text: a free post's to everybody, others' to entitled readers."""
+    async def read_post_content(
+        self,
+        id: str | int,  # noqa: A002 - as in the path
+        *,
+        revision: int | None = None,
+    ) -> PostContent:
+        """Return a post's text: a free post's to everybody, others' to entitled readers.
+
+        It is the newest version, or the one with this number: 0 is the document on the chain.
+        """
         path = f"/posts/{quote(str(id), safe='')}/content"
-        return await self._read(path, Content, signed_in=True)
+        return await self._read(path, PostContent, {"revision": revision}, signed_in=True)
+
+    async def list_revisions(
+        self,
+        id: str | int,  # noqa: A002 - as in the path
+    ) -> list[ListedRevision]:
+        """Return the corrected versions of a post without their texts, newest first."""
+        path = f"/posts/{quote(str(id), safe='')}/revisions"
+        return list((await self._read(path, RevisionsResponse)).revisions)
+
+    async def read_opening(self, id: str | int) -> Opening:  # noqa: A002 - as in the path
+        """Return what everybody may read of a post, whatever it costs."""
+        return await self._read(f"/posts/{quote(str(id), safe='')}/opening", Opening)
 
     async def get_post_markdown(self, id: str | int) -> str:  # noqa: A002 - as in the path
         """Return a post as Markdown."""
         return await self._read_text(f"/posts/{quote(str(id), safe='')}.md", "text/markdown")
 
     async def list_measures(self) -> list[MeasureRecord]:
-        """Return the measures of the operator on the logged-in author and their posts."""
+        """Return the operator's measures on the logged-in author and their posts."""
         found = await self._read("/me/measures", MeasuresResponse, signed_in=True)
         return list(found.measures)
 
     async def report_post(
         self, post_id: str | int, reason: str, text: str, *, contact: str = ""
     ) -> str:
-        """Report a post to the operator; returns the id of the report."""
+        """Report a post to the operator and return the id of the report."""
         body = ReportBody(str(post_id), reason, text, contact)
         response = await self._request("POST", "/reports", json=msgspec.to_builtins(body))
         return response.decode(ReportResponse).report.id
@@ -121,6 +146,16 @@ class PostMethods(Connection):
 
         return Listing(load)
 
+    def list_own_posts(self, *, limit: int | None = None) -> Listing[OwnPost]:
+        """List all posts of the logged-in author, newest first, with what hides them."""
+
+        async def load(token: str | None) -> Page[OwnPost]:
+            query = {"limit": limit, "next_page_token": token}
+            page = await self._read("/me/posts", OwnPostsResponse, query, signed_in=True)
+            return page_of(page.posts, page.next_page_token)
+
+        return Listing(load)
+
     def list_sales(self, *, limit: int | None = None) -> Listing[Sale]:
         """List the logged-in author's sales, newest first."""
 
@@ -134,7 +169,7 @@ class PostMethods(Connection):
     async def sales_csv(self, *, limit: int = MOST_SALES) -> str:
         """Return all of the logged-in author's sales as one table (CSV, RFC 4180).
 
-        `limit` is the page size; all pages are fetched.
+        `limit` is the page size, and all pages are fetched.
         """
         table, token = "", None
         while True:
@@ -191,7 +226,7 @@ class PostMethods(Connection):
         return await self._read(f"/feeds/authors/{quote(address, safe='')}.json", JsonFeed)
 
     async def add_private_feed(self) -> FeedAccess:
-        """Create a feed of the logged-in reader's posts; its URLs are shown only once."""
+        """Create a feed of the logged-in reader's posts. Its URLs are shown only once."""
         response = await self._request("POST", "/me/feeds", json={}, signed_in=True)
         return response.decode(FeedAccess)
 
@@ -200,7 +235,7 @@ class PostMethods(Connection):
         return list((await self._read("/me/feeds", FeedsResponse, signed_in=True)).feeds)
 
     async def rotate_private_feed(self, id: str) -> FeedAccess:  # noqa: A002 - as in the path
-        """Give a private feed new URLs; the old ones stop working."""
+        """Give a private feed new URLs. The old ones stop working."""
         path = f"/me/feeds/{quote(id, safe='')}"
         response = await self._request("POST", path, json={}, signed_in=True)
         return response.decode(FeedAccess)
@@ -210,19 +245,19 @@ class PostMethods(Connection):
         await self._request("DELETE", f"/me/feeds/{quote(id, safe='')}", signed_in=True)
 
     async def get_private_feed_atom(self, token: str, *, before: str | None = None) -> str:
-        """Return a private feed as Atom; `token` is the secret in its URL."""
+        """Return a private feed as Atom. `token` is the secret in its URL."""
         path = f"/feeds/private/{quote(token, safe='')}.atom"
         response = await self._request("GET", path, query={"before": before}, accept=ATOM)
         return response.text
 
     async def get_private_feed_json(self, token: str, *, before: str | None = None) -> JsonFeed:
-        """Return a private feed; `token` is the secret in its URL."""
+        """Return a private feed. `token` is the secret in its URL."""
         path = f"/feeds/private/{quote(token, safe='')}.json"
         return await self._read(path, JsonFeed, {"before": before})
 
 
 def _find_next(links: str) -> str | None:
-    """The next page's token in a `Link` header, if there is one."""
+    """The token of the next page in a `Link` header, if there is one."""
     found = _NEXT.search(links)
     tokens = parse_qs(urlsplit(found[1]).query).get("next_page_token", []) if found else []
     return tokens[0] if tokens else None

@@ -23,7 +23,7 @@ _SHORT = 55
 class Call:
     """A contract call, with the payment in wei.
 
-    With `chain_id` it is valid only on that chain; a wallet on another one refuses it.
+    With `chain_id`, it is valid only on that chain, and a wallet on another one refuses it.
     """
 
     to: str
@@ -39,7 +39,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Transaction:
-    """A call with all signed members; `tip` and `fee` are the maximum per unit of gas."""
+    """A call with all signed members. `tip` and `fee` are the maximum per unit of gas."""
 
     chain_id: int
     nonce: int
@@ -104,7 +104,7 @@ class Provider(Protocol):
 
 
 class Node:
-    """A node at a URL; `async with` closes its connections."""
+    """A node at a URL. `async with` closes its connections."""
 
     def __init__(self, url: str, http: aiohttp.ClientSession | None = None) -> None:
         self.url = url

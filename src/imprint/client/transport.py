@@ -1,4 +1,4 @@
-"""HTTP transport between client and service; turns refusals and failures into exceptions."""
+"""HTTP transport between client and service, which turns refusals and failures into exceptions."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from imprint.interface.problems import Problem
 
 
 class Refusal(Exception):
-    """The service refused a request. Branch on `code`, one of `Code`; later versions add codes."""
+    """The service refused a request. Branch on `code`, one of `Code`. Later versions add codes."""
 
     def __init__(self, problem: Problem, retry_after: int | None = None) -> None:
         super().__init__(problem.detail)
@@ -53,12 +53,13 @@ class Unreachable(Exception):
 class Unconfirmed(Exception):
     """A save may have taken effect: its response was lost, and its signature is too old by now.
 
-    Look for the draft before saving again. The cause is the refusal `signature_stale`.
+    Look for the draft before you save again. The cause is the refusal `signature_stale`.
     """
 
 
 class WalletNeeded(Exception):
-    """The writing session's key is not, or no longer, valid: the wallet has to sign again.
+    """The key of the writing session is not valid, or no longer valid: the wallet has to sign
+    again.
 
     The cause is the refusal `writing_session_expired` or `writing_session_invalid`.
     """
@@ -69,21 +70,21 @@ class NodeError(Exception):
 
 
 class Reverted(Exception):
-    """The contract reverted the transaction: it is in a block but changed nothing."""
+    """The contract reverted the transaction, which is in a block but changed nothing."""
 
 
 DEFAULT_TIMEOUT = 60.0
 """Timeout of a request in seconds, including its response."""
 
 Query = Mapping[str, str | int | bool | Sequence[str] | None]
-"""Query parameters: None is omitted, and each list item becomes one parameter."""
+"""Query parameters. None is omitted, and each list item becomes one parameter."""
 
 Record = TypeVar("Record")
 
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """A successful response."""
+    """A successful HTTP response."""
 
     status: int
     headers: Mapping[str, str]
@@ -91,7 +92,7 @@ class Response:
 
     @property
     def text(self) -> str:
-        """The body as text."""
+        """The response body as text."""
         return self.body.decode()
 
     def decode(self, kind: type[Record]) -> Record:
@@ -135,7 +136,7 @@ class Transport:
     ) -> Response:
         """Return the response to a request. Raises `Refusal` and `Unreachable`.
 
-        A status below 300 is success, and so are the `expected` ones.
+        A status below 300 is success, and so are the statuses in `expected`.
         """
         given: dict[str, Any] = {"data": form} if form is not None else {}
         sent = {"Accept": "application/json", **(headers or {})}
@@ -176,7 +177,7 @@ def _write_query(query: Query) -> list[tuple[str, str]]:
 
 
 def _read_problem(response: Response) -> Refusal | Unreachable:
-    """The problem in an error response; a proxy in front of the service may send other text."""
+    """The problem in an error response. A proxy in front of the service may send other text."""
     text = response.headers.get("Retry-After", "")
     wait = int(text) if text.isascii() and text.isdecimal() else None
     try:

@@ -1,10 +1,11 @@
-"""The typed data (EIP-712) signed by wallets and writing sessions, in every form."""
+"""The typed data (EIP-712) that wallets and writing sessions sign, in every form."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from imprint.auth.signed_profiles import PROFILE_TYPE
+from imprint.auth.signed_revisions import REVISION_TYPE
 from imprint.auth.typed_data import WRITE_TYPES, SigningDomain, SigningForm, StructType
 from imprint.auth.writing_sessions import OPENING_TYPE
 from imprint.domain.drafts.files import Action
@@ -18,7 +19,7 @@ _DOMAIN_MEMBERS = (("name", "string"), ("version", "string"), ("chainId", "uint2
 class TypedData:
     """Typed data to sign: a message of one type, in the service's domain.
 
-    Other libraries' wallets take `declared`; those that sign hashes take `digest`.
+    Wallets of other libraries take `declared`; those that sign hashes take `digest`.
     """
 
     kind: StructType
@@ -32,7 +33,7 @@ class TypedData:
 
     @property
     def salt(self) -> dict[str, Any]:
-        """The typed data in the form the service accepts."""
+        """The typed data in the form that the service accepts."""
         domain = {"name": self.facts.name, "version": self.facts.version}
         return {
             "domain": {**domain, "chainId": self.facts.chain_id},
@@ -50,7 +51,7 @@ class TypedData:
 
     @property
     def signed_bytes(self) -> bytes:
-        """The 66 bytes that are hashed; a writing session's key signs them with SHA-256."""
+        """The 66 bytes that are hashed. The key of a writing session signs them with SHA-256."""
         facts = self.facts
         domain = SigningDomain(facts.name, facts.version, facts.chain_id)
         return domain.signed_bytes(self.kind.hash_struct(self.values))
@@ -63,7 +64,7 @@ class TypedData:
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """The content of a signed write; each form signs different parts of it."""
+    """The content of a signed write. Each form signs different members of it."""
 
     action: Action
     cid: str = ""
@@ -149,6 +150,30 @@ def profile_typed_data(
         "timestamp": timestamp,
     }
     return TypedData(PROFILE_TYPE, facts, values)
+
+
+def revision_typed_data(
+    facts: SigningFacts,
+    service: str,
+    *,
+    post_id: str,
+    cid: str,
+    content: str,
+    note: str,
+    nonce: str,
+    timestamp: int,
+) -> TypedData:
+    """The typed data with which a wallet corrects a post of its author."""
+    values = {
+        "service": service,
+        "postId": post_id,
+        "cid": cid,
+        "contentHash": keccak256(content.encode()),
+        "note": note,
+        "nonce": nonce,
+        "timestamp": timestamp,
+    }
+    return TypedData(REVISION_TYPE, facts, values)
 
 
 def _write_value(value: object) -> object:

@@ -1,7 +1,7 @@
 """Wallets: sign messages and typed data, and send transactions.
 
-Anything with the members of `Wallet` is one. A contract's signature is merely longer than a private
-key's, so a contract wallet is a wallet whose `address` is the contract's.
+Anything with the members of `Wallet` is a wallet. The signature of a contract is merely longer than
+that of a private key, so a contract wallet is a wallet whose `address` is the contract's.
 """
 
 import inspect
@@ -20,7 +20,7 @@ Made = TypeVar("Made")
 
 
 class Wallet(Protocol):
-    """An account that can sign; its methods may be coroutines or plain functions."""
+    """An account that can sign. Its methods may be coroutines or plain functions."""
 
     @property
     def address(self) -> str:
@@ -33,7 +33,7 @@ class Wallet(Protocol):
         """Return the signature of typed data (EIP-712), as 0x-prefixed hex."""
 
     def send_transaction(self, call: Call) -> Awaitable[str] | str:
-        """Send a transaction and return its hash; it need not be in a block yet."""
+        """Send a transaction and return its hash. It need not be in a block yet."""
 
 
 async def settle(made: Awaitable[Made] | Made) -> Made:
@@ -44,16 +44,19 @@ async def settle(made: Awaitable[Made] | Made) -> Made:
 
 
 class KeyWallet:
-    """A wallet over a private key, which stays in this process.
+    """A wallet with a private key, which stays in this process.
 
-    `node` is needed to send transactions only.
+    `node` is only needed to send transactions.
 
     >>> KeyWallet("0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d").address
     '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
     """
 
     def __init__(self, private_key: str | bytes, node: Provider | None = None) -> None:
-        """Take 32 bytes, or 64 hex digits. Raises ValueError for an invalid private key."""
+        """Create the wallet from 32 bytes or 64 hex digits.
+
+        Raises ValueError for an invalid private key.
+        """
         self._key = PrivateKey(_read_key(private_key))
         self._node = node
         point = self._key.public_key.format(compressed=False)
@@ -72,9 +75,9 @@ class KeyWallet:
         return self._sign(data.digest)
 
     async def send_transaction(self, call: Call) -> str:
-        """Sign a transaction (EIP-1559) with the fees the node suggests, and send it.
+        """Sign a transaction (EIP-1559) with the fees that the node suggests, and send it.
 
-        Raises `NodeError`, also for a call the contract would refuse, or for another chain.
+        Raises `NodeError`, also for a call that the contract would refuse, or for another chain.
         """
         if self._node is None:
             raise NodeError("This wallet has no node for sending transactions. Give it one.")
@@ -102,7 +105,7 @@ class KeyWallet:
 
 @dataclass(frozen=True, slots=True)
 class NodeWallet:
-    """An account whose key a node holds, as on development chains."""
+    """A wallet whose key is held by a node, as on development chains."""
 
     node: Provider
     address: str
@@ -125,7 +128,7 @@ class NodeWallet:
 
 
 async def _check_chain(node: Provider, call: Call) -> int:
-    """Return the id of the node's chain. Raises `NodeError` if the call is for another one."""
+    """Return the id of the node's chain. Raises `NodeError` if the call is for another chain."""
     chain_id = int(await node.request("eth_chainId"), 16)
     if call.chain_id not in (None, chain_id):
         raise NodeError(

@@ -41,26 +41,26 @@ class WritingSession:
 
     @property
     def id(self) -> str:
-        """The session id that its writes carry."""
+        """The id that writes of this session carry."""
         return self.record.id
 
     @property
     def address(self) -> str:
-        """The wallet it writes for."""
+        """The wallet that this session writes for."""
         return self.record.wallet
 
     @property
     def actions(self) -> tuple[str, ...]:
-        """Actions it may sign: `create`, `update` or both."""
+        """Actions that this session may sign: `create`, `update` or both."""
         return self.record.actions
 
     @property
     def expires(self) -> datetime:
-        """When it ends."""
+        """When this session ends."""
         return self.record.expires
 
     def sign_typed_data(self, data: TypedData) -> str:
-        """Sign what the wallet would sign; returns 64 bytes as 0x-prefixed hex."""
+        """Sign what the wallet would sign, and return 64 bytes as 0x-prefixed hex."""
         r, s = decode_dss_signature(self.key.sign(data.signed_bytes, _SHA256))
         return f"0x{r:064x}{s:064x}"
 
@@ -86,7 +86,7 @@ class KeyStore(Protocol):
 
 
 class MemoryKeyStore:
-    """Keeps sessions in memory."""
+    """Stores writing sessions in memory."""
 
     def __init__(self) -> None:
         self._kept: dict[tuple[str, str], WritingSession] = {}
@@ -118,7 +118,7 @@ class FileKeyStore:
         self._folder = folder
 
     def load(self, service: str, wallet: str) -> WritingSession | None:
-        """Return a wallet's session; None if there is none or the file cannot be read."""
+        """Return a wallet's session, or None if there is none or the file cannot be read."""
         try:
             kept = msgspec.json.decode(self._path(service, wallet).read_bytes(), type=_Kept)
             key = serialization.load_der_private_key(kept.key, None)

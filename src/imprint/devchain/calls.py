@@ -11,7 +11,7 @@ from imprint.devchain.evm import BLOCK_GAS_LIMIT, Message, Outcome
 from imprint.devchain.transactions import ACCESS_LIST, DYNAMIC_FEE, TransactionRefused
 
 GAS_PRICE = 10**9
-"""The gas price in wei suggested to clients, and the default for their transactions."""
+"""The gas price in wei that is suggested to clients and used by default for their transactions."""
 
 NOBODY = "0x" + "00" * 20
 """The default sender of a call."""
@@ -24,7 +24,7 @@ _STIPEND = 2_300
 
 
 class ExecutionReverted(Exception):
-    """The code reverted; `data` is its revert data."""
+    """The code reverted. `data` is its revert data."""
 
     def __init__(self, data: bytes) -> None:
         reason = _read_reason(data)
@@ -38,7 +38,7 @@ class ExecutionFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A transaction or call as sent by a client; the chain fills in fields that are None."""
+    """A transaction or call as sent by a client. The chain fills in fields that are None."""
 
     sender: str | None = None
     to: str | None = None
@@ -53,7 +53,7 @@ class Request:
 
 
 def to_message(request: Request) -> Message:
-    """Convert a request into the input for a run; without a gas price, gas is free."""
+    """Convert a request into the input for a run. Without a gas price, gas is free."""
     return Message(
         sender=request.sender or NOBODY,
         to=request.to,
@@ -95,8 +95,8 @@ def estimate_gas(chain: Chain, message: Message) -> int:
 def sign_request(chain: Chain, request: Request) -> bytes:
     """Fill in a request from a development account and sign it.
 
-    Raises `UnknownAccount` and `TransactionRefused`; without a gas limit, also the errors
-    of `estimate_gas`.
+    Raises `UnknownAccount` and `TransactionRefused`. Without a gas limit, also raises the errors of
+    `estimate_gas`.
     """
     if request.sender is None:
         raise TransactionRefused("unknown account")

@@ -39,8 +39,8 @@ _log = logging.getLogger(__name__)
 class Chain:
     """A chain that mines each transaction into its own block as soon as it arrives.
 
-    There is no base fee and no pool: a transaction that cannot be mined at once is refused.
-    The BLOCKHASH instruction does not return the hashes of this chain's blocks.
+    There is no base fee and no pool: a transaction that cannot be mined immediately is refused. The
+    BLOCKHASH instruction does not return the hashes of this chain's blocks.
     """
 
     def __init__(self, journal: Journal, clock: Clock, chain_id: int = CHAIN_ID) -> None:
@@ -72,7 +72,7 @@ class Chain:
             raise
 
     def close(self) -> None:
-        """Close the journal."""
+        """Close the journal of the chain."""
         self._journal.close()
 
     @property
@@ -128,7 +128,7 @@ class Chain:
         return len(self._snapshots)
 
     def restore(self, snapshot: int) -> bool:
-        """Revert to a snapshot and drop all later blocks; False if it does not exist.
+        """Revert to a snapshot and drop all later blocks. Returns False if it does not exist.
 
         Each snapshot can be used only once.
         """
@@ -142,7 +142,7 @@ class Chain:
         return True
 
     def on_block(self, listener: Callable[[Block], None]) -> Callable[[], None]:
-        """Call `listener` with each new block; the returned function unsubscribes it."""
+        """Call `listener` with each new block. The returned function unsubscribes it."""
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 

@@ -9,7 +9,7 @@ from imprint.devchain.evm import keccak256
 from imprint.marketplace import artifact
 
 DEPLOYMENT_GAS = 5_000_000
-"""A generous fixed gas limit: estimating it would run the deployment about twenty times."""
+"""A generous fixed gas limit, because estimating it would run the deployment about twenty times."""
 
 
 class DeploymentImpossible(Exception):
@@ -17,7 +17,7 @@ class DeploymentImpossible(Exception):
 
 
 def locate_marketplace(chain: Chain) -> str:
-    """Return the address of the marketplace, whether it is deployed yet or not."""
+    """Return the address of the marketplace, even if it is not deployed yet."""
     deployer = bytes.fromhex(chain.wallet.addresses[0][2:])
     return to_checksum_address(keccak256(rlp.encode([deployer, 0]))[12:])
 

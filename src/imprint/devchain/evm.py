@@ -8,10 +8,10 @@ import pyrevm
 from Crypto.Hash import keccak
 
 BLOCK_GAS_LIMIT = 30_000_000
-"""Gas limit of a block, and therefore of a transaction; mainnet's limit for years."""
+"""Gas limit of a block, and therefore of a transaction. Mainnet had this limit for years."""
 
 COINBASE = "0x" + "00" * 20
-"""The recipient of transaction fees; nobody has a key for this address."""
+"""The recipient of transaction fees. Nobody has a key for this address."""
 
 _CODE_PADDING = 33
 """Number of zero bytes that pyrevm appends to analysed code."""
@@ -52,7 +52,7 @@ class Log:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """The input for a run; without a recipient, it creates a contract."""
+    """The input for a run. Without a recipient, it creates a contract."""
 
     sender: str
     to: str | None
@@ -116,7 +116,7 @@ class Evm:
         self._engine = self._start_engine()
 
     def account(self, address: str) -> Account:
-        """Return an account; an unused one is empty."""
+        """Return an account. An unused one is empty."""
         return self._accounts.get(address, Account())
 
     def slot(self, address: str, index: int) -> int:

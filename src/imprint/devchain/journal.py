@@ -18,7 +18,7 @@ class JournalInUse(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A block's input and its hash; an empty block has no transaction."""
+    """The input and hash of a block. An empty block has no transaction."""
 
     timestamp: int
     raw: bytes | None
@@ -34,7 +34,8 @@ class Journal:
 
     @classmethod
     def open(cls, path: Path | None) -> Self:
-        """Open or create a journal that only its owner can read; without a path it stays in memory.
+        """Open or create a journal that only its owner can read. Without a path, it stays in
+        memory.
 
         A last line that a crash truncated is dropped. Raises `JournalInUse` if another
         process has the file open, and `JournalDamaged` for any other damage.

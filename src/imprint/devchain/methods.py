@@ -29,7 +29,8 @@ _ADDRESS_BYTES = 20
 _HASH_BYTES = 32
 
 _HEAD_TAGS = frozenset({"latest", "pending", "safe", "finalized"})
-"""Tags that mean the newest block: nothing is pending, and every block is final at once."""
+"""Tags that mean the newest block. Nothing is ever pending, and every block is final
+immediately."""
 
 
 class BadParameter(Exception):
@@ -102,7 +103,7 @@ def parse_slot(value: object) -> int:
 
 
 def parse_request(value: object) -> Request:
-    """Parse a transaction or call object; unknown members are ignored."""
+    """Parse a transaction or call object. Unknown members are ignored."""
     fields = parse_object(value)
 
     def read(name: str, parse: Callable[[object], T]) -> T | None:
@@ -150,7 +151,7 @@ def find_block(chain: Chain, value: object) -> Block | None:
 
 
 def require_head(chain: Chain, value: object) -> None:
-    """Accept only references to the newest block; older state is not kept.
+    """Accept only references to the newest block, because older state is not kept.
 
     Raises `Unavailable`.
     """
@@ -183,7 +184,7 @@ _MAX_TOPICS = 4
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """A block range and the criteria for its logs; an empty set matches everything."""
+    """A block range and the criteria for its logs. An empty set matches everything."""
 
     first: int
     last: int
@@ -306,7 +307,7 @@ def select_logs_within(limit: int | None) -> Method:
 def _at_head(
     parse: Callable[[object], T], read: Callable[[Chain, T], object]
 ) -> Callable[[Chain, Parameters], object]:
-    """Build a method that reads the newest block; its last parameter may name that block."""
+    """Build a method that reads the newest block. Its last parameter may name that block."""
 
     def run(chain: Chain, parameters: Parameters) -> object:
         subject = parameters.take(0, parse)

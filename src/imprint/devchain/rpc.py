@@ -34,10 +34,10 @@ from imprint.devchain.methods import (
 from imprint.devchain.transactions import TransactionRefused, UnknownAccount, UnusableTypedData
 
 LOCALHOST = "localhost"
-"""The local host name; it and its subdomains (RFC 6761) are not resolved through DNS."""
+"""The local host name. It and its subdomains (RFC 6761) are not resolved through DNS."""
 
 _WEB = ("http", "https")
-"""URL schemes of web pages; other origins are browser extensions, which wallets use."""
+"""URL schemes of web pages. Other origins are browser extensions, which wallets use."""
 
 
 def is_loopback(host: str) -> bool:
@@ -109,7 +109,7 @@ PARSE_ERROR, INVALID_REQUEST, NO_METHOD = -32700, -32600, -32601
 INVALID_PARAMS, INTERNAL_ERROR, SERVER_ERROR = -32602, -32603, -32000
 LIMIT_EXCEEDED = -32005
 EXECUTION_REVERTED = 3
-"""The error code with which nodes report a revert; the revert data accompanies it."""
+"""The error code with which nodes report a revert, together with the revert data."""
 
 MAX_BODY_BYTES = 5 * 1024 * 1024
 """The largest request body in bytes, as in common nodes."""
@@ -220,10 +220,10 @@ def rpc_app(
 ) -> Starlette:
     """Build the HTTP application.
 
-    It accepts requests for a loopback name, for the address it listens on, and for `hosts`.
-    From browsers, it accepts requests from pages of these hosts and of `origins`, and from
-    extensions. `log_range_limit` is the maximum number of blocks in one `eth_getLogs` call;
-    many nodes have such a limit.
+    It accepts requests for a loopback name, for the address it listens on, and for `hosts`. From
+    browsers, it accepts requests from pages of these hosts and of `origins`, and from extensions.
+    `log_range_limit` is the maximum number of blocks in one `eth_getLogs` call, because many nodes
+    have such a limit.
     """
     dispatcher = Dispatcher(chain, log_range_limit)
 

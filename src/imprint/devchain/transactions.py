@@ -1,4 +1,4 @@
-"""Signed transactions, decoded from raw bytes; the sender is recovered from the signature."""
+"""Signed transactions, decoded from raw bytes. The sender is recovered from the signature."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -20,22 +20,22 @@ LEGACY, ACCESS_LIST, DYNAMIC_FEE = 0, 1, 2
 """The supported EIP-2718 transaction types, by their type byte."""
 
 MAX_TRANSACTION_BYTES = 128 * 1024
-"""The largest transaction in bytes, as in geth; rlp is quadratic in the number of list items."""
+"""The largest transaction in bytes, as in geth. rlp is quadratic in the number of list items."""
 
 _FIELD_COUNT = {LEGACY: 9, ACCESS_LIST: 11, DYNAMIC_FEE: 12}
 
 _HALF_ORDER = 0x7FFFFFFFFFFFFFFFFFFFFFFFFFFFFFFF5D576E7357A4501DDFE92F46681B20A0
-"""Half of the curve order; a higher s is the malleated form of a valid signature."""
+"""Half of the curve order. A higher s is the malleated form of a valid signature."""
 
 _PROTECTED_V = 35
 """The lowest v of a legacy signature that includes the chain ID (EIP-155)."""
 
 Rlp: TypeAlias = "bytes | list[Rlp]"
-"""Decoded RLP: bytes or a nested list of bytes; numbers are bytes too."""
+"""Decoded RLP: bytes or a nested list of bytes. Numbers are bytes, too."""
 
 
 class TransactionRefused(Exception):
-    """The transaction cannot be mined; the message gives the reason in the wording of nodes."""
+    """The transaction cannot be mined. The message gives the reason in the wording of nodes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +171,7 @@ def _slot(item: Rlp) -> int:
 
 
 MNEMONIC = "test test test test test test test test test test test junk"
-"""The mnemonic shared by development chains; its keys are public."""
+"""The mnemonic shared by development chains, whose keys are public."""
 
 INITIAL_BALANCE = 10_000 * 10**18
 """The initial balance of each development account, in wei."""

@@ -17,10 +17,10 @@ from imprint.devchain.blocks import Block, JsonObject, encode_logs
 from imprint.devchain.chain import Chain, Clock
 
 _TIMEOUT = aiohttp.ClientTimeout(total=5)
-"""Response timeout of a webhook, as with provider a."""
+"""Timeout for the response to a webhook, the same as provider a's."""
 
 _PAUSES = (0.25, 1.0, 4.0)
-"""Seconds between attempts; after the last one, the service has to read the chain itself."""
+"""Seconds between attempts. After the last one, the service has to read the chain itself."""
 
 _log = logging.getLogger(__name__)
 

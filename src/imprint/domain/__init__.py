@@ -1,1 +1,1 @@
-"""The domain: files, posts, access, tags, lists, addresses, CIDs and errors; no I/O or clock."""
+"""The domain: files, posts, access, tags, lists, addresses, CIDs and errors, without I/O."""

@@ -16,7 +16,7 @@ class BoundedCache(Generic[K, V]):
     """Entries up to a capacity, in the order in which they were last put or touched.
 
     The oldest entries are evicted. Each entry counts as one, or as the result of `weigh`
-    for its value, which must not change; a value that weighs more than the capacity is not
+    for its value, which must not change. A value that weighs more than the capacity is not
     cached. Not thread-safe.
     """
 
@@ -29,7 +29,7 @@ class BoundedCache(Generic[K, V]):
         self._entries: OrderedDict[K, V] = OrderedDict()
         # The methods of the dictionary itself, so that a hit costs no extra call.
         self.get = self._entries.get
-        """Return the value of a key, or the default; does not change the order of entries."""
+        """Return the value of a key, or the default, without changing the order of entries."""
         self.touch: Callable[[K], None] = self._entries.move_to_end
         """Move a key's entry to the newest position. Raises `KeyError`."""
 
@@ -45,7 +45,7 @@ class BoundedCache(Generic[K, V]):
         return key in self._entries
 
     def __iter__(self) -> Iterator[K]:
-        """The keys, oldest first."""
+        """The keys in the cache, oldest first."""
         return iter(self._entries)
 
     def put(self, key: K, value: V) -> Sequence[K]:

@@ -1,4 +1,4 @@
-"""Errors that the service foresees.
+"""Errors that the service expects.
 
     Exception
     ├── Problem                becomes an HTTP response with a code and a detail
@@ -16,7 +16,7 @@
         ├── NoCatalogYet       there are no records, and the command does not create any
         └── NeedsUpgrade       the schema is older, and the command does not change it
 
-Codes are part of the interface and never change their meaning; details are for people.
+Codes are part of the interface and never change their meaning. Details are for people.
 """
 
 from datetime import datetime
@@ -53,11 +53,14 @@ class Code(StrEnum):
     SESSION_ENDED = "session_ended"
     WEBHOOK_SIGNATURE_INVALID = "webhook_signature_invalid"
     NOT_OWNER = "not_owner"
+    NOT_AUTHOR = "not_author"
     SUBJECT_MISMATCH = "subject_mismatch"
     NOT_ENTITLED = "not_entitled"
     NOT_FREE = "not_free"
     AUTHOR_REFUSED = "author_refused"
     NOT_FOUND = "not_found"
+    NO_OPENING = "no_opening"
+    UNKNOWN_REVISION = "unknown_revision"
     METHOD_NOT_ALLOWED = "method_not_allowed"
     REQUEST_TIMEOUT = "request_timeout"
     NONCE_USED = "nonce_used"
@@ -65,6 +68,7 @@ class Code(StrEnum):
     ALREADY_ONCHAIN = "already_onchain"
     TOO_MANY_WRITING_SESSIONS = "too_many_writing_sessions"
     TOO_MANY_FEEDS = "too_many_feeds"
+    TOO_MANY_REVISIONS = "too_many_revisions"
     REMOVED = "removed"
     NOT_CACHED = "not_cached"
     TOO_LARGE = "too_large"
@@ -91,11 +95,11 @@ class Problem(Exception):
 
 
 class Refusal(Problem):
-    """The request is wrong, too late, or not allowed; retrying it does not help."""
+    """The request is wrong, too late, or not allowed, and retrying it does not help."""
 
 
 class NonceUsed(Refusal):
-    """The nonce is used: `action` spent it; `file` is the resulting file, if it still exists.
+    """The nonce is used. `action` spent it, and `file` is the resulting file if it still exists.
 
     A client that sent another action must not mistake the file for its own.
     """
@@ -115,7 +119,7 @@ class SignatureStale(Refusal):
 
 
 class RateLimited(Refusal):
-    """Too many requests; the next one is accepted after `retry_after` seconds."""
+    """There were too many requests. The next one is accepted after `retry_after` seconds."""
 
     def __init__(self, retry_after: int) -> None:
         super().__init__(Code.RATE_LIMITED, "Too many requests. Please try again later.")
@@ -123,7 +127,8 @@ class RateLimited(Refusal):
 
 
 class Withheld(Refusal):
-    """The operator withholds what was asked for, with a statement, since a moment."""
+    """The operator withholds the requested post or document, with a statement, since a given
+    time."""
 
     def __init__(self, code: Code, statement: str, since: datetime) -> None:
         why = "for legal reasons" if code is Code.WITHHELD else "under the rules of this service"
@@ -165,7 +170,7 @@ class Unavailable(Problem):
 
 
 class Damaged(Unavailable):
-    """Stored data differs from what was written; `what` names it for the operator."""
+    """Stored data differs from what was written. `what` names it for the operator."""
 
     def __init__(self, code: Code, what: str) -> None:
         super().__init__(code, "The data stored for this request is damaged.")
@@ -183,7 +188,7 @@ class Damaged(Unavailable):
 class StoreMisconfigured(Unavailable):
     """The content store refuses requests until a setting is corrected.
 
-    `sentence` is for the operator. Clients see an unavailable store; the service does not
+    `sentence` is for the operator. Clients see an unavailable store, and the service does not
     start.
     """
 
@@ -194,7 +199,7 @@ class StoreMisconfigured(Unavailable):
 
 
 class CannotStart(Exception):
-    """The service must not start; the text tells the operator why and what to do."""
+    """The service must not start. The text tells the operator why and what to do."""
 
     def __init__(self, reason: str, remedy: str = "") -> None:
         super().__init__(f"{reason} {remedy}".strip())
@@ -211,7 +216,7 @@ class CannotStart(Exception):
 
 
 class NoCatalogYet(CannotStart):
-    """There are no records; the text says where they were expected."""
+    """There are no records. The text says where they were expected."""
 
     def __init__(self, place: str) -> None:
         super().__init__(
@@ -231,7 +236,7 @@ class NeedsUpgrade(CannotStart):
 
 
 class NotReachable(CannotStart):
-    """The service cannot start yet; `problem` names the dependency that does not respond."""
+    """The service cannot start yet. `problem` names the dependency that does not respond."""
 
     def __init__(self, reason: str, problem: Unavailable, remedy: str = "") -> None:
         super().__init__(reason, remedy)

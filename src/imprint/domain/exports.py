@@ -3,7 +3,8 @@
     root      the manifest's CID and its signature
     manifest  what the export is of, and the CIDs of its pages or indexes
     index     CIDs of pages or further indexes
-    page      records: everything about a visible file but its bytes; or profiles of authors
+    page      records: everything about a visible file but its bytes; profiles of authors; or
+              revisions of posts with what their authors signed
 
 The file has two sections: records, and the blocks above them.
 """
@@ -21,6 +22,7 @@ from imprint.domain.formats.cids import Cid, Codec, codec_of, parse_cid
 from imprint.domain.formats.dag_json import Link, NotDagJson, read_node, write_node
 from imprint.domain.formats.hexadecimal import parse_hash
 from imprint.domain.posts.posts import LogPosition, PostCreated
+from imprint.domain.posts.revisions import MAX_REVISIONS, Revision, is_note
 from imprint.domain.profiles import Profile, parse_profile
 
 # --- Records ---
@@ -31,6 +33,8 @@ _POST_ID = re.compile(r"(0|[1-9][0-9]{0,77})\Z")
 _LARGEST = 2**63
 _LARGEST_NUMBER = 2**62
 _LONGEST_KEY = 1024
+_LONGEST_SALT = 8 * 1024
+_LONGEST_SIGNATURE = 2 + 2 * 16 * 1024
 _NOT_IN_TAGS = {",", "\0"}
 
 
@@ -46,7 +50,7 @@ class ExportedFile:
     event: PostCreated | None = None
 
 
-def number_of(file: File) -> int:
+def number_of(file: File | Revision) -> int:
     """Return the number in a file's name."""
     return int(file.name.rpartition("_")[2])
 
@@ -111,10 +115,7 @@ def _read_record(record: Any) -> ExportedFile:
     event, publication = _read_post(record)
     thumbnail, key = record["thumbnail_cid"], record["wrapped_key"]
     owner = parse_address(record["owner"])
-    named = _NAME.match(record["name"])
-    # An owner's next name gets a higher number, so the highest number must not be close.
-    if named is None or named[1] != owner or int(named[2]) >= _LARGEST_NUMBER:
-        raise ValueError("A file name has another owner's address, or its number is too high.")
+    _check_name(record["name"], owner)
     if not all(_ID.match(record[name]) for name in ("id", "group_id")):
         raise ValueError("An id is malformed.")
     if key is not None and not (isinstance(key, bytes) and len(key) <= _LONGEST_KEY):
@@ -135,6 +136,13 @@ def _read_record(record: Any) -> ExportedFile:
         wrapped_key=key,
     )
     return ExportedFile(file, event)
+
+
+def _check_name(name: str, owner: Address) -> None:
+    named = _NAME.match(name)
+    # An owner's next name gets a higher number, so the highest number must not be close.
+    if named is None or named[1] != owner or int(named[2]) >= _LARGEST_NUMBER:
+        raise ValueError("A file name has another owner's address, or its number is too high.")
 
 
 def _read_post(record: Any) -> tuple[PostCreated | None, Publication | None]:
@@ -181,7 +189,7 @@ def _count(value: object) -> int:
 
 
 def write_profile(profile: Profile) -> dict[str, Any]:
-    """Convert a profile into the value of a DAG-JSON node."""
+    """Convert a profile into a DAG-JSON value."""
     texts, avatar = profile.texts, profile.avatar_cid
     return {
         "address": profile.address,
@@ -194,7 +202,7 @@ def write_profile(profile: Profile) -> dict[str, Any]:
 
 
 def read_profile(record: Any) -> Profile:
-    """Parse a profile. Raises `NotAnExport` for anything that `write_profile` would not write."""
+    """Parse a profile. Raises `NotAnExport` for anything that `write_profile` would not produce."""
     try:
         avatar = record["avatar_cid"]
         profile = Profile(
@@ -211,10 +219,73 @@ def read_profile(record: Any) -> Profile:
     return profile
 
 
+def write_revision(revision: Revision) -> dict[str, Any]:
+    """Convert a revision into the value of a DAG-JSON node."""
+    return {
+        "cid": Link(revision.cid),
+        "created_at": write_instant(revision.created_at),
+        "document": Link(revision.document),
+        "id": revision.id,
+        "name": revision.name,
+        "note": revision.note,
+        "number": revision.number,
+        "owner": revision.owner,
+        "salt": revision.salt,
+        "signature": revision.signature,
+        "size": revision.size,
+        "wrapped_key": revision.wrapped_key,
+    }
+
+
+def read_revision(record: Any) -> Revision:
+    """Parse a revision. Raises `NotAnExport` for anything that `write_revision` would not write."""
+    try:
+        revision = _read_revision(record)
+        written = write_revision(revision)
+    except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
+        raise NotAnExport("A revision is malformed.") from error
+    if written != record:
+        raise NotAnExport(f"The revision {revision.id} is malformed.")
+    return revision
+
+
+def _read_revision(record: Any) -> Revision:
+    key, salt, signature = record["wrapped_key"], record["salt"], record["signature"]
+    owner = parse_address(record["owner"])
+    _check_name(record["name"], owner)
+    if not _ID.match(record["id"]):
+        raise ValueError("An id is malformed.")
+    if key is not None and not (isinstance(key, bytes) and len(key) <= _LONGEST_KEY):
+        raise ValueError("A wrapped key is malformed.")
+    if not is_note(record["note"]) or not 1 <= _count(record["number"]) <= MAX_REVISIONS:
+        raise ValueError("The note or the number of a revision is malformed.")
+    if not (isinstance(salt, str) and len(salt) <= _LONGEST_SALT):
+        raise ValueError("What the author of a revision signed is malformed.")
+    if not (isinstance(signature, str) and len(signature) <= _LONGEST_SIGNATURE):
+        raise ValueError("The signature of a revision is malformed.")
+    return Revision(
+        record["id"],
+        _document_cid(record["document"]),
+        record["number"],
+        owner,
+        record["name"],
+        _document_cid(record["cid"]),
+        _count(record["size"]),
+        record["note"],
+        read_instant(record["created_at"]),
+        salt,
+        signature,
+        key,
+    )
+
+
 # --- Pages, indexes, the manifest and its signed root ---
 
 FILES_PER_PAGE = 250
-"""Maximum number of records on a page, which stays far below the block size limit."""
+"""Maximum number of records on a page, chosen to stay far below the block size limit."""
+
+REVISIONS_PER_PAGE = 20
+"""Maximum number of revisions on a page: the signature of a contract may have 16 KiB."""
 
 LINKS_PER_NODE = 1000
 """Maximum number of links in an index or a manifest."""
@@ -240,6 +311,7 @@ class Manifest:
     files: int
     pages: tuple[Cid, ...]
     profiles: int = 0
+    revisions: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,7 +355,7 @@ def read_signed_root(block: bytes) -> SignedRoot:
 
 
 def write_manifest(manifest: Manifest) -> bytes:
-    """Encode a manifest. Without profiles it is the same as before there were any."""
+    """Encode a manifest. Without profiles and revisions it is as before there were any."""
     members = {
         "chain_id": manifest.chain_id,
         "files": manifest.files,
@@ -292,13 +364,14 @@ def write_manifest(manifest: Manifest) -> bytes:
         "owner": manifest.owner,
         "pages": [Link(page) for page in manifest.pages],
     }
-    return write_node(members | ({"profiles": manifest.profiles} if manifest.profiles else {}))
+    later = {"profiles": manifest.profiles, "revisions": manifest.revisions}
+    return write_node(members | {name: count for name, count in later.items() if count})
 
 
 def read_manifest(block: bytes) -> Manifest:
     """Decode a manifest. Raises `NotAnExport`."""
     names = ("chain_id", "files", "made_at", "marketplace", "owner", "pages")
-    node = _read_members(block, *names, optional=("profiles",))
+    node = _read_members(block, *names, optional=("profiles", "revisions"))
     owner = node["owner"]
     try:
         manifest = Manifest(
@@ -309,6 +382,7 @@ def read_manifest(block: bytes) -> Manifest:
             _count(node["files"]),
             _cids(node["pages"]),
             _count(node.get("profiles", 0)),
+            _count(node.get("revisions", 0)),
         )
     except (ValueError, TypeError) as error:
         raise NotAnExport("The manifest is malformed.") from error
@@ -332,7 +406,14 @@ def write_profiles(profiles: list[Profile]) -> bytes:
     return write_node({"profiles": [write_profile(each) for each in profiles]})
 
 
-def read_page(block: bytes) -> tuple[Cid, ...] | list[ExportedFile] | list[Profile]:
+def write_revisions(revisions: list[Revision]) -> bytes:
+    """Encode a page of revisions."""
+    return write_node({"revisions": [write_revision(each) for each in revisions]})
+
+
+def read_page(
+    block: bytes,
+) -> tuple[Cid, ...] | list[ExportedFile] | list[Profile] | list[Revision]:
     """Decode a page into its records, or an index into its links. Raises `NotAnExport`."""
     try:
         node = read_node(block)
@@ -349,6 +430,11 @@ def read_page(block: bytes) -> tuple[Cid, ...] | list[ExportedFile] | list[Profi
         if isinstance(profiles, list) and 1 <= len(profiles) <= FILES_PER_PAGE:
             return [read_profile(each) for each in profiles]
         raise NotAnExport(f"A page must list 1 to {FILES_PER_PAGE} profiles.")
+    if isinstance(node, dict) and node.keys() == {"revisions"}:
+        revisions = node["revisions"]
+        if isinstance(revisions, list) and 1 <= len(revisions) <= REVISIONS_PER_PAGE:
+            return [read_revision(each) for each in revisions]
+        raise NotAnExport(f"A page must list 1 to {REVISIONS_PER_PAGE} revisions.")
     raise NotAnExport("A page lists neither files nor pages.")
 
 

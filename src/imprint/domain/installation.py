@@ -7,12 +7,12 @@ from uuid import uuid4
 
 
 class Access(Enum):
-    """The access level for opening an installation: what may be changed."""
+    """The access level for opening an installation, which says what may be changed."""
 
     READ = "read"
-    """Change nothing, not even the files that SQLite creates next to a database."""
+    """Changes nothing, not even the files that SQLite creates next to a database."""
     WRITE = "write"
-    """Change records and documents, if the schema is up to date."""
+    """Changes records and documents if the schema is up to date."""
     CREATE = "create"
     """Like `WRITE`, and creates the catalog if it is missing."""
     MIGRATE = "migrate"
@@ -29,11 +29,11 @@ class Identity:
     """The catalog's record of the installation that it belongs to."""
 
     id: str
-    """32 hexadecimal digits; empty if documents are stored without an installation ID."""
+    """32 hexadecimal digits, or empty if documents are stored without an installation ID."""
     claimed: bool = False
     """Whether the content store has been marked with this ID."""
     owns_unnamed: bool = False
-    """Whether documents in a shared store that have no ID belong to this installation."""
+    """Whether this installation owns the documents in a shared store that have no ID."""
 
 
 INSTALLATION_ID = re.compile("[0-9a-f]{32}")
@@ -59,7 +59,7 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The result of a check as a sentence, and its remedy; `name` is what was checked."""
+    """The result of a check as a sentence, and its remedy. `name` is what was checked."""
 
     name: str
     status: Status

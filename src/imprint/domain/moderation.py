@@ -1,4 +1,4 @@
-"""Measures of the operator: which of them are in force, and which one applies to a post."""
+"""Moderation measures of the operator: which are in force, and which one applies to a post."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -12,11 +12,11 @@ from imprint.domain.formats.instants import format_instant
 from imprint.domain.posts.indexed_posts import IndexedPost
 
 MAX_STATEMENT = 2_000
-"""The most characters of a statement."""
+"""Maximum number of characters in a statement."""
 
 
 class Measure(StrEnum):
-    """What the operator decided about a target; `undone` lifts everything decided before."""
+    """What the operator decided about a target. `undone` lifts everything decided before."""
 
     UNLISTED = "unlisted"
     WITHHELD = "withheld"
@@ -26,11 +26,11 @@ class Measure(StrEnum):
 
 
 ERASED = "Erased at the request of its author."
-"""The statement of the measure on what was erased."""
+"""The statement of the measure that an erasure takes."""
 
 
 class TargetKind(StrEnum):
-    """What a measure is about."""
+    """The type of target that a measure applies to."""
 
     POST = "post"
     AUTHOR = "author"
@@ -39,14 +39,14 @@ class TargetKind(StrEnum):
 
 
 class Ground(StrEnum):
-    """Why a measure was taken: the law, or the rules of the service."""
+    """Why a measure was taken: for legal reasons, or because of the service's rules."""
 
     LEGAL = "legal"
     POLICY = "policy"
 
 
 class Show(StrEnum):
-    """Which posts lists show, besides what measures hide."""
+    """Which posts lists show, apart from those that measures hide."""
 
     ALL = "all"
     HOSTED = "hosted"
@@ -54,7 +54,7 @@ class Show(StrEnum):
 
 
 FOR_AUTHORS = frozenset({Measure.REFUSED, Measure.ALLOWED})
-"""Measures that only an author can be the target of."""
+"""Measures whose target can only be an author."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """A decision of the operator about a target; the log has every one of them."""
+    """A decision of the operator about a target. The log contains all decisions."""
 
     target: Target
     measure: Measure
@@ -85,7 +85,7 @@ class LoggedDecision:
 
     @property
     def record(self) -> dict[str, str | int]:
-        """The decision as exports of the log have it."""
+        """The decision in the form used in exports of the log."""
         decision = self.decision
         return {
             "number": self.number,
@@ -99,7 +99,7 @@ class LoggedDecision:
 
 
 def read_decision(record: Mapping[str, object]) -> LoggedDecision:
-    """The decision that a record of an exported log describes. Raises `ValueError`."""
+    """Parse the decision in a record of an exported log. Raises `ValueError`."""
     names = ("at", "measure", "kind", "target", "ground", "statement")
     values = {name: record.get(name) for name in names}
     texts = {name: value for name, value in values.items() if isinstance(value, str)}
@@ -120,6 +120,8 @@ class Measures:
     of_targets: Mapping[Target, Mapping[Measure, Decision]] = field(default_factory=dict)
     withholds: bool = False
     """Whether any measure withholds anything."""
+    on_tags: bool = False
+    """Whether any measure is on a hashtag."""
 
     def after(self, logged: Iterable[LoggedDecision]) -> "Measures":
         """The measures after further decisions, in the order of the log."""
@@ -132,20 +134,23 @@ class Measures:
                 known = of_targets.get(decision.target, {})
                 of_targets[decision.target] = {**known, decision.measure: decision}
         withholds = any(Measure.WITHHELD in each for each in of_targets.values())
-        return Measures(number, of_targets, withholds)
+        on_tags = any(target.kind is TargetKind.TAG for target in of_targets)
+        return Measures(number, of_targets, withholds, on_tags)
 
     def on(self, target: Target) -> Mapping[Measure, Decision]:
         """The measures on exactly this target."""
         return self.of_targets.get(target, {})
 
-    def on_post(self, post: IndexedPost) -> Decision | None:
-        """The strictest measure on a post that hides it, if any."""
-        return self._strictest(post_targets(post.post_id, post.author, post.cid, post.hashtags))
+    def on_post(self, post: IndexedPost, tags: Iterable[str] = ()) -> Decision | None:
+        """The strictest measure on a post that hides it, if any; its file may have more tags."""
+        hashtags = {*post.hashtags, *tags}
+        return self._strictest(post_targets(post.post_id, post.author, post.cid, hashtags))
 
-    def on_file(self, file: File) -> Decision | None:
-        """The strictest measure that hides a file, if any."""
+    def on_file(self, file: File, tags: Iterable[str] = ()) -> Decision | None:
+        """The strictest measure that hides a file, if any; the chain may have more tags."""
         post_id = None if file.publication is None else file.publication.post_id
-        return self._strictest(post_targets(post_id, file.owner, file.cid, file.hashtags))
+        hashtags = {*file.hashtags, *tags}
+        return self._strictest(post_targets(post_id, file.owner, file.cid, hashtags))
 
     def on_author(self, author: Address) -> Decision | None:
         """The strictest measure that hides an author, if any."""
@@ -179,7 +184,7 @@ _HIDING = (Measure.UNLISTED, Measure.WITHHELD)
 
 
 def _strictness(decision: Decision) -> tuple[bool, bool, float]:
-    """Withheld before unlisted, the law before rules, the earlier before the later."""
+    """Sort key: withheld before unlisted, legal reasons before rules, earlier before later."""
     return (
         decision.measure is Measure.WITHHELD,
         decision.ground is Ground.LEGAL,
@@ -198,14 +203,8 @@ def post_targets(
     return targets
 
 
-def withholds(measures: Measures, post: IndexedPost) -> bool:
-    """Whether a post is withheld from everybody."""
-    decision = measures.on_post(post)
-    return decision is not None and decision.measure is Measure.WITHHELD
-
-
 def refuse_withheld(decision: Decision | None) -> None:
-    """Refuse `withheld` or `removed` if a decision withholds what was asked for."""
+    """Refuse `withheld` or `removed` if a decision withholds the requested post or document."""
     if decision is None or decision.measure is not Measure.WITHHELD:
         return
     code = Code.WITHHELD if decision.ground is Ground.LEGAL else Code.REMOVED
@@ -213,7 +212,7 @@ def refuse_withheld(decision: Decision | None) -> None:
 
 
 def author_refused() -> Refusal:
-    """The refusal of a signed write by an author whom the operator refuses."""
+    """The refusal of a signed write by an author whose writes the operator refuses."""
     return Refusal(Code.AUTHOR_REFUSED, "The operator of this service refuses your writes.")
 
 
@@ -228,18 +227,19 @@ class ReportReason(StrEnum):
 
 
 MAX_REPORT_TEXT = 2_000
-"""The most characters of a report's text."""
+"""Maximum number of characters in the text of a report."""
 
 MAX_CONTACT = 200
-"""The most characters of a report's contact."""
+"""Maximum number of characters in the contact of a report."""
 
 MAX_REPORTS = 10_000
-"""The most reports that are kept; the oldest closed ones are dropped first, then the oldest."""
+"""The most reports that are kept; the oldest closed ones are dropped first, then those of the post
+that has the most."""
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A report of a post; nobody but the operator sees it."""
+    """A report of a post, which only the operator sees."""
 
     id: str
     post_id: int

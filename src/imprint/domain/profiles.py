@@ -13,48 +13,48 @@ from imprint.domain.formats.addresses import Address
 from imprint.domain.formats.cids import Cid
 
 MAX_NAME = 64
-"""Code points of a name."""
+"""Maximum number of code points in a name."""
 
 MAX_BIO = 500
-"""Code points of a bio."""
+"""Maximum number of code points in a bio."""
 
 MAX_LINKS = 5
-"""Links of a profile."""
+"""Maximum number of links in a profile."""
 
 MAX_LINK = 300
-"""Characters of a link."""
+"""Maximum number of characters in a link."""
 
 AVATAR_SIDE = 512
-"""Pixels of the longest side of an avatar."""
+"""Length in pixels of the longest side of an avatar."""
 
 _JOINERS = "\u200c\u200d"
-"""The invisible characters that texts may have: several scripts cannot be spelled without them."""
+"""The invisible characters that texts may contain, because several scripts need them."""
 
 _INVISIBLE = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\ufff0-\ufff8"
     "\U000e0000-\U000e0fff]"
 )
-"""Characters that show nothing and are not of the categories in `_HIDDEN`."""
+"""Invisible characters that are not in the categories of `_HIDDEN`."""
 
 _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
-"""Categories of control, format and separator characters; bidirectional controls are among them."""
+"""Categories of control, format and separator characters, including bidirectional controls."""
 
 _SPACES = " \u00a0\u3000"
-"""The spaces of a name or bio; others look the same, and are used to make two names differ."""
+"""The spaces allowed in a name or bio. Other spaces look the same and would make names differ."""
 
 _ADDRESS = re.compile(r"(?<![^\W_])0x|[.\u3002]eth(?![^\W_])")
-"""The beginning of an address, or the end of an ENS name."""
+"""Matches the beginning of an address, or the end of an ENS name."""
 
 _LIKE_X = str.maketrans("хχ×", "xxx")
 """Letters that look like an x."""
 
 _LINK = re.compile(r"(?:https://|mailto:)[^\s\"<>\\^`{|}]+", re.IGNORECASE)
-"""An address of a page or a mailbox, without characters that no URL has."""
+"""Matches the URL of a page or a mailbox, without characters that no URL has."""
 
 
 @dataclass(frozen=True, slots=True)
 class Byline:
-    """What is shown of the author beside a post."""
+    """The author's name and picture shown next to a post."""
 
     name: str
     avatar_cid: Cid | None
@@ -62,7 +62,7 @@ class Byline:
 
 @dataclass(frozen=True, slots=True)
 class ProfileTexts:
-    """The texts of a profile, which satisfy the rules."""
+    """The texts of a profile, checked against the rules."""
 
     name: str
     bio: str
@@ -71,7 +71,7 @@ class ProfileTexts:
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """What an author says about themselves. A name proves nothing: only the address does."""
+    """What an author says about themselves. Only the address proves who they are, not the name."""
 
     address: Address
     texts: ProfileTexts
@@ -93,7 +93,7 @@ class AvatarChange(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ProfileUpdate:
-    """A proven update of a profile: the write that it is, and the texts."""
+    """A proven update of a profile: the signed write and the texts."""
 
     write: Write
     texts: ProfileTexts
@@ -101,7 +101,10 @@ class ProfileUpdate:
 
 
 def parse_profile(name: str, bio: str, links: str) -> ProfileTexts:
-    """The texts of a profile; links are separated by line feeds. Refuses `invalid_profile`."""
+    """Check the texts of a profile, whose links are separated by line feeds.
+
+    Refuses `invalid_profile`.
+    """
     return ProfileTexts(_parse_name(name), _parse_bio(bio), _parse_links(links))
 
 
@@ -111,7 +114,7 @@ def invalid_profile(detail: str) -> Refusal:
 
 
 def name_key(name: str) -> str:
-    """A key that is the same for names that look alike: case, width and joiners do not count."""
+    """A key that is equal for names that look alike. Case, width and joiners do not count."""
     return " ".join(_fold(name).split())
 
 
@@ -134,7 +137,7 @@ def _parse_bio(given: str) -> str:
 
 
 def _normalized(text: str, most: int) -> str:
-    """The text in NFC; of one that is far too long, as much as is needed to refuse it."""
+    """The text in NFC. A text that is far too long is cut to as much as is needed to refuse it."""
     return unicodedata.normalize("NFC", text[: 4 * most + 1])
 
 
@@ -184,6 +187,6 @@ def _fold(text: str) -> str:
 
 
 def _skeleton(name: str) -> str:
-    """The name as it looks: any zero as 0, and any letter like an x as x."""
+    """The name as it looks: any zero as 0, and any letter that looks like an x as x."""
     folded = _fold(name).translate(_LIKE_X)
     return "".join("0" if unicodedata.digit(each, None) == 0 else each for each in folded)

@@ -14,7 +14,7 @@ from imprint.domain.bounded_cache import BoundedCache
 from imprint.domain.errors import RateLimited
 
 MAX_KEYS = 100_000
-"""Maximum number of keys in memory; the least recently used one is evicted first."""
+"""Maximum number of keys in memory. The least recently used one is evicted first."""
 
 _TOLERANCE = 1e-6
 """Clock precision in seconds, so that a client that waited long enough is not refused again."""
@@ -29,7 +29,7 @@ INVALID_IMAGE_COST = 9
 """The extra cost of an invalid image in its signer's rate limit, in writes."""
 
 SHARE = 4
-"""A client may hold at most one part in this many of a budget."""
+"""Reciprocal of the share of a budget that one client may hold."""
 
 
 @lru_cache(maxsize=8192)
@@ -65,7 +65,7 @@ class Rate:
 
 @dataclass(slots=True)
 class RateLimiter:
-    """Leaky buckets of one process, one per key; without a rate there is no limit."""
+    """Leaky buckets of one process, one per key. Without a rate there is no limit."""
 
     rate: Rate | None
     _levels: BoundedCache[str, tuple[float, float]] = field(
@@ -125,7 +125,8 @@ class Budget:
         return self._held.get(client, 0)
 
     def take(self, client: str, amount: int = 1, *, is_shared: bool = False) -> bool:
-        """Acquire an amount for a client; False, with no effect, above its share or the total.
+        """Acquire an amount for a client. Returns False, without effect, above its share or the
+        total.
 
         With `is_shared`, another client has already acquired the same amount, and only the
         share counts.

@@ -14,7 +14,7 @@ WRITING_SESSION_SECONDS = 24 * 3600
 """Maximum lifetime of a writing session."""
 
 MAX_WRITING_SESSIONS = 20
-"""Maximum number of live writing sessions per wallet: enough for its devices and browsers."""
+"""Maximum number of live writing sessions per wallet, enough for its devices and browsers."""
 
 OPENING = "writing_session"
 """The action recorded for the nonce that opening a writing session spends."""
@@ -29,7 +29,7 @@ class Session:
 
     The signature does not show whether the session was ended, so only reads that check this
     in the database accept one. `generation` is that of the address when the session was
-    issued; ending all sessions of an address increments it.
+    issued. Ending all sessions of an address increments it.
     """
 
     address: Address
@@ -65,7 +65,7 @@ class WritingSession:
 
 
 def no_writing_session() -> Refusal:
-    """Return the refusal of a writing session's write; it does not reveal the reason."""
+    """Return the refusal of a write signed by a writing session, without revealing the reason."""
     return Refusal(
         Code.WRITING_SESSION_INVALID,
         "The writing session is unknown or revoked, or its key did not sign this request.",

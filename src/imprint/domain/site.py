@@ -1,4 +1,4 @@
-"""What an operator makes of the site: its name and look, links, own pages and front page."""
+"""The operator's customization of the site: its name and look, links, pages and front page."""
 
 from dataclasses import dataclass
 from hashlib import sha256
@@ -7,7 +7,7 @@ from imprint.domain.formats.addresses import Address
 from imprint.domain.formats.colours import Accent
 
 ABOUT = "about"
-"""The page that every site has; the operator may write its text."""
+"""The page that every site has, whose text the operator may write."""
 
 RESERVED_NAMES = frozenset(
     {
@@ -20,25 +20,25 @@ RESERVED_NAMES = frozenset(
         *("update", "userMetrics", "webhook", "writing"),
     }
 )
-"""The first segments of all other paths, which no page of the operator may have."""
+"""The first segments of all other paths, which no page of the operator may use."""
 
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A picture that the operator gives, named by its content."""
+    """A picture that the operator provides, named by its content."""
 
     content: bytes
     media_type: str
 
     @property
     def digest(self) -> str:
-        """The name of these bytes."""
+        """Return the name for these bytes."""
         return content_name(self.content)
 
 
 @dataclass(frozen=True, slots=True)
 class SiteLink:
-    """A label, and the path or the `https:` address that it leads to."""
+    """A label, and the path or `https:` URL that it links to."""
 
     label: str
     address: str
@@ -81,5 +81,5 @@ class SiteIdentity:
 
 
 def content_name(content: bytes) -> str:
-    """A short name that changes with the content, for addresses that are cached for ever."""
+    """A short name that changes with the content, for URLs that are cached forever."""
     return sha256(content).hexdigest()[:16]

@@ -48,7 +48,7 @@ class LogoutBody(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=
 
 
 class Session(Struct, frozen=True, rename="camel"):
-    """A reader's session; `token` is a secret."""
+    """A reader's session. `token` is a secret."""
 
     token: Annotated[str, doc("The session, a JWT for the Authorization header.")]
     address: LowerAddress

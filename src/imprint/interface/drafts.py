@@ -83,6 +83,10 @@ class UpdateBody(ContentBody, frozen=True, kw_only=True):
     """A signed write and the new content of a draft."""
 
 
+class ReviseBody(ContentBody, frozen=True, kw_only=True):
+    """A signed revision and the corrected text of a post; no writing session may sign it."""
+
+
 class DeleteBody(SignedBody, frozen=True):
     """A signed write."""
 
@@ -91,7 +95,7 @@ class PublishForm(SignedBody, frozen=True, kw_only=True):
     """An image, a signed write and hashtags.
 
     Every part except `file` is text, and may be sent with a file name, as browsers do for a
-    `Blob`; `salt` is JSON.
+    `Blob`. `salt` is JSON.
     """
 
     file: Annotated[
@@ -107,7 +111,7 @@ class PublishForm(SignedBody, frozen=True, kw_only=True):
 
 
 class KeyValues(Struct, frozen=True, rename="camel", omit_defaults=True):
-    """The metadata of a file; each hashtag is an additional member whose value is its name."""
+    """The metadata of a file. Each hashtag is an additional member whose value is its name."""
 
     owner: LowerAddress
     status: FileStatus
@@ -117,7 +121,7 @@ class KeyValues(Struct, frozen=True, rename="camel", omit_defaults=True):
 
 
 class Draft(Struct, frozen=True):
-    """A file as returned by writes; every update changes its CID."""
+    """A file as returned by writes. Every update changes its CID."""
 
     id: Uuid
     name: Annotated[str, doc("The owner's address and a rising number.", "^0x[0-9a-f]{40}_[0-9]+$")]
@@ -174,6 +178,23 @@ class Content(Struct, frozen=True):
 
     content: Annotated[str, doc("The text.")]
     file: File
+
+
+class RevisionProof(Struct, frozen=True):
+    """What the author signed of a revision: it contains a hash of the text."""
+
+    address: LowerAddress
+    salt: Annotated[dict[str, Any], doc("The typed data of the type `RevisePost` (EIP-712).")]
+    signature: Signature
+
+
+class PostContent(Content, frozen=True, omit_defaults=True):
+    """A version of a post's text, and the record of the document on the chain."""
+
+    revision: Annotated[
+        Count, doc("The number of the revision; 0 is the document on the chain.")
+    ] = field()
+    proof: Annotated[RevisionProof | None, doc("Only of a revision that the request names.")] = None
 
 
 Files = Annotated[tuple[File, ...], doc("The records, newest first.")]

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 from msgspec import Struct, field
 
 from imprint.domain.moderation import MAX_CONTACT, MAX_REPORT_TEXT, ReportReason
+from imprint.domain.posts.revisions import MAX_NOTE, MAX_REVISIONS
 from imprint.domain.profiles import AVATAR_SIDE
 from imprint.interface.drafts import Hashtags
 from imprint.interface.values import (
@@ -28,6 +29,12 @@ from imprint.interface.values import (
 # Posts, authors, libraries, sales and statistics
 
 Volume = Annotated[Total, doc("What was paid in all, in wei.")]
+
+RevisionNumber = Annotated[Count, doc(f"Its number, from 1 to {MAX_REVISIONS}.")]
+
+RevisionNote = Annotated[
+    str, doc(f"What the author says about it: one line of at most {MAX_NOTE} characters.")
+]
 
 
 class Block(Struct, frozen=True):
@@ -60,12 +67,47 @@ class PricePoint(Struct, frozen=True):
 
 
 class Byline(Struct, frozen=True, rename="camel"):
-    """How an author is named beside a post. Names are not unique: only addresses are."""
+    """How an author is named next to a post. Names are not unique: only addresses are."""
 
     name: Annotated[str, doc("The name in the author's profile: any visible characters.")]
     avatar_cid: Annotated[
         Cid | None, doc("The cid of the author's picture, at `/ipfs/{cid}`; null without one.")
     ]
+
+
+class RevisionSummary(Struct, frozen=True, rename="camel"):
+    """The newest revision of a post."""
+
+    number: RevisionNumber
+    note: RevisionNote
+    created_at: Annotated[Moment, doc("When the author added it.")]
+
+
+class RevisionRecord(Struct, frozen=True, rename="camel"):
+    """A corrected version of a post, as the author has just added it."""
+
+    number: RevisionNumber
+    cid: Cid
+    note: RevisionNote
+    created_at: Annotated[Moment, doc("When the author added it.")]
+
+
+class ListedRevision(RevisionRecord, frozen=True):
+    """A corrected version of a post."""
+
+    words: Annotated[Count | None, doc("How many words it has; null if that is not known.")]
+
+
+class RevisionResponse(Struct, frozen=True):
+    """The revision that was added."""
+
+    revision: RevisionRecord
+
+
+class RevisionsResponse(Struct, frozen=True):
+    """The revisions of a post."""
+
+    revisions: Annotated[tuple[ListedRevision, ...], doc("The revisions, newest first.")]
 
 
 class Post(Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -89,6 +131,17 @@ class Post(Struct, frozen=True, rename="camel", omit_defaults=True):
     holders: Annotated[Count, doc("How many addresses hold its token now.")]
     links: PostLinks
     byline: Annotated[Byline | None, doc("The author's name and picture; null without a profile.")]
+    words: Annotated[
+        Count | None,
+        doc(
+            "How many words the whole text has; null if it is not here, or was published a moment "
+            "ago."
+        ),
+    ]
+    opening: Annotated[
+        bool, doc("Whether everybody may read its beginning, at `/posts/{id}/opening`.")
+    ]
+    revision: Annotated[RevisionSummary | None, doc("The newest revision; null without one.")]
     snippet: Annotated[
         str | None,
         doc("Only in a search: HTML in which everything but `<mark>` around the words is text."),
@@ -97,6 +150,13 @@ class Post(Struct, frozen=True, rename="camel", omit_defaults=True):
         tuple[PricePoint, ...] | None,
         doc("Only of a single post: its latest 20 prices, the newest first."),
     ] = None
+
+
+class Opening(Struct, frozen=True):
+    """The beginning of a post, which everybody may read."""
+
+    content: Annotated[str, doc("The Markdown above the line `<!--more-->`.")]
+    words: Annotated[Count, doc("How many words it has.")]
 
 
 class Held(Struct, frozen=True, rename="camel"):
@@ -146,8 +206,8 @@ class Profile(Struct, frozen=True, rename="camel"):
 class ProfileForm(Struct, frozen=True, omit_defaults=True):
     """A signed profile, and its new picture if there is one.
 
-    Every part but `file` is text, and may be sent with a file name as browsers send a `Blob`;
-    `salt` is JSON.
+    Every part except `file` is text, and may be sent with a file name, as browsers do for a
+    `Blob`. `salt` is JSON.
     """
 
     salt: Annotated[Any, doc("The signed typed data (EIP-712).")]
@@ -311,7 +371,7 @@ class FeedPost(Struct, frozen=True, rename="camel"):
     price_text: Annotated[str, doc("The price in ETH.")]
     free: Annotated[bool, doc("Whether the price is zero.")]
     hosted: Annotated[bool, doc("Whether the document is stored here.")]
-    has_text: Annotated[bool, doc("Whether `content_text` is the text of the post.")]
+    has_text: Annotated[bool, doc("Whether the item has the text of the post.")]
 
 
 class FeedAuthor(Struct, frozen=True, omit_defaults=True):
@@ -322,14 +382,13 @@ class FeedAuthor(Struct, frozen=True, omit_defaults=True):
     avatar: Annotated[str | None, doc("The address of the author's picture.")] = None
 
 
-class FeedItem(Struct, frozen=True):
-    """A post in a feed."""
+class FeedItem(Struct, frozen=True, omit_defaults=True):
+    """A post in a feed; it has either `content_html` or `content_text`."""
 
     id: Annotated[str, doc("An id that never changes.")]
     url: Annotated[str, doc("The page of the post.")]
     title: Annotated[str, doc("The title.")]
     summary: Annotated[str, doc("The description.")]
-    content_text: Annotated[str, doc("The text, or else description and price.")]
     date_published: Annotated[Moment, doc("When it was published.")]
     date_modified: Annotated[
         Moment,
@@ -341,6 +400,11 @@ class FeedItem(Struct, frozen=True):
     authors: Annotated[tuple[FeedAuthor, ...], doc("Its author.")]
     tags: Annotated[tuple[str, ...], doc("Its hashtags.")]
     post: FeedPost = field(name="_imprint")
+    content_html: Annotated[
+        str | None, doc("The text as HTML; a long one ends with a link to its page.")
+    ] = None
+    content_text: Annotated[str | None, doc("Without the text, description and price.")] = None
+    image: Annotated[str | None, doc("The address of its picture.")] = None
 
 
 class FeedHub(Struct, frozen=True):
@@ -400,9 +464,28 @@ class MeasureRecord(Struct, frozen=True, rename="camel"):
 
 
 class MeasuresResponse(Struct, frozen=True):
-    """The measures on the session's author."""
+    """The measures on the author of this session."""
 
     measures: Annotated[tuple[MeasureRecord, ...], doc("Those on the author come first.")]
+
+
+class OwnPost(Post, frozen=True, kw_only=True):
+    """A post of the session's author.
+
+    Title, description and thumbnail of a withheld post are empty: they are given to nobody.
+    """
+
+    measure: Annotated[
+        MeasureRecord | None,
+        doc("Why it is in no list, or withheld; its `postId` is null if it is on the author."),
+    ]
+
+
+class OwnPostsResponse(Struct, frozen=True):
+    """One page of the author's own posts."""
+
+    posts: Annotated[tuple[OwnPost, ...], doc("The posts, the newest first.")]
+    next_page_token: PostPageToken | None
 
 
 class ReportBody(Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -415,12 +498,12 @@ class ReportBody(Struct, frozen=True, rename="camel", omit_defaults=True):
 
 
 class ReportId(Struct, frozen=True):
-    """A report that was taken."""
+    """An accepted report."""
 
     id: Annotated[str, doc("The id of the report.")]
 
 
 class ReportResponse(Struct, frozen=True):
-    """A report that was taken; only the operator reads it."""
+    """An accepted report, which only the operator reads."""
 
     report: ReportId

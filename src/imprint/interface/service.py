@@ -11,7 +11,7 @@ ChainId = Annotated[Positive, doc("The id of the chain.")]
 
 
 class SigningFacts(Struct, frozen=True, rename="camel"):
-    """The EIP-712 domain of typed data; spread it into the `domain` of `salt`."""
+    """The EIP-712 domain of typed data. Spread it into the `domain` of `salt`."""
 
     name: Annotated[str, doc("The name of the domain.")]
     version: Annotated[str, doc("The version of the domain.")]

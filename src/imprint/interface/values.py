@@ -25,7 +25,7 @@ LOWER_ADDRESS_PATTERN = "^0x[0-9a-f]{40}$"
 """An address in the form that the service returns."""
 
 SIGNATURE_PATTERN = "^0x([0-9a-fA-F]{2})*$"
-"""Bytes in hex; the contract defines the signature format of a contract wallet."""
+"""Bytes in hex. The contract defines the signature format of a contract wallet."""
 
 HASH_PATTERN = "^0x[0-9a-fA-F]{64}$"
 """32 bytes in hex."""
@@ -55,7 +55,7 @@ TOTAL_PATTERN = "^(0|[1-9][0-9]*)$"
 """A number of any length."""
 
 TIMESTAMP_PATTERN = "^[0-9]{1,12}$"
-"""Unix time in seconds."""
+"""A Unix time in seconds."""
 
 WITHOUT_NUL_PATTERN = "^[^\\u0000]*$"
 """Any text without NUL characters."""
@@ -64,7 +64,7 @@ PAGE_TOKEN_PATTERN = "^[A-Za-z0-9_-]{38,2048}$"
 """Base64url of a nonce, a ciphertext and an authentication tag."""
 
 POST_PAGE_TOKEN_PATTERN = "^[A-Za-z0-9_-]{38,4096}$"
-"""Page token of a list of posts; longer, because such a list has more parameters."""
+"""Page token of a list of posts, longer because such a list has more parameters."""
 
 FEED_TOKEN_PATTERN = "^[A-Za-z0-9_-]{43}$"
 """32 bytes in base64url."""
@@ -73,7 +73,7 @@ DELIVERY_SIGNATURE_PATTERN = "^[0-9a-fA-F]{64}$"
 """32 bytes in hex."""
 
 DELIVERY_NONCE_PATTERN = "^[!-~]{1,128}$"
-"""Printable ASCII."""
+"""Text of printable ASCII characters."""
 
 _OTHER_SPACES = "\\u0085\\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000"
 _SPACE = f"[\\t-\\r\\u001c-\\u0020{_OTHER_SPACES}]*"
@@ -95,7 +95,7 @@ HASHTAGS_PATTERN = f"^({_SPACE},)*{_HASHTAG}(,({_SPACE}|{_HASHTAG}))*$"
 """Comma-separated hashtags. Duplicates are dropped, so their number is not limited here."""
 
 HASHTAGS_OR_NONE_PATTERN = f"^({_SPACE}|{_HASHTAG})(,({_SPACE}|{_HASHTAG}))*$"
-"""Comma-separated hashtags, or none."""
+"""Comma-separated hashtags, possibly none."""
 
 _INSTANT = (
     "[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt][0-9]{2}:[0-9]{2}:[0-9]{2}(\\.[0-9]+)?"
@@ -123,7 +123,7 @@ def doc(
 
 
 class Wei(int):
-    """An amount of the chain's coin in its smallest unit; a string of digits in JSON."""
+    """An amount of the chain's coin in its smallest unit, encoded in JSON as a string of digits."""
 
     __slots__ = ()
 
@@ -137,7 +137,7 @@ Count = Annotated[int, Meta(extra_json_schema={"format": "int64", "minimum": 0})
 """A non-negative number."""
 
 Positive = Annotated[int, Meta(extra_json_schema={"format": "int64", "minimum": 1})]
-"""A positive number."""
+"""A number above zero."""
 
 Moment = Annotated[datetime, Meta(extra_json_schema={"format": "date-time"})]
 """A time with its time zone."""

@@ -1,7 +1,7 @@
-"""Ports: what the services need from outside; the docstrings are the contract for adapters.
+"""Ports: what the services need from outside. The docstrings are the contract for adapters.
 
-Every method may raise `Unavailable` with the code of its dependency. It raises no other
-errors than its docstring names: adapters translate vendor errors in one place.
+Every method may raise `Unavailable` with the code of its dependency. It raises no other errors
+than those named in its docstring, because adapters translate vendor errors in one place.
 """
 
 import time
@@ -24,7 +24,7 @@ Monotonic = Callable[[], float]
 monotonic: Monotonic = partial(
     time.clock_gettime, getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 )
-"""Seconds since this machine booted, including sleep; the same in all of its processes."""
+"""Seconds since this machine booted, including sleep, the same in all of its processes."""
 
 Progress = Callable[[int, int], None]
 """Progress callback, called with the amount done and the total."""

@@ -20,7 +20,7 @@ class SessionStore(Protocol):
     """
 
     async def spend_login_nonce(self, address: Address, nonce: str, at: datetime) -> int | None:
-        """Spend the nonce of a login; None if it was already spent.
+        """Spend the nonce of a login. Returns None if it was already spent.
 
         Login nonces are separate from those of writes. Otherwise returns the session
         generation of this address, for the session to be issued.
@@ -30,10 +30,10 @@ class SessionStore(Protocol):
         """Check that the session has not been ended."""
 
     async def end(self, session: Session, until: datetime) -> None:
-        """End this session; the record must be kept until the given time."""
+        """End this session. The record must be kept until the given time."""
 
     async def end_all(self, session: Session, now: datetime, until: datetime) -> None:
-        """End all sessions of this session's address; the record must be kept until the given time.
+        """End all sessions of this session's address. The record must be kept until the given time.
 
         A session issued after this returns is not affected, however soon it is issued.
         """
@@ -43,13 +43,14 @@ class WritingSessionStore(Protocol):
     """The writing sessions of all wallets. A revoked session is deleted."""
 
     async def add_session(self, session: WritingSession, nonce: str, limit: int) -> bool:
-        """Add a session and spend its wallet's nonce; False if it has `limit` live sessions.
+        """Add a session and spend its wallet's nonce. Returns False if it has `limit` live
+        sessions.
 
         Expired sessions of the wallet are removed. Raises `NonceUsed`.
         """
 
     async def check_nonce(self, wallet: Address, nonce: str) -> None:
-        """Raise `NonceUsed` if the wallet has spent this nonce; `add_session` rechecks it."""
+        """Raise `NonceUsed` if the wallet has spent this nonce. `add_session` rechecks it."""
 
     async def list_sessions(self, wallet: Address, now: datetime) -> list[WritingSession]:
         """Return the live sessions of a wallet, oldest first."""
@@ -58,7 +59,7 @@ class WritingSessionStore(Protocol):
         """Return the session with this ID, live or expired."""
 
     async def revoke_session(self, wallet: Address, session_id: str) -> bool:
-        """Revoke a session; False if the wallet has no such session."""
+        """Revoke a session. Returns False if the wallet has no such session."""
 
     async def revoke_sessions(self, wallet: Address) -> None:
         """Revoke every session of a wallet."""
@@ -81,7 +82,7 @@ class ContractWallets(Protocol):
     async def accepts(self, wallet: Address, digest: bytes, signature: bytes) -> bool:
         """Whether the contract at this address accepts a signature of these 32 bytes (ERC-1271).
 
-        A signature may name a factory that deploys the contract first (ERC-6492); the
+        A signature may name a factory that deploys the contract first (ERC-6492). The
         deployment is only simulated. Returns False for an address without code, and for
         anything but the magic value. An unexpected response from a node raises
         `Unavailable`.
@@ -104,7 +105,7 @@ class RateLimits(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class PrivateFeed:
-    """A private feed; only the hash of the token in its URLs is stored."""
+    """A private feed. Only the hash of the token in its URLs is stored."""
 
     id: str
     owner: Address
@@ -116,19 +117,19 @@ class PrivateFeeds(Protocol):
     """The private feeds of all readers."""
 
     async def add_feed(self, feed: PrivateFeed, token_hash: str, limit: int) -> bool:
-        """Add a feed; False if its owner already has `limit` feeds."""
+        """Add a feed. Returns False if its owner already has `limit` feeds."""
 
     async def list_feeds(self, owner: Address) -> list[PrivateFeed]:
         """Return the feeds of an owner, oldest first."""
 
     async def replace_token(self, owner: Address, feed_id: str, token_hash: str) -> bool:
-        """Give a feed a new token; False if the owner has no such feed."""
+        """Give a feed a new token. Returns False if the owner has no such feed."""
 
     async def remove_feed(self, owner: Address, feed_id: str) -> bool:
-        """Remove a feed; False if the owner has no such feed."""
+        """Remove a feed. Returns False if the owner has no such feed."""
 
     async def find_feed(self, token_hash: str) -> PrivateFeed | None:
         """Return the feed with this token."""
 
     async def note_fetch(self, feed_id: str, at: datetime) -> None:
-        """Record when a feed was last fetched; this need not survive a power loss."""
+        """Record when a feed was last fetched. This need not survive a power loss."""

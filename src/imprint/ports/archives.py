@@ -11,6 +11,7 @@ from imprint.domain.drafts.files import Network
 from imprint.domain.exports import ExportedFile
 from imprint.domain.formats.addresses import Address
 from imprint.domain.formats.cids import Cid
+from imprint.domain.posts.revisions import Revision
 from imprint.domain.profiles import Profile
 
 
@@ -21,21 +22,21 @@ class ImportOutcome(StrEnum):
     PRESENT = "present"
     """The file already existed and is left unchanged."""
     RETIRED = "retired"
-    """The file already existed but has since been replaced or deleted; it is left unchanged."""
+    """The file already existed but has since been replaced or deleted. It is left unchanged."""
 
 
 class ImportConflict(Exception):
-    """An exported file conflicts with the records of this installation; the message says how."""
+    """An exported file conflicts with the records of this installation. The message says how."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoredDocument:
-    """A document that a record refers to; plaintext if its file has no wrapped key."""
+    """A document that a record refers to, in plaintext if its file has no wrapped key."""
 
     cid: Cid
     readable: bool
     size: int | None = None
-    """The size in bytes; unknown for thumbnails."""
+    """The size in bytes, unknown for thumbnails."""
 
 
 class ArchiveStore(Protocol):
@@ -45,20 +46,24 @@ class ArchiveStore(Protocol):
         """Yield a snapshot of every live file, or of one owner's files.
 
         Yields lists of up to `size` files in ascending order of position. Concurrent writes
-        continue but are not seen; the database keeps the old state until the walk ends, so
+        continue but are not seen. The database keeps the old state until the walk ends, so
         callers must not pause it for long.
         """
 
     def walk_profiles(self, owner: Address | None, size: int) -> AsyncIterator[list[Profile]]:
-        """A snapshot of every profile, or of that of one author, in ascending order of address."""
+        """Yield a snapshot of every profile, or of one author's, in ascending order of address."""
+
+    def walk_revisions(self, owner: Address | None, size: int) -> AsyncIterator[list[Revision]]:
+        """A snapshot of the revisions of every live file, or of one owner's, in ascending order of
+        id."""
 
     async def documents_after(
         self, network: Network, after: str, limit: int
     ) -> list[StoredDocument]:
         """Return up to `limit` documents after `after`, in ascending CID order.
 
-        These are all documents that must be readable: those of live files, and of versions
-        that an event may still restore. Versions in every state are included. A document
+        These are all documents that must be readable: those of live files, of revisions, and of
+        versions that an event may still restore. Versions in every state are included. A document
         stored during the walk may or may not be included.
         """
 
@@ -66,10 +71,10 @@ class ArchiveStore(Protocol):
         """Whether a version in any state has this document."""
 
     async def is_withheld(self, author: Address, cid: Cid | None) -> bool:
-        """Whether a measure withholds this author or this document; neither is imported."""
+        """Whether a measure withholds this author or this document. Neither is imported."""
 
     async def last_number(self, owner: Address) -> int:
-        """Return the highest number in this owner's file names; 0 if there is none."""
+        """Return the highest number in this owner's file names, or 0 if there is none."""
 
     async def compare_file(self, exported: ExportedFile) -> ImportOutcome:
         """Return or raise what `import_file` would, without changing anything."""
@@ -86,13 +91,24 @@ class ArchiveStore(Protocol):
         group or post ID belongs to something else here.
 
         Documents marked for deletion are reclaimed. `fence` is the fence with which the
-        documents were stored; raises `FenceRaised` if it is no longer the newest, because
+        documents were stored. Raises `FenceRaised` if it is no longer the newest, because
         they may have been destroyed since.
         """
 
     async def import_profile(self, profile: Profile, avatar_size: int, fence: int) -> None:
-        """Add a profile whose picture is stored, unless its author has one; counts and raises
-        as `import_file` does."""
+        """Add a profile whose picture is stored, unless its author already has one.
+
+        Counts and raises as `import_file` does.
+        """
+
+    async def compare_revision(self, revision: Revision) -> bool:
+        """Whether `import_revision` would add this revision; raises as that does."""
+
+    async def import_revision(self, revision: Revision, fence: int) -> None:
+        """Add a revision whose document is stored, unless it is here or its file is not.
+
+        Counts and raises as `import_file` does.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,17 +127,18 @@ class EarlierFiles(Protocol):
     """
 
     async def page(self, token: str | None) -> tuple[list[EarlierFile], str | None]:
-        """Return a page of files and the next page's token; without a token, the first page."""
+        """Return a page of files and the token of the next page. Without a token, return the
+        first page."""
 
     async def fetch(self, cid: Cid) -> bytes | None:
-        """Return the unverified bytes of a file; None if it is listed but missing."""
+        """Return the unverified bytes of a file, or None if it is listed but missing."""
 
     async def close(self) -> None:
         """Close every connection."""
 
 
 class Archive(Protocol):
-    """Verified blocks by CID, and a set of values already seen; both may be of any size."""
+    """Verified blocks by CID, and a set of values already seen. Both may be of any size."""
 
     @property
     def roots(self) -> tuple[Cid, ...]:
@@ -135,7 +152,7 @@ class Archive(Protocol):
         """Return a block and mark it as reached. Raises `NotAnExport` if it is missing."""
 
     def note(self, kind: str, value: str) -> bool:
-        """Record a value of this kind; False if it was already recorded."""
+        """Record a value of this type. Returns False if it was already recorded."""
 
     def unreached(self) -> int:
         """Return the number of blocks that have not been read."""
@@ -154,10 +171,10 @@ class MigrationProgress(Protocol):
 
 
 class BackupWriter(Protocol):
-    """Writes a backup entry by entry; it appears under its final name only once complete."""
+    """Writes a backup entry by entry. It appears under its final name only once complete."""
 
     def add(self, name: str, data: bytes) -> None:
-        """Write an entry."""
+        """Write an entry of the backup."""
 
     def add_file(self, name: str, path: Path) -> None:
         """Write a file as an entry."""
@@ -172,7 +189,7 @@ class BackupEntry(Protocol):
 
     @property
     def size(self) -> int:
-        """The size in bytes."""
+        """The size of the entry in bytes."""
 
     def read(self, size: int) -> bytes:
-        """Return up to `size` more bytes; empty at the end."""
+        """Return up to `size` more bytes, or no bytes at the end."""

@@ -73,7 +73,7 @@ class MarketplaceReader(Protocol):
         """Check that the node responds, is on the configured chain, and has the contract."""
 
     async def code(self) -> bytes:
-        """Return the contract's code; for an ERC-1967 proxy, that of its implementation."""
+        """Return the contract's code, or that of its implementation if it is an ERC-1967 proxy."""
 
     async def close(self) -> None:
         """Close every connection."""
@@ -100,7 +100,7 @@ class ChainReader(Protocol):
         """The timestamp of the newest block."""
 
     async def block_at(self, number: int, head: BlockRef) -> BlockRef | None:
-        """Return the block at this height; None above the newest block."""
+        """Return the block at this height, or None above the newest block."""
 
     async def block_times(
         self, blocks: Sequence[BlockRef], head: BlockRef
@@ -153,7 +153,7 @@ class ChainReader(Protocol):
         """
 
     async def find_log(self, place: LogPosition, topic: bytes, head: BlockRef) -> Log | None:
-        """The marketplace's log with this first topic at this position; None if it is not there.
+        """The marketplace's log with this first topic at this position, or None if it is not there.
 
         None is proven: another block is at that height, or the block's bloom filter or
         receipts show that it has no such log. Raises `Unproved` if nodes contradict
@@ -175,7 +175,7 @@ class WebhookProvider(Protocol):
     def check_headers(self, headers: Mapping[str, str], now: datetime) -> None:
         """Refuse a delivery by its headers alone: compression, time, or signature format.
 
-        Runs before the body is read; `open` does not repeat these checks.
+        Runs before the body is read. `open` does not repeat these checks.
         """
 
     def open(self, headers: Mapping[str, str], body: bytes) -> Delivery:
@@ -183,5 +183,5 @@ class WebhookProvider(Protocol):
 
         `headers` has lower-case names. Refuses with `webhook_signature_invalid`,
         `too_large`, and `invalid_request` for damaged compression. A signed log that cannot
-        be decoded becomes a dead letter; it is never refused.
+        be decoded becomes a dead letter. It is never refused.
         """

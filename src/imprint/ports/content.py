@@ -21,7 +21,7 @@ class ContentStore(Protocol):
         label: Label | None = None,
         fence: int = 0,
     ) -> None:
-        """Store a document durably under its CID; storing it again only raises its fence.
+        """Store a document durably under its CID. Storing it again only raises its fence.
 
         The adapter ensures that the stored bytes have this CID. Failing to attach a label
         is not an error.
@@ -30,17 +30,17 @@ class ContentStore(Protocol):
     async def relabel(self, cid: Cid, network: Network, label: Label) -> None:
         """Replace the label that the store's own console shows for a document.
 
-        Does nothing if the store has no console; a missing document is not an error.
+        Does nothing if the store has no console. A missing document is not an error.
         """
 
     async def read(self, cid: Cid, network: Network) -> bytes | None:
-        """Return the bytes of a document, verified against its CID; None if it is missing.
+        """Return the bytes of a document, verified against its CID, or None if it is missing.
 
         Raises `Unavailable` for bytes that do not match: they are never returned.
         """
 
     async def remove(self, cid: Cid, network: Network, fence: int | None = None) -> None:
-        """Destroy a document; a missing one is not an error.
+        """Destroy a document. A missing one is not an error.
 
         With a fence, a document stored with that fence or a higher one is kept, because it
         was stored again after being marked for deletion.
@@ -50,7 +50,7 @@ class ContentStore(Protocol):
         """Return the ID of the installation that has marked this store, or None.
 
         A store for a single installation has one marker, possibly that of another
-        installation. A shared store may have many markers; for it, the result is
+        installation. A shared store may have many markers. For it, the result is
         `installation` or None.
         """
 
@@ -77,7 +77,7 @@ class Inventory(Protocol):
     """
 
     async def claimed_by(self, installation: str) -> str | None:
-        """Same as `ContentStore.claimed_by`."""
+        """Like `ContentStore.claimed_by`."""
 
     def list_documents(
         self, network: Network, before: datetime | None = None
@@ -116,9 +116,9 @@ class ImageRecoder(Protocol):
         """
 
     async def crop_square(self, image: bytes, side: int, signer: Address) -> bytes:
-        """The square in the middle of an image, made smaller until it has this side at most.
+        """Return the square in the middle of an image, scaled down to at most this side.
 
-        Encoded again and refused as `recode` does.
+        Encodes and refuses as `recode` does.
         """
 
     async def scale(self, image: bytes, box: tuple[int, int], client: str) -> bytes:
@@ -169,7 +169,7 @@ class DocumentCipher(Protocol):
         """Return the document with this name in the form in which it is to be stored."""
 
     def decrypt(self, document: bytes, wrapped_key: bytes | None, name: str) -> bytes:
-        """Decrypt and return the document; without a wrapped key, it was stored in plaintext."""
+        """Decrypt and return the document. Without a wrapped key, it was stored in plaintext."""
 
     def rewrap(self, wrapped_key: bytes, name: str) -> bytes | None:
-        """Return the same key wrapped by the current master key; None if it already is."""
+        """Return the same key wrapped by the current master key, or None if it already is."""

@@ -14,7 +14,7 @@ MOST = 1000
 
 @dataclass(slots=True)
 class Damage:
-    """Damage that this process has found; each instance is logged once.
+    """Damage that this process has found. Each instance is logged once.
 
     With `structure`, records may be missing from indexes: a record that is not found may
     exist. `index` means the same for the post index, and does not affect files.
@@ -84,7 +84,7 @@ class Damage:
 
 
 class CatalogDamaged(Exception):
-    """The records, or a copy of them, are damaged; the message says where."""
+    """The records, or a copy of them, are damaged. The message says where."""
 
 
 class DatabaseHealth(Protocol):
@@ -111,4 +111,4 @@ class DatabaseHealth(Protocol):
         """Check that records can be read."""
 
     async def probe(self, *, grow: bool = False) -> None:
-        """Check that records can be written; with `grow`, also that there is room for more."""
+        """Check that records can be written and, with `grow`, that there is room for more."""

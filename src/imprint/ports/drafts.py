@@ -11,7 +11,7 @@ from imprint.domain.formats.cids import Cid
 from imprint.domain.rate_limits import Rate
 
 NO_QUOTA = Quota()
-"""A quota without limits."""
+"""A quota that limits nothing."""
 
 
 class DraftStore(Protocol):
@@ -71,10 +71,11 @@ class DraftStore(Protocol):
         version: Version,
         known: File | None = None,
     ) -> File | None:
-        """Replace the owner's draft `old` with `version`; None if `old` is no longer a draft.
+        """Replace the owner's draft `old` with `version`. Returns None if `old` is no longer a
+        draft.
 
-        The old version is superseded; hashtags and thumbnail stay with the group. `known`
-        is the draft as the caller has read it; a database may use it to save a read, but no
+        The old version is superseded. Hashtags and thumbnail stay with the group. `known`
+        is the draft as the caller has read it. A database may use it to save a read, but no
         decision depends on it.
         """
 
@@ -86,14 +87,15 @@ class DraftStore(Protocol):
         hashtags: Sequence[str],
         known: File | None = None,
     ) -> File | None:
-        """Set the thumbnail and hashtags of the signer's draft; the intent names the thumbnail.
+        """Set the thumbnail and hashtags of the signer's draft. The intent names the thumbnail.
 
-        Any earlier ones are replaced. Returns None if `cid` is no longer a draft of the
-        signer. `known` is as in `replace_draft`.
+        Earlier ones are replaced. Returns None if `cid` is no longer a draft of the signer.
+        `known` is as in `replace_draft`.
         """
 
     async def delete_draft(self, write: Write, cid: Cid, known: File | None = None) -> File | None:
-        """Delete the signer's draft and return its last state; None if `cid` is no longer a draft.
+        """Delete the signer's draft and return its last state. Returns None if `cid` is no longer a
+        draft.
 
         `known` is as in `replace_draft`.
         """
@@ -121,7 +123,7 @@ class PurgeOutcome(StrEnum):
 
 
 class FenceRaised(Exception):
-    """Documents were marked for deletion after the fence was read; the caller must store again."""
+    """Documents were marked for deletion after the fence was read. The caller must store again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,10 +151,10 @@ class GarbageStore(Protocol):
     async def condemn_documents(
         self, now: datetime, detached_before: datetime, limit: int, after: Condemned | None = None
     ) -> list[Condemned]:
-        """Return up to `limit` documents to destroy; they stay marked until `purge`.
+        """Return up to `limit` documents to destroy. They stay marked until `purge`.
 
         They were detached before a given time or left by an expired intent, and no live
-        file, thumbnail or running intent refers to them. Ordered by fence and CID; with
+        file, thumbnail or running intent refers to them. Ordered by fence and CID. With
         `after`, only those after it. Concurrent callers get the same documents.
         """
 
@@ -171,7 +173,7 @@ class GarbageStore(Protocol):
         """Return up to `limit` documents that `condemn_documents` would mark or has marked."""
 
     async def find_strays(self, cids: Sequence[Cid], network: Network) -> list[Cid]:
-        """Return those of these documents that `detach_strays` would detach."""
+        """Return the documents among these that `detach_strays` would detach."""
 
     async def detach_strays(self, cids: Sequence[Cid], network: Network, at: datetime) -> int:
         """Detach those of these documents that no version, thumbnail or intent refers to.

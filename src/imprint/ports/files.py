@@ -1,10 +1,11 @@
-"""Port for file records: single files and lists."""
+"""Ports for file records: single files, lists, and revisions of posts."""
 
 from typing import Protocol
 
-from imprint.domain.drafts.files import File
+from imprint.domain.drafts.files import File, Intent, Version
 from imprint.domain.formats.cids import Cid
 from imprint.domain.posts.indexed_posts import ListFilter
+from imprint.domain.posts.revisions import Revision, SignedRevision
 from imprint.domain.sessions import Session
 
 
@@ -35,4 +36,30 @@ class FileStore(Protocol):
 
         Anybody may fetch such a thumbnail. One that a newer thumbnail replaced is available
         until its grace period ends. Returns 0 if it was stored before sizes were recorded.
+        """
+
+
+class RevisionStore(Protocol):
+    """The revisions of posts, by the CID of the document on the chain. A damaged one raises
+    `Damaged`."""
+
+    async def newest_revision(self, document: Cid) -> Revision | None:
+        """Return the revision with the highest number."""
+
+    async def find_revision(self, document: Cid, number: int) -> Revision | None:
+        """Return the revision with this number."""
+
+    async def revision_with_cid(self, cid: Cid) -> Revision | None:
+        """Return the revision whose own document has this CID."""
+
+    async def revisions_of(self, document: Cid) -> list[Revision]:
+        """Return all revisions, newest first."""
+
+    async def add_revision(
+        self, signed: SignedRevision, intent: Intent, version: Version
+    ) -> Revision | None:
+        """Add a revision with the next number, spend its nonce and end its intent, at once.
+
+        Returns None if the post no longer has the document that was signed. Refuses
+        `too_many_revisions` and a spent nonce.
         """

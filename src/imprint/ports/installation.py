@@ -9,6 +9,7 @@ from imprint.domain.drafts.files import File
 from imprint.domain.formats.cids import Cid
 from imprint.domain.installation import Identity
 from imprint.domain.posts.posts import EventStatus, KeptLetter, KnownEvent
+from imprint.domain.posts.revisions import Revision
 from imprint.domain.profiles import Profile
 
 
@@ -46,7 +47,7 @@ class InstallationStore(Protocol):
         """Count those documents that a version, thumbnail, intent or detached record refers to."""
 
     async def measure_usage(self) -> Usage:
-        """Return the amounts stored; reads all live files, so call it rarely."""
+        """Return the amounts stored. Reads all live files, so call it rarely."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +82,7 @@ class KeyStore(Protocol):
         """
 
     async def master_keys(self) -> frozenset[bytes] | None:
-        """Return the IDs of master keys that may encrypt documents; None if not recorded."""
+        """Return the IDs of master keys that may encrypt documents, or None if not recorded."""
 
     async def note_master_keys(self, added: Collection[bytes], dropped: Collection[bytes]) -> None:
         """Add and remove IDs in the record of master keys, creating it if necessary."""
@@ -89,7 +90,7 @@ class KeyStore(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class VerifiedRecord:
-    """A verified record: its file, or its damage; `unchecked` if it has no checksum."""
+    """A verified record: its file, or its damage. It is `unchecked` if it has no checksum."""
 
     position: int
     file: File | None
@@ -110,10 +111,16 @@ class RecordStore(Protocol):
         """Set the missing checksums of a file in its current state."""
 
     async def verify_profiles(self, after: str, limit: int) -> list[tuple[str, Profile | None]]:
-        """Verify up to `limit` profiles above an address; None for one that is damaged."""
+        """Verify up to `limit` profiles above an address. A damaged profile is None."""
+
+    async def verify_revisions(self, after: str, limit: int) -> list[tuple[str, Revision | None]]:
+        """Verify up to `limit` revisions above an id; None for one that is damaged."""
+
+    async def verify_decisions(self, after: int, limit: int) -> list[tuple[int, str | None]]:
+        """Verify up to `limit` decisions of the operator above a number; each with its damage."""
 
     async def compare_tags(self) -> list[str]:
-        """Return the differences between the tag index and the files; reads the whole index."""
+        """Return the differences between the tag index and the files. Reads the whole index."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +146,7 @@ class DatabaseFacts:
 
 @dataclass(frozen=True, slots=True)
 class NodeStatus:
-    """What this process knows about a node; its address omits the path and credentials."""
+    """What this process knows about a node. Its address omits the path and credentials."""
 
     address: str
     is_failing: bool
@@ -155,16 +162,16 @@ class OperatorFacts(Protocol):
     """
 
     async def events_to_examine(self, limit: int, count_to: int) -> EventsToExamine:
-        """Return the newest `limit` events of each kind, counted up to `count_to`."""
+        """Return the newest `limit` events of each category, counted up to `count_to`."""
 
     async def last_deliveries(self, providers: Sequence[str]) -> dict[str, datetime | None]:
-        """Return the time of each provider's last delivery; None if none is recorded."""
+        """Return the time of each provider's last delivery, or None if none is recorded."""
 
     async def database(self) -> DatabaseFacts:
         """Name, version and schema number of the database."""
 
     async def last_backup(self) -> datetime | None:
-        """Return the time that the last complete backup reflects; None if there is none."""
+        """Return the time that the last complete backup reflects, or None if there is none."""
 
     async def note_backup(self, made_at: datetime) -> None:
         """Record that a backup of everything up to this time is complete."""
@@ -186,7 +193,7 @@ class DiskReport(Protocol):
         """The number of free bytes below which no more documents are stored."""
 
     def free_bytes(self) -> int | None:
-        """Return the free bytes on the fullest disk; None if no local disk is used."""
+        """Return the free bytes on the fullest disk, or None if no local disk is used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,14 +202,14 @@ class Lease:
 
     holder: str
     left: timedelta
-    """Negative if the lease has expired: the time since then."""
+    """Negative if the lease has expired, and then the time since."""
 
 
 class LeaseStore(Protocol):
     """The leases of all processes."""
 
     async def take_lease(self, name: str, holder: str, length: timedelta) -> bool:
-        """Take or renew a lease for this long; False while another holder has it.
+        """Take or renew a lease for this long. Returns False while another holder has it.
 
         No caller's wall clock matters: the time comes from the database server, or is the
         time since this machine booted. A lease that ends further in the future than its
@@ -213,10 +220,11 @@ class LeaseStore(Protocol):
         """End a lease now, if this holder still has it."""
 
     async def find_lease(self, name: str) -> Lease | None:
-        """Return the current or last holder of a lease; None if there was none.
+        """Return the current or last holder of a lease, or None if there was none.
 
         Also None if a wrong clock makes the time unknown.
         """
 
     async def lease_age(self, name: str) -> timedelta | None:
-        """Return how long a lease has been free; zero while it is held; None as in `find_lease`."""
+        """Return how long a lease has been free, zero while it is held, or None as in
+        `find_lease`."""

@@ -1,6 +1,6 @@
-"""Ports for the operator's measures, for reports of readers, and for erasing what is stored."""
+"""Ports for the operator's measures, for readers' reports, and for erasing stored data."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
@@ -12,34 +12,38 @@ from imprint.domain.moderation import Decision, LoggedDecision, Report, Show, Ta
 
 
 class ModerationStore(Protocol):
-    """The append-only log of decisions, and what follows from it for lists of posts."""
+    """The append-only log of decisions, and its effect on lists of posts."""
 
     async def decisions_after(self, number: int, limit: int) -> list[LoggedDecision]:
         """The first decisions after a number, in order."""
 
     async def newest_decisions(self, limit: int) -> list[LoggedDecision]:
-        """The newest decisions, the newest first."""
+        """The newest decisions, newest first."""
 
     async def add_decision(self, decision: Decision) -> LoggedDecision:
-        """Add a decision to the log; lists follow it in the same transaction."""
+        """Add a decision to the log. Lists of posts change in the same transaction."""
 
     async def choose_shown(self, show: Show) -> None:
-        """Make lists show these posts; does nothing if they already do."""
+        """Make lists show these posts. Does nothing if they already do."""
 
     async def files_with_thumbnail(self, cid: Cid, limit: int) -> list[File]:
-        """Live files whose thumbnail this is."""
+        """The live files that have this thumbnail."""
 
     async def authors_with_avatar(self, cid: Cid, limit: int) -> list[Address]:
         """Authors whose profile has this picture."""
+
+    async def tags_of_posts(self, post_ids: Sequence[int]) -> Mapping[int, Collection[str]]:
+        """The hashtags of posts, both on the chain and of their files. Raises `Unavailable`."""
 
     async def targets_of_event(self, target: Target) -> list[Target]:
         """The targets whose measures apply to what the chain published as this post or cid."""
 
     async def add_report(self, report: Report, most: int) -> None:
-        """Keep a report; of more than `most`, the oldest closed ones are dropped, then others."""
+        """Keep a report; of more than `most`, the oldest closed ones are dropped, then the oldest
+        of the post that has the most."""
 
     async def open_reports(self, limit: int) -> list[Report]:
-        """The oldest reports that are not closed."""
+        """The oldest reports that are still open."""
 
     async def close_reports(self, report_ids: Sequence[str], at: datetime) -> None:
         """Close these reports."""
@@ -47,37 +51,43 @@ class ModerationStore(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class PersonalRecords:
-    """What is stored of a person, or with a document."""
+    """The data stored about a person, or with a document."""
 
     drafts: tuple[Cid, ...] = ()
     posts: tuple[Cid, ...] = ()
     versions: tuple[Cid, ...] = ()
     """Replaced and deleted versions that are not destroyed yet."""
     pictures: tuple[Cid, ...] = ()
-    """Thumbnails and avatars that nobody else has."""
+    """Thumbnails and avatars that nobody else uses."""
+    revisions: tuple[Cid, ...] = ()
+    """Corrections of posts."""
     profile: bool = False
     writing_sessions: int = 0
     private_feeds: int = 0
 
 
 class ErasureStore(Protocol):
-    """Deletes records at once; the garbage collector destroys their documents without a grace
+    """Deletes records immediately. The garbage collector destroys their documents without a grace
     period.
 
-    Everything can be repeated. Nonces stay spent, and what the chain says stays recorded.
+    Every method can be repeated. Nonces stay spent, and facts from the chain stay recorded.
     """
 
     async def records_of(self, address: Address) -> PersonalRecords:
-        """What is stored of an address."""
+        """The data stored about an address."""
 
     async def records_with(self, cid: Cid) -> PersonalRecords:
-        """What is stored with a document: its file with all earlier versions, or the picture."""
+        """What is stored with a document: its file with all earlier versions and
+        revisions, a revision, or the picture."""
 
     async def erase_file(self, cid: Cid) -> None:
         """Delete a version in any state, with its key and its text in the search index."""
+
+    async def erase_revision(self, cid: Cid) -> None:
+        """Delete the revision with this document, its key, and its text in the search index."""
 
     async def erase_account(self, address: Address) -> None:
         """Delete the profile, the writing sessions and the private feeds of an address."""
 
     async def erase_picture(self, cid: Cid) -> None:
-        """Take a picture away from everything that has it."""
+        """Remove a picture from everything that uses it."""

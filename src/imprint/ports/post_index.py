@@ -16,11 +16,13 @@ from imprint.domain.posts.indexed_posts import (
     PostFilter,
     PostPage,
     PostPosition,
+    PostScope,
     PricedPost,
     Sale,
     ShownTotals,
 )
 from imprint.domain.posts.market_events import MarketEvent
+from imprint.domain.posts.openings import TextFacts
 from imprint.domain.posts.posts import BlockRef
 from imprint.domain.posts.search import SearchQuery
 
@@ -40,10 +42,10 @@ class IndexSource:
 
 @dataclass(frozen=True, slots=True)
 class IndexState:
-    """The last block in the index, None before the first.
+    """The last block in the index, or None before the first.
 
     Blocks up to `final` cannot be undone: if one of them is replaced, the index starts
-    over. `final` is -1 before the first block; `final_hash` is None if no such block has
+    over. `final` is -1 before the first block. `final_hash` is None if no such block has
     been read yet. `complete` is true once the index has reached the newest block.
     """
 
@@ -68,7 +70,7 @@ class IndexStep:
 
     `events` are all events of whole blocks, in order, above the last remaining block.
     `until` is the last block that was read. Events in blocks above `final` can be undone
-    later; `logs` are all logs of those blocks, including undecodable ones. `final_hash` is
+    later. `logs` are all logs of those blocks, including undecodable ones. `final_hash` is
     the hash of the block at `final`, for later comparison with the chain.
     """
 
@@ -83,7 +85,7 @@ class IndexStep:
 
 @dataclass(frozen=True, slots=True)
 class PostGap:
-    """An id that no post of the index has, and the block of the next post, or of the newest one."""
+    """An id that no indexed post has, and the block of the next post, or of the newest one."""
 
     post_id: int
     block: BlockRef
@@ -93,13 +95,13 @@ class PostIndexWriter(Protocol):
     """The index from the perspective of the process that fills it."""
 
     async def index_state(self) -> IndexState | None:
-        """Return the state of the index; None if indexing has never started."""
+        """Return the state of the index, or None if indexing has never started."""
 
     async def applied_logs(self) -> list[AppliedLog]:
         """The logs in the index whose blocks a reorg may still replace, in order."""
 
     async def find_gaps(self) -> list[PostGap]:
-        """The first id that is missing between others, and the one after the newest."""
+        """The first missing id between existing ones, and the id after the newest."""
 
     async def restart_index(self, source: IndexSource) -> None:
         """Empty the index, so that it is filled again from its first block."""
@@ -114,7 +116,7 @@ class PostIndexWriter(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class PostAddress:
-    """A post in a sitemap; `title` is as much of it as its slug needs."""
+    """A post in a sitemap. `title` is only as long as its slug requires."""
 
     place: int
     post_id: int
@@ -125,7 +127,7 @@ class PostAddress:
 class PostIndexReader(Protocol):
     """The index from the perspective of readers.
 
-    It shows what is on the chain; it never decides who may read.
+    It shows what is on the chain, but never decides who may read.
     """
 
     async def is_complete(self) -> bool:
@@ -145,14 +147,14 @@ class PostIndexReader(Protocol):
     async def indexed_post(self, post_id: int) -> IndexedPost | None:
         """Return the post with this ID."""
 
-    async def names_thumbnail(self, cid: Cid) -> bool:
-        """Whether a post whose text is stored here names this CID as its thumbnail."""
+    async def posts_with_thumbnail(self, cid: Cid, limit: int) -> list[IndexedPost]:
+        """Return posts whose text is stored here and that name this CID as their thumbnail."""
 
     async def priced_post(self, post_id: int) -> PricedPost | None:
         """Return the post with this ID, and its latest prices."""
 
     async def account(self, address: Address) -> AccountSummary | None:
-        """Return the account of an address; None if it has no activity."""
+        """Return the account of an address, or None if it has no activity."""
 
     async def library(self, holder: Address, before: int | None, limit: int) -> list[HeldPost]:
         """Return the posts that an address holds, latest arrival first, before a position."""
@@ -167,7 +169,7 @@ class PostIndexReader(Protocol):
         """The totals of the marketplace."""
 
     async def shown_totals(self) -> ShownTotals:
-        """The totals of the posts that lists show; visits every one of them."""
+        """The totals of the posts that lists show. Visits every one of them."""
 
     async def post_times(self, author: Address, since: datetime, limit: int) -> list[datetime]:
         """Return an author's newest `limit` publication times from `since` on, in order."""
@@ -179,22 +181,25 @@ class PostIndexReader(Protocol):
         """Return when the prices of these posts, at most `FEED_SIZE`, last changed, if ever."""
 
     async def place_after(self, after: int, count: int) -> int | None:
-        """Return the position of the post `count` posts after `after`; None if there are fewer."""
+        """Return the position of the post `count` posts after `after`, or None if there are
+        fewer."""
 
     async def addresses(self, after: int, limit: int) -> list[PostAddress]:
-        """Those of the first posts after a position that are shown, in chain order."""
+        """The shown posts among the first posts after a position, in chain order."""
 
 
 @dataclass(frozen=True, slots=True)
 class PendingText:
-    """A post that became free or hosted and whose text must be indexed.
+    """A post whose text must be indexed: it is new, became hosted, or became free or paid.
 
-    `post_id` is None if the post is no longer on the chain. `created_at` is its block's
-    time.
+    `post_id` is None if the post is no longer on the chain, and `cid` if it names no document.
+    `created_at` is its block's time.
     """
 
     place: int
     post_id: int | None
+    author: Address
+    cid: Cid | None
     free: bool
     hosted: bool
     created_at: datetime
@@ -212,8 +217,9 @@ class Match:
 class Matches:
     """Matches before a position, newest first, and the position at which to continue.
 
-    A search that takes too long ends early: it then has fewer matches, perhaps none, and
-    `following`.
+    There may be fewer matches than requested, perhaps none, although `following` says that
+    older posts were not searched. A search that took too long is cut: repeated, it may end
+    elsewhere.
     """
 
     found: Sequence[Match]
@@ -224,26 +230,39 @@ class Matches:
 
 
 class SearchIndex(Protocol):
-    """Words of the titles, descriptions and hashtags of all posts, and of the texts of free ones.
+    """Words of the titles, descriptions and hashtags of all posts, and of their public texts.
 
-    The post index maintains the first three, and drops the text of a post in the same
-    transaction in which its price stops being zero. Texts of other posts are never stored
-    here.
+    Public are the whole texts of free posts, and the openings of the others. The post index
+    maintains the first three, and drops the text of a post in the same transaction in which its
+    price stops being zero. What is below the opening of a paid post is never stored here.
     """
 
-    async def find_posts(self, query: SearchQuery, before: int | None, limit: int) -> Matches:
-        """Return the newest `limit` matches before a position, or fewer if it takes too long."""
+    async def find_posts(
+        self,
+        query: SearchQuery,
+        before: int | None,
+        limit: int,
+        scope: PostScope = PostScope.CHAIN,
+    ) -> Matches:
+        """Return the newest `limit` matches of a scope before a position.
 
-    async def free_texts(self, places: Sequence[int]) -> dict[int, str]:
-        """Return the stored texts of those posts that are currently free and hosted."""
+        There are fewer if it takes too long, or if too many matches are outside of the scope.
+        """
+
+    async def public_texts(self, places: Sequence[int]) -> dict[int, str]:
+        """Return the stored texts of posts that are hosted: whole ones only of free posts."""
 
     async def pending_texts(self, after: int, limit: int) -> list[PendingText]:
         """Return the posts after a position whose text must be indexed, in order."""
 
-    async def store_text(self, place: int, text: str) -> None:
-        """Make the text of a post searchable, if the post still exists and is free and hosted.
+    async def store_text(
+        self, pending: PendingText, cid: Cid, facts: TextFacts, *, is_free: bool
+    ) -> bool:
+        """Store the facts of a text, and make the text searchable, or its opening unless `is_free`.
 
-        In any case, the post is no longer pending.
+        `cid` is the document that the text is of. Does nothing of this if the post is no longer
+        hosted. False if the post has a newer text, or has become free or paid since it was listed:
+        it remains pending.
         """
 
     async def skip_text(self, place: int) -> None:
@@ -254,4 +273,5 @@ class Hub(Protocol):
     """A WebSub hub, which fetches feeds and forwards them to their subscribers."""
 
     async def publish(self, topics: Sequence[str]) -> bool:
-        """Notify the hub that these feeds have changed; False if it did not accept this."""
+        """Notify the hub that these feeds have changed. Returns False if the hub did not accept
+        this."""

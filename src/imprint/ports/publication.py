@@ -17,7 +17,7 @@ from imprint.domain.posts.posts import (
 
 
 class EventStore(Protocol):
-    """Chain events, applied to the files that they publish; every change is one transaction."""
+    """Chain events, applied to the files that they publish. Every change is one transaction."""
 
     async def apply_events(
         self,
@@ -29,7 +29,7 @@ class EventStore(Protocol):
         """Store and apply the events of a delivery, each only once however often it is delivered.
 
         A delivery whose key was seen before is a duplicate and changes nothing. An event
-        moves the file with its CID to `onchain` if its author is the owner; a superseded or
+        moves the file with its CID to `onchain` if its author is the owner. A superseded or
         deleted version whose document still exists is restored, and a newer draft of its
         group moves to a new group. Events that match no file are stored for a file that is
         added later.
@@ -69,7 +69,8 @@ class EventStore(Protocol):
         """
 
     async def report_events(self, limit: int) -> EventReport:
-        """Return the number of events by status, and up to `limit` of each kind needing attention.
+        """Return the number of events by status, and up to `limit` of each category needing
+        attention.
 
         The newest come first.
         """

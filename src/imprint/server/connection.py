@@ -39,16 +39,17 @@ log = logging.getLogger("imprint.request")
 
 
 MAX_HEAD_BYTES = 64 * 1024
-"""Maximum bytes of a request line and its headers together; browsers send far less."""
+"""Maximum number of bytes of a request line and its headers together. Browsers send far less."""
 
 MAX_HEADERS = 128
-"""Maximum number of headers; even a short header takes many times its length in memory."""
+"""Maximum number of headers. Even a short header takes many times its length in memory."""
 
 MAX_QUEUED = 16
 """Maximum number of requests per connection that wait for the running one."""
 
 MAX_UNPARSED_BYTES = 64 * 1024
-"""Maximum bytes buffered behind a full queue; above it, the connection closes after the queue."""
+"""Maximum number of bytes buffered behind a full queue. Above it, the connection closes after the
+queue."""
 
 MAX_UNSENT = 4096
 """Number of unsent bytes above which writing is paused and a timer runs.
@@ -58,7 +59,7 @@ connection therefore buffers about one chunk of a response.
 """
 
 WRITE_CHECKS = 4
-"""How many times per write timeout a reading client's progress is checked."""
+"""How many times per write timeout the progress of a reading client is checked."""
 
 _DISCARD_UNSENT = struct.pack("ii", 1, 0)
 """The `SO_LINGER` value for a socket that is to be reset when it is closed."""
@@ -66,7 +67,7 @@ _DISCARD_UNSENT = struct.pack("ii", 1, 0)
 _HEADER_SEPARATORS = len(b": \r\n")
 
 _SHORTEST_REQUEST = len(b"GET / HTTP/1.1\r\n\r\n")
-"""Length of the shortest request; a slice this long contains the end of at most one request."""
+"""Length of the shortest request. A slice this long contains the end of at most one request."""
 
 _LINES_OF_REQUEST = 3
 """Minimum number of lines in a request: the request line, `Host` and the empty line."""
@@ -88,7 +89,7 @@ _UNREPEATABLE = _HOST | _AUTHORIZATION
 
 
 class _Unreadable(Exception):
-    """The request breaks a rule; the connection has stored the refusal to send."""
+    """The request breaks a rule. The connection has stored the refusal to send."""
 
 
 class _Flow(FlowControl):
@@ -327,7 +328,8 @@ class HttpConnection(HttpToolsProtocol):
         return bool(self.pipeline or self._unparsed or self._refusal or self._is_last)
 
     def _drop_incomplete(self) -> bool:
-        """Discard the last request if its body is incomplete; False if it is already running."""
+        """Discard the last request if its body is incomplete. Returns False if it is already
+        running."""
         if self.cycle is None or not self.cycle.more_body or not self._is_busy:
             return True
         if not self.pipeline:
@@ -354,7 +356,7 @@ class HttpConnection(HttpToolsProtocol):
             self._go_on()
 
     def _go_on(self) -> None:
-        """Start the next request; if there is none, close the connection or wait for more."""
+        """Start the next request. If there is none, close the connection or wait for more."""
         if self.transport.is_closing():
             return
         self._unset_keepalive_if_required()
@@ -507,7 +509,7 @@ def _head_too_long() -> Refusal:
 
 
 def write_refusal(problem: Problem, default_headers: Iterable[tuple[bytes, bytes]]) -> bytes:
-    """Return the bytes of a refusal that bypasses the application; also counts and logs it."""
+    """Return the bytes of a refusal that bypasses the application, and count and log it."""
     response = problem_response(problem)
     token = request_id.set(new_id())
     fields = {"status": response.status_code, "code": problem.code}

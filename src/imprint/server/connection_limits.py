@@ -64,7 +64,7 @@ class ConnectionLimits:
 
 
 def raise_file_limit() -> int:
-    """Raise the soft limit on open files to the hard limit; returns the effective limit."""
+    """Raise the soft limit on open files to the hard limit, and return the effective limit."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     try:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
@@ -79,11 +79,11 @@ class Admission(Enum):
 
     ADMITTED = auto()
     REFUSED = auto()
-    """Its client has too many connections; there is room to respond with a refusal."""
+    """The client has too many connections, but there is room to respond with a refusal."""
     DROPPED = auto()
-    """Its client has too many connections, and too many are already being refused."""
+    """The client has too many connections, and too many are already being refused."""
     FULL = auto()
-    """The process has too many connections; this one is not counted."""
+    """The process has too many connections. This one is not counted."""
 
 
 @dataclass(slots=True)

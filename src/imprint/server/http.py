@@ -44,7 +44,7 @@ _TICK_SECONDS = 1.0
 
 
 class NotStarted(Exception):
-    """The application failed to start; the log says why."""
+    """The application failed to start. The log says why."""
 
 
 class _Server(uvicorn.Server):
@@ -77,7 +77,7 @@ class _Server(uvicorn.Server):
 
 @dataclass(slots=True)
 class _CurrentApp:
-    """The replaceable application; closes connections while `is_stopping`.
+    """The replaceable application, which closes connections while `is_stopping`.
 
     Requests are marked as draining, unless other processes continue to serve.
     """
@@ -199,7 +199,7 @@ class HttpServer:
         return [*cast("set[HttpConnection]", self._server.server_state.connections)]
 
     async def _close_listener(self) -> None:
-        """Close the listening socket; connections already made are served, not reset."""
+        """Close the listening socket. Connections already made are served, not reset."""
         if not self._is_shared:
             refuse_connections(self._listener)
         # The client may consider the connection established before this system does.
@@ -229,7 +229,7 @@ async def serve_all(
     """Serve until SIGINT or SIGTERM, then stop the servers in order, draining each if `drain`.
 
     With `start`, connections are accepted once it has finished, or earlier if `may_serve`
-    is set; a signal before that stops the servers at once. `on_ready` is called when the
+    is set. A signal before that stops the servers at once. `on_ready` is called when the
     first server serves after that. Raises the errors of `start`.
     """
     loop = asyncio.get_running_loop()
@@ -269,7 +269,7 @@ async def _started(
     begin: Callable[[], None],
     runs: "list[asyncio.Task[None]]",
 ) -> bool:
-    """Return whether `start` finished before a signal; serves meanwhile if `may_serve` is set."""
+    """Return whether `start` finished before a signal. Serves meanwhile if `may_serve` is set."""
     starting = asyncio.create_task(start)
     try:
         if may_serve is not None:
@@ -292,7 +292,7 @@ async def _until_started(server: HttpServer) -> None:
 
 
 async def _first(*awaited: Awaitable[Any]) -> None:
-    """Wait until one of these has finished; those passed as coroutines are then cancelled."""
+    """Wait until one of these tasks has finished. Those passed as coroutines are then cancelled."""
     tasks = [asyncio.ensure_future(each) for each in awaited]
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -308,7 +308,7 @@ async def drain_connections(
     """Wait until all connections are closed, or only those with a running request are left.
 
     Each connection is closed after its next response. Idle ones get `keep_alive` seconds,
-    but at most `DRAIN_IDLE_SECONDS`; requests that have not arrived by then are refused
+    but at most `DRAIN_IDLE_SECONDS`. Requests that have not arrived by then are refused
     instead of reset.
     """
     loop = asyncio.get_running_loop()

@@ -1,6 +1,6 @@
 """The link between a worker and its supervisor: messages over a socket pair.
 
-The supervisor sends single bytes. A worker sends messages consisting of a length, a kind
+The supervisor sends single bytes. A worker sends messages consisting of a length, a type
 and a body.
 """
 
@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 MAX_MESSAGE_BYTES = 16 * 1024 * 1024
-"""Maximum message length; the link of a worker that sends a longer one is ignored."""
+"""Maximum message length. The link of a worker that sends a longer one is ignored."""
 
 SEND_SECONDS = 2
 """How long a worker waits for an unresponsive supervisor before it stops sending."""
@@ -30,16 +30,16 @@ _LEAVE = b"l"
 
 
 class Kind(Enum):
-    """The kind of message that a worker sends."""
+    """The type of a message that a worker sends."""
 
     WAITING = b"w"
     """The worker serves only its readiness, because it is waiting for a dependency."""
     PREPARED = b"p"
     """The worker has opened everything and waits for permission to serve."""
     READY = b"r"
-    """The worker is serving."""
+    """The worker is serving requests."""
     FAILED = b"f"
-    """The worker is about to exit; the body gives the reason."""
+    """The worker is about to exit. The body gives the reason."""
     SAMPLES = b"m"
     """The body contains the values of the worker's metrics."""
 
@@ -47,10 +47,10 @@ class Kind(Enum):
 class Link:
     """The worker's end of a link.
 
-    If it `has_peers`, other workers serve, and this one need not accept connections before
-    it is ready. If it `is_gated`, it must not accept any before the supervisor permits it;
-    otherwise it `serves_early`, to report what it is waiting for. `collect` returns the
-    values of its metrics. If it `is_replaced`, it stops while others continue to serve.
+    If it `has_peers`, other workers serve, and this one need not accept connections before it is
+    ready. If it `is_gated`, it must not accept any before the supervisor permits it. Otherwise it
+    `serves_early`, to report what it is waiting for. `collect` returns the values of its metrics.
+    If it `is_replaced`, it stops while others continue to serve.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class Link:
         self._send(Kind.FAILED, reason.encode())
 
     def report_samples(self) -> None:
-        """Send the values of all metrics to the supervisor; may also be sent unprompted."""
+        """Send the values of all metrics to the supervisor. May also be sent unprompted."""
         self._send(Kind.SAMPLES, self._collect())
 
     async def wait_for_permission(self) -> None:
@@ -100,7 +100,7 @@ class Link:
             await granted.wait()
 
     def watch(self, stop_seconds: float) -> None:
-        """Listen to the supervisor; when it exits, stop this process as SIGTERM would.
+        """Listen to the supervisor. When it exits, stop this process as SIGTERM would.
 
         Runs in a thread, because a process that is starting or hanging has no event loop
         for it.
@@ -163,7 +163,8 @@ class WorkerLink:
         self._send(_SAMPLE)
 
     def dismiss(self) -> bool:
-        """Tell the worker to stop because others have taken over; False if the message fails."""
+        """Tell the worker to stop because others have taken over. Returns False if the message
+        fails."""
         return self._send(_LEAVE)
 
     def read(self) -> Iterator[tuple[Kind, bytes]]:
@@ -183,7 +184,7 @@ class WorkerLink:
             yield Kind(kind), body
 
     def close(self) -> None:
-        """Close the link; the worker stops if it is still running."""
+        """Close the link. The worker stops if it is still running."""
         self.is_open = False
         self.worker.close()
 
@@ -207,6 +208,6 @@ class WorkerLink:
 
 
 def open_link() -> tuple[WorkerLink, socket.socket]:
-    """Create a link; return the supervisor's end and the socket for the worker's end."""
+    """Create a link, and return the supervisor's end and the socket for the worker's end."""
     own, theirs = socket.socketpair()
     return WorkerLink(own), theirs

@@ -12,7 +12,7 @@ BACKLOG = 2048
 """The backlog: the number of connections that may wait to be accepted."""
 
 _SO_ATTACH_FILTER = 26
-"""The Linux option that attaches a packet filter to a socket; Python does not define it."""
+"""The Linux option that attaches a packet filter to a socket. Python does not define it."""
 
 _DROP_NEW_CONNECTIONS = b"".join(
     struct.pack("HBBI", *instruction)

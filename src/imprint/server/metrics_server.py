@@ -33,7 +33,7 @@ CLIENT_SECONDS = 10.0
 """How long a client may take to send its request, and then to read the response."""
 
 OPENMETRICS = "application/openmetrics-text"
-"""The format for clients that accept it; all others get the older Prometheus text format."""
+"""The format for clients that accept it. All others get the older Prometheus text format."""
 
 _OPENMETRICS = f"{OPENMETRICS}; version=1.0.0"
 
@@ -51,7 +51,7 @@ class _Client:
 
 
 class MetricsServer:
-    """Serves the metrics on `listener`; without one, it does nothing.
+    """Serves the metrics on `listener`. Without one, it does nothing.
 
     Its owner selects on `readers` and `writers`, calls `on_readable` and `on_writable`, and
     calls `respond` when the values for the waiting clients have arrived.

@@ -29,7 +29,8 @@ from imprint.server.metrics_server import (
 
 
 class ServiceNotifier:
-    """Notifies the service manager about this process; does nothing without one."""
+    """Notifies the service manager about this process. Does nothing if there is no service
+    manager."""
 
     def __init__(self, environ: Mapping[str, str] = os.environ) -> None:
         self._address = environ.get("NOTIFY_SOCKET", "")
@@ -44,7 +45,7 @@ class ServiceNotifier:
         self._send("READY=1", f"MAINPID={os.getpid()}", f"STATUS={status}")
 
     def reloading(self) -> None:
-        """Report that a reload begins; it ends with `ready`."""
+        """Report that a reload begins. It ends with `ready`."""
         microseconds = time.monotonic_ns() // 1000
         self._send("RELOADING=1", f"MONOTONIC_USEC={microseconds}", "STATUS=reloading")
 
@@ -54,7 +55,7 @@ class ServiceNotifier:
 
     @property
     def due(self) -> float | None:
-        """The deadline for the next watchdog notification; None without a watchdog."""
+        """The deadline for the next watchdog notification, or None without a watchdog."""
         return None if self._interval is None else self._next_sign
 
     def sign_of_life(self) -> None:
@@ -73,7 +74,7 @@ class ServiceNotifier:
 
 
 def _watchdog_interval(environ: Mapping[str, str]) -> float | None:
-    """Seconds between watchdog notifications: half of its timeout."""
+    """Seconds between watchdog notifications: half of the watchdog's timeout."""
     microseconds, pid = environ.get("WATCHDOG_USEC", ""), environ.get("WATCHDOG_PID", "")
     if not microseconds.isdecimal() or pid not in ("", str(os.getpid())):
         return None
@@ -96,7 +97,7 @@ RESTART_SECONDS = 0.5
 """Delay before a dead worker is replaced, so that crash loops use no processor time."""
 
 LONGEST_RESTART_SECONDS = 30.0
-"""The longest such delay; it doubles until a worker in this slot is ready."""
+"""The longest delay before a dead worker is replaced. The delay doubles until a worker is ready."""
 
 SUCCESSOR_SECONDS = 60.0
 """How long a new worker may take to start before a reload is abandoned."""
@@ -106,7 +107,7 @@ SAMPLE_SECONDS = 1.0
 
 
 class ReloadRefused(Exception):
-    """A reload cannot begin; has one sentence per reason."""
+    """A reload cannot begin. The exception has one sentence per reason."""
 
     def __init__(self, reasons: Sequence[str]) -> None:
         super().__init__(" ".join(reasons))
@@ -117,7 +118,7 @@ class ReloadRefused(Exception):
 class Plan:
     """What to run: the number of workers, what each one does, and their open sockets.
 
-    `work` runs in the worker: it gets the worker's slot and its link to the supervisor, and
+    `work` runs in the worker. It gets the worker's slot and its link to the supervisor, and
     returns its exit status. `changes` are the names of the settings that differ from the
     previous plan, and `adopt` is called when this plan takes over.
     """
@@ -147,7 +148,7 @@ class _State(Enum):
 
 @dataclass(slots=True, eq=False)
 class _Worker:
-    """The supervisor's view of a worker; the supervisor acts on it at its `deadline`."""
+    """The supervisor's view of a worker. The supervisor acts on it at its `deadline`."""
 
     pid: int
     place: int
@@ -170,10 +171,10 @@ class _Reload:
 
 @dataclass(slots=True)
 class Supervisor:
-    """Keeps the workers of a plan running; SIGHUP replaces them with those of `reread`'s plan.
+    """Keeps the workers of a plan running. SIGHUP replaces them with those of `reread`'s plan.
 
     The new workers are started one after another. When all of them are prepared, they begin
-    to serve; when all of them serve, the old ones are told to stop. If `reread` raises
+    to serve. When all of them serve, the old ones are told to stop. If `reread` raises
     `ReloadRefused`, or if a new worker exits or is late, the old ones continue and the new
     ones are stopped: workers of two plans never keep running together.
 
@@ -209,7 +210,7 @@ class Supervisor:
         self._metrics = MetricsServer(self.plan.metrics)
 
     def run(self) -> int:
-        """Supervise the workers until a signal stops them; returns the service's exit status."""
+        """Supervise the workers until a signal stops them, and return the service's exit status."""
         with signal_socket() as signals:
             self._due = dict.fromkeys(range(self.plan.count), 0.0)
             while self._workers or self._due:
@@ -238,7 +239,7 @@ class Supervisor:
         return set(signals.recv(4096)) if signals in found else set()
 
     def _timeout(self) -> float | None:
-        """Return the seconds until the next timed action; None if there is none."""
+        """Return the seconds until the next timed action, or None if there is none."""
         times = [*self._due.values()]
         times += [each.deadline for each in self._workers.values() if each.deadline is not None]
         others = self._stop_deadline, self._sample_deadline, self._metrics.due, self.notifier.due
@@ -293,8 +294,8 @@ class Supervisor:
     def _close_copies(self, plan: Plan) -> None:
         """Close inherited descriptors that a worker does not need.
 
-        With copies of links, workers would not notice that their supervisor has exited;
-        with copies of sockets, a port that is no longer served would stay open.
+        With copies of links, workers would not notice that their supervisor has exited. With
+        copies of sockets, a port that is no longer served would stay open.
         """
         for each in self._workers.values():
             each.link.close()
@@ -409,7 +410,7 @@ class Supervisor:
         self._metrics.give_up()
 
     def _dismiss(self, worker: _Worker) -> None:
-        """Tell a worker to stop; it is killed if it takes too long."""
+        """Tell a worker to stop. It is killed if it takes too long."""
         worker.state = _State.LEAVING
         worker.deadline = time.monotonic() + worker.plan.stop_seconds
         if not worker.link.dismiss():
@@ -591,7 +592,7 @@ def _ignore(number: int, frame: FrameType | None) -> None:
 
 
 def reset_signals() -> None:
-    """Reset the supervisor's signal handlers in a worker; SIGHUP is ignored there."""
+    """Reset the supervisor's signal handlers in a worker. SIGHUP is ignored there."""
     signal.set_wakeup_fd(-1)
     for each in SIGNALS:
         signal.signal(each, signal.SIG_IGN if each == signal.SIGHUP else signal.SIG_DFL)

@@ -1,7 +1,7 @@
-"""Erasure: deletes for good what is stored of a person or a document, published or not.
+"""Erasure: permanently deletes what is stored about a person or a document, published or not.
 
-First a measure withholds it everywhere, then the records go, then the documents. Whatever step a
-process is killed in, readers see nothing half done, and the next run completes it.
+A measure first withholds it everywhere. Then the records are deleted, and then the documents. In
+whichever step a process is killed, readers see nothing half done, and the next run completes it.
 """
 
 import asyncio
@@ -26,12 +26,13 @@ from imprint.services.moderation import REFRESH_SECONDS, CurrentMeasures
 from imprint.services.tasks.leases import pause_collection
 
 FOLLOW_SECONDS = 2 * REFRESH_SECONDS
-"""Seconds after which every running service follows a measure."""
+"""Seconds after which every running service applies a measure."""
 
 
 @dataclass(frozen=True, slots=True)
 class Erased:
-    """The number of erased files, of destroyed documents, and of those that are still stored."""
+    """The numbers of erased files, of destroyed documents, and of documents that are still
+    stored."""
 
     files: int
     destroyed: int
@@ -40,7 +41,7 @@ class Erased:
 
 @dataclass(frozen=True, slots=True)
 class Erasure:
-    """Erases everything of an address, or a document."""
+    """Erases everything stored about an address, or a document."""
 
     store: ErasureStore
     moderation: ModerationStore
@@ -51,7 +52,8 @@ class Erasure:
     follow_seconds: float = FOLLOW_SECONDS
 
     async def find(self, target: Target) -> PersonalRecords:
-        """What would be erased. Refuses a target of which nothing is or was here."""
+        """Return what would be erased. Refuses a target about which nothing is or was stored
+        here."""
         if target.kind is TargetKind.AUTHOR:
             found = await self.store.records_of(Address(target.value))
         else:
@@ -61,12 +63,15 @@ class Erasure:
         return found
 
     async def erase(self, target: Target) -> Erased:
-        """Erase everything of a target, and destroy its documents at once. Refuses as `find`."""
+        """Erase everything about a target, and destroy its documents immediately. Refuses as
+        `find` does."""
         found = await self.find(target)
         await self._withhold(target, found)
         if target.kind is TargetKind.AUTHOR:
             # Nothing is saved automatically from now on.
             await self.store.erase_account(Address(target.value))
+        for cid in found.revisions:
+            await self.store.erase_revision(cid)
         # The named document is the last one: the next run finds the others by it.
         files = sorted(
             (*found.versions, *found.drafts, *found.posts), key=lambda cid: cid == target.value
@@ -76,7 +81,7 @@ class Erasure:
         if target.value in found.pictures:
             await self.store.erase_picture(Cid(target.value))
         destroyed, left = await self._destroy()
-        return Erased(len(files), destroyed, left)
+        return Erased(len(files) + len(found.revisions), destroyed, left)
 
     async def _withhold(self, target: Target, found: PersonalRecords) -> None:
         targets = [Target(TargetKind.CID, cid) for cid in found.pictures]

@@ -1,12 +1,13 @@
 """Moderation: the measures in force, what they withhold, and the operator's desk.
 
-Lists follow a decision in the transaction that adds it. Everything else asks the measures that a
-process holds in memory; it reads new decisions at most half a second after they were made.
+Lists change in the same transaction that adds a decision. Everything else checks the measures that
+a process holds in memory. It reads new decisions at most half a second after they were made.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from urllib.parse import quote
 
 from imprint.domain.drafts.files import File, new_id
@@ -36,21 +37,22 @@ from imprint.domain.moderation import (
 from imprint.domain.posts.feeds import ALL_POSTS, author_path, tag_path
 from imprint.domain.posts.indexed_posts import IndexedPost, PostFilter, PostPosition, PostScope
 from imprint.ports import Clock, Monotonic, monotonic
-from imprint.ports.files import FileStore
+from imprint.ports.files import FileStore, RevisionStore
 from imprint.ports.moderation import ModerationStore
 from imprint.ports.post_index import PostIndexReader
+from imprint.services.tasks.periodic_task import SingleFlight
 
 REFRESH_SECONDS = 0.5
-"""Seconds after which new decisions are looked for."""
+"""Seconds between checks for new decisions."""
 
 _AT_ONCE = 500
-"""Decisions that are read at once."""
+"""Number of decisions read together."""
 
 MOST_PURGED = 1_000
-"""The most posts whose addresses are listed for caches in front of the service."""
+"""Maximum number of posts whose addresses are listed for caches in front of the service."""
 
 _SAME_PICTURE = 100
-"""Files with the same thumbnail that are looked at."""
+"""Maximum number of files with the same thumbnail that are checked."""
 
 _POSTS_AT_ONCE = 50
 
@@ -60,25 +62,27 @@ RETRY_SECONDS = 1.0
 
 @dataclass(slots=True)
 class CurrentMeasures:
-    """The measures in force, as this process knows them; without a store there are none."""
+    """The measures in force, as known to this process. Without a store, there are none."""
 
     store: ModerationStore | None = None
     monotonic: Monotonic = monotonic
     _known: Measures = field(default_factory=Measures, init=False)
     _read_at: float | None = field(default=None, init=False)
-    _reading: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
+    _reading: SingleFlight[None, None] = field(default_factory=SingleFlight, init=False)
 
     async def current(self) -> Measures:
         """The measures, at most `REFRESH_SECONDS` old. Raises `Unavailable`."""
         if self.store is None or not self._is_old():
             return self._known
-        async with self._reading:
-            if self._is_old():
-                await self._read(self.store)
+        # All that wait share one read, so that nobody waits for several that fail.
+        await self._reading.run(None, partial(self._read, self.store))
         return self._known
 
     async def refresh(self) -> None:
         """Read new decisions now."""
+        if self._reading.is_running(None):
+            # It may have begun before the newest decision.
+            await self.current()
         self._read_at = None
         await self.current()
 
@@ -96,17 +100,49 @@ class CurrentMeasures:
         self._read_at = began
 
     async def check_post(self, post: IndexedPost) -> Decision | None:
-        """The measure that hides a post from lists, if any. Refuses a withheld one."""
-        decision = (await self.current()).on_post(post)
+        """The measure that hides a post from lists, if any. Refuses a withheld post."""
+        decision = (await self.on_posts([post])).get(post.post_id)
         refuse_withheld(decision)
         return decision
 
     async def check_file(self, file: File) -> None:
         """Refuse a file that is withheld."""
-        refuse_withheld((await self.current()).on_file(file))
+        (decision,) = await self.on_files([file])
+        refuse_withheld(decision)
+
+    async def on_posts(self, posts: Sequence[IndexedPost]) -> dict[int, Decision]:
+        """The strictest measure on each of these posts that has one, by post id."""
+        measures = await self.current()
+        tags = await self._tags_of(measures, [post.post_id for post in posts if post.hosted])
+        found = {post.post_id: measures.on_post(post, tags.get(post.post_id, ())) for post in posts}
+        return {post_id: decision for post_id, decision in found.items() if decision}
+
+    async def withheld(self, posts: Sequence[IndexedPost]) -> frozenset[int]:
+        """The ids of those of these posts that are withheld."""
+        found = await self.on_posts(posts)
+        return frozenset(post_id for post_id, decision in found.items() if _withholds(decision))
+
+    async def on_files(self, files: Sequence[File]) -> list[Decision | None]:
+        """The strictest measure that hides each of these files, if any."""
+        measures = await self.current()
+        published = [file.publication for file in files]
+        post_ids = [None if each is None else each.post_id for each in published]
+        tags = await self._tags_of(measures, [each for each in post_ids if each is not None])
+        return [
+            measures.on_file(file, () if post_id is None else tags.get(post_id, ()))
+            for file, post_id in zip(files, post_ids, strict=True)
+        ]
+
+    async def _tags_of(
+        self, measures: Measures, post_ids: Sequence[int]
+    ) -> Mapping[int, Collection[str]]:
+        """The hashtags of posts, on the chain and of their files, if any of them is measured."""
+        if self.store is None or not measures.on_tags or not post_ids:
+            return {}
+        return await self.store.tags_of_posts(post_ids)
 
     async def check_author(self, author: Address) -> Decision | None:
-        """The measure that hides an author from lists, if any. Refuses a withheld one."""
+        """The measure that hides an author from lists, if any. Refuses a withheld author."""
         decision = (await self.current()).on_author(author)
         refuse_withheld(decision)
         return decision
@@ -116,7 +152,7 @@ class CurrentMeasures:
         refuse_withheld((await self.current()).on_cid(cid))
 
     async def check_missing(self, kind: TargetKind, value: str) -> None:
-        """Refuse a post or cid without a file here whose event on the chain is withheld."""
+        """Refuse a post or cid without a file here if its event on the chain is withheld."""
         measures = await self.current()
         if self.store is None or not measures.withholds:
             return
@@ -125,23 +161,32 @@ class CurrentMeasures:
         refuse_withheld(measures.on_any([target, *found]))
 
     async def check_picture(self, cid: Cid) -> None:
-        """Refuse a picture that is withheld, or that only withheld posts and authors have."""
+        """Refuse a picture that is withheld, or that only withheld posts and authors use."""
         measures = await self.current()
         refuse_withheld(measures.on_cid(cid))
         if self.store is None or not measures.withholds:
             return
         files = await self.store.files_with_thumbnail(cid, _SAME_PICTURE)
         authors = await self.store.authors_with_avatar(cid, _SAME_PICTURE)
-        decisions = [measures.on_file(file) for file in files if file.publication is not None]
-        decisions += [measures.on_author(author) for author in authors]
-        withheld = [each for each in decisions if each and each.measure is Measure.WITHHELD]
-        if withheld and len(withheld) == len(decisions):
-            refuse_withheld(withheld[0])
+        decisions = await self.on_files(files)
+        # Drafts keep no picture that is withheld elsewhere.
+        shown = [
+            decision
+            for file, decision in zip(files, decisions, strict=True)
+            if file.publication is not None
+        ]
+        of_authors = [measures.on_author(author) for author in authors]
+        if all(map(_withholds, [*shown, *of_authors])):
+            refuse_withheld(next(filter(_withholds, [*decisions, *of_authors]), None))
 
     async def check_writer(self, author: Address) -> None:
         """Refuse `author_refused` for an author whose writes the operator refuses."""
         if (await self.current()).refuses(author):
             raise author_refused()
+
+
+def _withholds(decision: Decision | None) -> bool:
+    return decision is not None and decision.measure is Measure.WITHHELD
 
 
 def parse_target(kind: TargetKind, text: str) -> Target:
@@ -177,6 +222,7 @@ class Moderation:
     store: ModerationStore
     index: PostIndexReader
     files: FileStore
+    revisions: RevisionStore
     measures: CurrentMeasures
     clock: Clock
 
@@ -185,8 +231,13 @@ class Moderation:
     ) -> list[str]:
         """Take a measure, or undo those on a target; returns the paths to purge from caches.
 
-        Refuses an unknown post, a measure that is for authors only, and undoing nothing.
+        A measure on the document of a revision is on that of its post, as revisions have the
+        measures of their posts. Refuses an unknown post, a measure that is for authors only, and
+        undoing nothing.
         """
+        if target.kind is TargetKind.CID:
+            revision = await self.revisions.revision_with_cid(Cid(target.value))
+            target = target if revision is None else Target(target.kind, revision.document)
         statement = clean_text(statement, MAX_STATEMENT, "A statement")
         if measure in FOR_AUTHORS and target.kind is not TargetKind.AUTHOR:
             raise Refusal(Code.INVALID_REQUEST, "Only an author can be refused or allowed.")
@@ -202,11 +253,11 @@ class Moderation:
         return await self.purge_paths(target)
 
     async def log(self, newest: int) -> list[LoggedDecision]:
-        """The newest decisions, the newest first."""
+        """The newest decisions, newest first."""
         return await self.store.newest_decisions(newest)
 
     async def whole_log(self) -> AsyncIterator[LoggedDecision]:
-        """Every decision, in order."""
+        """Every decision in the log, in order."""
         number = 0
         while found := await self.store.decisions_after(number, _AT_ONCE):
             for each in found:
@@ -222,14 +273,14 @@ class Moderation:
         ]
         if not measures.of_targets:
             return found
-        for post in await self._posts_of(Target(TargetKind.AUTHOR, author)):
-            decision = measures.on_post(post)
-            if decision is not None and decision.target.kind is not TargetKind.AUTHOR:
-                found.append((post.post_id, decision))
+        posts = await self._posts_of(Target(TargetKind.AUTHOR, author))
+        for post_id, decision in (await self.measures.on_posts(posts)).items():
+            if decision.target.kind is not TargetKind.AUTHOR:
+                found.append((post_id, decision))
         return found
 
     async def purge_paths(self, target: Target) -> list[str]:
-        """The paths of everything that caches may have of a target, the newest posts first."""
+        """The paths of everything about a target that caches may store, newest posts first."""
         paths: dict[str, None] = {}
         if target.kind is TargetKind.CID:
             paths[f"/ipfs/{target.value}"] = None
@@ -277,16 +328,17 @@ class Moderation:
     # Reports
 
     async def report(self, post_id: int, reason: ReportReason, text: str, contact: str) -> Report:
-        """Keep a report of a post. Refuses an unknown post, and texts that are too long."""
+        """Store a report of a post. Refuses an unknown post, and texts that are too long."""
         text = clean_text(text, MAX_REPORT_TEXT, "The text of a report")
-        contact = clean_text(contact, MAX_CONTACT, "A contact")
+        # One line, wherever it is copied to.
+        contact = " ".join(clean_text(contact, MAX_CONTACT, "A contact").split())
         await self._expect_post(post_id)
         report = Report(new_id(), post_id, reason, text, contact, self.clock())
         await self.store.add_report(report, MAX_REPORTS)
         return report
 
     async def open_reports(self, limit: int) -> list[Report]:
-        """The oldest reports that are not closed."""
+        """The oldest reports that are still open."""
         return await self.store.open_reports(limit)
 
     async def close_reports(self, report_ids: Sequence[str]) -> None:
@@ -295,7 +347,7 @@ class Moderation:
 
 
 def clean_text(text: str, longest: int, what: str) -> str:
-    """A text without control and bidirectional characters. Refuses one that is too long."""
+    """Return a text without control and bidirectional characters. Refuses one that is too long."""
     if len(text) > longest:
         raise Refusal(Code.INVALID_REQUEST, f"{what} has at most {longest} characters.")
     return "".join(char for char in text if char in "\n\t" or _is_visible(char)).strip()
@@ -304,7 +356,7 @@ def clean_text(text: str, longest: int, what: str) -> str:
 _BIDIRECTIONAL = frozenset(
     "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 )
-"""Characters that change the direction of what follows them."""
+"""Characters that change the direction of the text after them."""
 
 
 def _is_visible(char: str) -> bool:
@@ -318,6 +370,9 @@ def _add_post(paths: dict[str, None], post: IndexedPost) -> None:
         f"/posts/{number}",
         f"/posts/{number}.md",
         f"/posts/{number}/content",
+        f"/posts/{number}/revisions",
+        f"/p/{number}/changes",
+        f"/p/{number}/first",
         f"/freeFileByPostId?postId={number}",
     ):
         paths[path] = None
@@ -341,9 +396,10 @@ def _add_tag(paths: dict[str, None], tag: str) -> None:
 
 
 async def keep_newer_log(store: ModerationStore, log: Sequence[LoggedDecision]) -> bool:
-    """Add the decisions of a newer log; returns False, and adds none, for a log of its own."""
+    """Add the decisions of a newer log. Returns False, and adds none, for an unrelated log."""
     known: list[LoggedDecision] = []
-    while found := await store.decisions_after(len(known), _AT_ONCE):
+    # A repair may have left gaps.
+    while found := await store.decisions_after(known[-1].number if known else 0, _AT_ONCE):
         known += found
     common = min(len(known), len(log))
     if [each.record for each in known[:common]] != [each.record for each in log[:common]]:
@@ -355,13 +411,13 @@ async def keep_newer_log(store: ModerationStore, log: Sequence[LoggedDecision]) 
 
 @dataclass(frozen=True, slots=True)
 class ShownPosts:
-    """Makes lists show what the setting says; the walk over all posts runs once, after a change."""
+    """Makes lists show the posts that the setting selects. A change walks over all posts once."""
 
     store: ModerationStore
     show: Show
 
     async def run(self) -> None:
-        """Choose once, and try again while the database does not respond."""
+        """Apply the setting once, and retry while the database does not respond."""
         while True:
             try:
                 return await self.store.choose_shown(self.show)

@@ -19,17 +19,18 @@ NEWEST = 20
 
 @dataclass(frozen=True, slots=True)
 class ShownPost:
-    """A post, with the file of its text if it is free and stored here.
+    """A post, with the file of its newest text if it is free and stored here.
 
-    `price` is None if the post is no longer free on the chain and the index does not have
-    its new price yet.
+    `opening` is the file of which everybody may read the opening, if the post has one. `price` is
+    None if the post is no longer free on the chain and the index does not have its new price yet.
     """
 
     post: IndexedPost
     file: File | None
     price: int | None
     is_listed: bool = True
-    """Whether lists, and those of search engines, may contain it."""
+    """Whether lists and search engines may contain the post."""
+    opening: File | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,19 +41,32 @@ class Pages:
     reads: Reads
 
     async def show(self, post_id: int) -> ShownPost:
-        """A post, before its text is read. Refuses an unknown one, and a withheld one."""
+        """Return a post before its text is read. Refuses an unknown or withheld post."""
         post = await find_post(self.index, post_id)
         is_listed = await self.reads.measures.check_post(post) is None
+        opening = await self._opening(post)
         if not (post.free and post.hosted):
-            return ShownPost(post, None, post.price, is_listed)
+            return ShownPost(post, None, post.price, is_listed, opening)
         try:
             file = await self.reads.shown_post(post)
+            version = await self.reads.newest(file)
         except Withheld:
             raise
         except Refusal as refusal:
             is_paid = refusal.code is Code.NOT_FREE
-            return ShownPost(post, None, None if is_paid else post.price, is_listed)
-        return ShownPost(post, file, post.price, is_listed)
+            price = None if is_paid else post.price
+            return ShownPost(post, None, price, is_listed, opening)
+        return ShownPost(post, version.text, post.price, is_listed, opening)
+
+    async def _opening(self, post: IndexedPost) -> File | None:
+        if not post.has_opening:
+            return None
+        try:
+            return await self.reads.opened_post(post)
+        except Refusal as refusal:
+            if refusal.code is not Code.NO_OPENING:
+                raise
+            return None
 
     async def newest(self) -> tuple[IndexedPost, ...]:
         """Return the newest posts of all authors."""
@@ -71,7 +85,7 @@ UNSETTLED = 1024 * LOGS_PER_BLOCK
 
 @dataclass(slots=True)
 class Sitemap:
-    """Sitemap pages by start position; the starts of settled pages never change and are cached.
+    """Sitemap pages by start position. The starts of settled pages never change and are cached.
 
     The first listing therefore walks over all posts once, and later ones only over new
     posts.
@@ -82,7 +96,7 @@ class Sitemap:
     _starts: list[int] = field(default_factory=lambda: [BEGINNING], init=False)
 
     async def pages(self) -> list[int]:
-        """Return the positions after which the pages begin; there is always a first page."""
+        """Return the positions after which the pages begin. There is always a first page."""
         starts = list(self._starts)
         while (end := await self.index.place_after(starts[-1], self.page_size)) is not None:
             starts.append(end)

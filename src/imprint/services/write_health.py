@@ -7,7 +7,7 @@ from imprint.ports import Monotonic, monotonic
 
 WINDOW = 1.0
 """Seconds over which failed writes are compared with successful ones. A successful probe counts
-only if no write has failed for as long."""
+only if no write has failed for that long."""
 
 
 @dataclass(slots=True)
@@ -25,8 +25,8 @@ class WriteHealth:
     """The outcomes of the signed writes of this process.
 
     Completing a write just increments `succeeded`. A dependency is failing while more writes failed
-    for it than succeeded since the window began; that ends with writes that succeed, or with a
-    probe.
+    because of it than succeeded since the window began. This ends with writes that succeed, or with
+    a probe.
     """
 
     clock: Monotonic = monotonic
@@ -34,7 +34,7 @@ class WriteHealth:
     _failures: dict[Code, _Failures] = field(default_factory=dict, init=False)
 
     def note(self, code: Code, problem: Unavailable) -> None:
-        """Count a write that failed in a call of the dependency with this code.
+        """Count a write that failed in a call to the dependency with this code.
 
         Only failures of the dependency itself count. A damaged record, or a document that is just
         being destroyed, fails only its own write, and repeating that must not make the whole

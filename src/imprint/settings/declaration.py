@@ -15,7 +15,7 @@ _Value = TypeVar("_Value")
 
 
 class InvalidSetting(ValueError):
-    """The text of a setting cannot be parsed; the message continues after the setting's name."""
+    """The text of a setting cannot be parsed. The message continues after the setting's name."""
 
 
 class SettingsProblems(Exception):
@@ -30,7 +30,7 @@ class SettingsProblems(Exception):
 class Setting:
     """A setting, declared once for the code, the command line and the docs.
 
-    `default` is written as an operator would write it; `{IMPRINT_…}` in it is replaced by
+    `default` is written as an operator would write it. `{IMPRINT_…}` in it is replaced by
     the text of that setting. A setting without a default is either `required`, or None if
     it is not set.
     """
@@ -56,7 +56,7 @@ def setting(
     *,
     secret: bool = False,
 ) -> _Value:
-    """Declare a field of a group; without a default, the setting is required."""
+    """Declare a field of a group. Without a default, the setting is required."""
     declared = Setting(PREFIX + name, sentence, parse, default, default is None, secret)
     return cast(_Value, field(metadata={_METADATA_KEY: declared}))
 

@@ -50,7 +50,7 @@ _MIB = 1_048_576
 
 
 class Compatibility(StrEnum):
-    """The front end to be compatible with; `NONE` means the documented interface."""
+    """The front end to be compatible with. `NONE` means the documented interface."""
 
     NONE = "none"
     INKDAO = "inkdao"
@@ -410,7 +410,7 @@ class Sessions:
 
 @dataclass(frozen=True, slots=True)
 class Webhooks:
-    """The secrets of webhook providers; a provider without a secret has no endpoint."""
+    """The secrets of webhook providers. A provider without a secret has no endpoint."""
 
     a_secret: Secret | None = optional(
         "WEBHOOK_A_SECRET",

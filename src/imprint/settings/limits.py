@@ -1,4 +1,4 @@
-"""Limit settings: how much one client, and all clients together, may send and request."""
+"""Settings for limits on what one client, and all clients together, may send and request."""
 
 from dataclasses import dataclass
 

@@ -22,7 +22,7 @@ from imprint.settings.stores import PinataContent, is_exposed
 from imprint.settings.values import COMPATIBLE, GROUPS, SETTINGS, Settings
 
 CONFIG_NAME = "IMPRINT_CONFIG"
-"""The variable that names the TOML file; it is read only from the environment."""
+"""The variable that names the TOML file, which is read only from the environment."""
 
 LONG_NAME = 8
 """Minimum length of names that may differ from the intended name by two edits."""
@@ -86,7 +86,7 @@ def _read_environment(environ: Mapping[str, str]) -> _Source:
 
 
 def _read_config(path: Path | None, environ: Mapping[str, str]) -> _Source:
-    """Read the TOML file; `path` takes precedence over the one named by the environment."""
+    """Read the TOML file. `path` takes precedence over the one named by the environment."""
     named = path or (Path(environ[CONFIG_NAME]) if environ.get(CONFIG_NAME) else None)
     if named is None:
         return _Source()
@@ -114,8 +114,10 @@ def _read_config(path: Path | None, environ: Mapping[str, str]) -> _Source:
 
 
 def _flatten(table: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """The settings of a file, those of a table `[publication]` with its name before theirs, and
-    the names that are there twice."""
+    """Return the settings in a file and the names that occur twice.
+
+    Settings in a table `[publication]` are prefixed with its name.
+    """
     known = {each.key for each in SETTINGS}
     pairs: list[tuple[str, Any]] = []
     for key, value in table.items():
@@ -142,7 +144,8 @@ def _as_text(value: object) -> str | None:
 
 
 def _match_names(found: Mapping[str, str], known: Mapping[str, Setting]) -> _Source:
-    """Return the texts under valid names; a `_FILE` suffix means to read the text from a file."""
+    """Return the texts under valid names. The suffix `_FILE` means that the text is read from a
+    file."""
     source = _Source()
     for name, text in found.items():
         plain = name[: -len(FILE_SUFFIX)]
@@ -208,14 +211,14 @@ def edit_distance(first: str, second: str) -> int:
 
 
 def _compatible(given: Mapping[str, str], defaults: Mapping[str, str]) -> Mapping[str, str]:
-    """Return the defaults of a command; those of a compatible front end take precedence."""
+    """Return the defaults of a command. Those of a compatible front end take precedence."""
     name = "IMPRINT_COMPATIBILITY"
     chosen = given.get(name) or defaults.get(name, "")
     return {**defaults, **COMPATIBLE.get(chosen.lower(), {})}
 
 
 def _fill(given: Mapping[str, str], defaults: Mapping[str, str]) -> dict[str, str | None]:
-    """Return the text of every setting; an empty text means the declared default."""
+    """Return the text of every setting. An empty text means the declared default."""
     texts: dict[str, str | None] = {}
     for each in SETTINGS:
         text = given[each.name] if each.name in given else defaults.get(each.name)
@@ -280,7 +283,7 @@ def _find_lone_previous(
 
 
 def _check_publication(values: Mapping[str, Any]) -> list[str]:
-    """The contradictions within `[publication]`, told with the problems of all other settings."""
+    """Return the contradictions within `[publication]`, reported with all other problems."""
     declared = declared_in(Publication)
     if any(each.name not in values for each in declared.values()):
         return []

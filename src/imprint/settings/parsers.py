@@ -1,4 +1,4 @@
-"""Parsers for the text of settings; each raises `InvalidSetting`."""
+"""Parsers for the text of settings, each of which raises `InvalidSetting`."""
 
 import ipaddress
 import math
@@ -35,7 +35,7 @@ def parse_text(text: str) -> str:
 
 
 def parse_path(text: str) -> Path:
-    """Parse a path on this machine; `~` is expanded."""
+    """Parse a path on this machine, expanding `~`."""
     return Path(parse_text(text)).expanduser()
 
 
@@ -55,7 +55,7 @@ def parse_rate(text: str) -> Rate:
 
 
 def parse_contract(text: str) -> Address:
-    """Parse the address of a contract; the zero address is refused."""
+    """Parse the address of a contract. The zero address is refused."""
     try:
         address = parse_address(text)
     except NotAnAddress as error:
@@ -93,7 +93,7 @@ def parse_proxy(text: str) -> str:
 
 
 def parse_cpus(text: str) -> tuple[int, ...]:
-    """Parse the CPUs that the process may use, as `0,1` or `0-3`; `auto` gives none."""
+    """Parse the CPUs that the process may use, as `0,1` or `0-3`. `auto` means none."""
     if text.lower() == "auto":
         return ()
     found: dict[int, None] = {}
@@ -113,7 +113,7 @@ def parse_cpus(text: str) -> tuple[int, ...]:
 
 
 def parse_domain(text: str) -> str:
-    """Parse a host with an optional port into lower case; a URL is refused.
+    """Parse a host with an optional port into lower case. A URL is refused.
 
     A loopback name may have any port: `localhost:*`.
     """
@@ -127,7 +127,7 @@ def parse_domain(text: str) -> str:
 
 
 def parse_url(text: str) -> SplitResult:
-    """Parse an `http` or `https` URL and split it into its parts."""
+    """Parse an `http` or `https` URL and split it into its components."""
     parts = _split_url(text)
     if parts.scheme not in ("http", "https") or not parts.hostname or not text.isascii():
         raise InvalidSetting("must be a URL that begins with http:// or https://")
@@ -154,7 +154,8 @@ def parse_allowed_origin(text: str) -> str:
 
 
 def parse_hub(text: str) -> str:
-    """Parse an `http` or `https` URL to be published: no user, and printable ASCII only."""
+    """Parse an `http` or `https` URL to be published, without a user and in printable ASCII
+    only."""
     parts = parse_url(text)
     if parts.fragment or parts.username is not None or set(text) & set('<>"'):
         raise InvalidSetting("must be a URL without a user or a fragment")
@@ -162,7 +163,8 @@ def parse_hub(text: str) -> str:
 
 
 def parse_public_url(text: str) -> str:
-    """An `https` URL that is published, without a slash at its end; `http` on this machine."""
+    """Parse an `https` URL to be published, without a trailing slash. On this machine, `http` is
+    allowed."""
     parts = urlsplit(parse_hub(text))
     if parts.scheme != "https" and parts.netloc.rpartition(":")[0] not in _LOOPBACK_HOSTS:
         raise InvalidSetting("must be a URL that begins with https://")
@@ -170,7 +172,7 @@ def parse_public_url(text: str) -> str:
 
 
 def parse_coin(text: str) -> str:
-    """The symbol of a coin."""
+    """Parse the symbol of a coin."""
     if not _COIN.fullmatch(text):
         raise InvalidSetting("must be a symbol of at most 11 letters and digits, like ETH")
     return text
@@ -197,7 +199,7 @@ def integer(least: int, most: int) -> Callable[[str], int]:
 
 
 def seconds(least: float, most: float) -> Callable[[str], float]:
-    """Return a parser for durations in a range; fractions are allowed."""
+    """Return a parser for durations in a range, which may have fractions."""
 
     def parse_seconds(text: str) -> float:
         value = float(text) if _DECIMAL.fullmatch(text) else math.nan
@@ -229,7 +231,7 @@ def choice(*words: str) -> Callable[[str], str]:
 
 
 def several(parse: Callable[[str], _Value]) -> Callable[[str], tuple[_Value, ...]]:
-    """Return a parser for comma-separated values without duplicates; empty text gives ()."""
+    """Return a parser for comma-separated values without duplicates. Empty text gives ()."""
 
     def parse_several(text: str) -> tuple[_Value, ...]:
         parts = [part.strip() for part in text.split(",")]
@@ -250,7 +252,7 @@ def _split_url(text: str) -> SplitResult:
 
 
 def _without_host_bits(text: str) -> str | None:
-    """Return the network that an address with a prefix belongs to; None for any other text."""
+    """Return the network that an address with a prefix belongs to, or None for any other text."""
     try:
         return str(ipaddress.ip_network(text, strict=False))
     except ValueError:

@@ -1,4 +1,4 @@
-"""The settings of `[publication]`: files are read and checked with the settings that name them."""
+"""The settings of `[publication]`. Files are read and checked with the settings that name them."""
 
 import re
 from collections.abc import Callable
@@ -20,10 +20,10 @@ from imprint.settings.declaration import InvalidSetting, optional, setting
 from imprint.settings.parsers import integer, parse_contact, parse_path, parse_switch, several
 
 MAX_PICTURE = 256 * 1024
-"""Bytes of the largest logo or icon."""
+"""Maximum size of a logo or icon in bytes."""
 
 MAX_PAGE = 256 * 1024
-"""Bytes of the largest page of the operator."""
+"""Maximum size of an operator's page in bytes."""
 
 MAX_PAGES = 50
 MAX_LINKS = 12
@@ -41,7 +41,7 @@ _MAGIC = {b"\x89PNG\r\n\x1a\n": "image/png", b"\xff\xd8\xff": "image/jpeg"}
 
 
 def line(most: int) -> Callable[[str], str]:
-    """A parser of one line of text without control or invisible characters."""
+    """Return a parser for one line of text without control or invisible characters."""
 
     def parse_line(text: str) -> str:
         if not text.isprintable():
@@ -54,7 +54,7 @@ def line(most: int) -> Callable[[str], str]:
 
 
 def parse_colour(text: str) -> Accent:
-    """An accent, in its shades for light and dark pages."""
+    """Parse an accent colour into its shades for light and dark pages."""
     try:
         return parse_accent(text)
     except NotAColour as error:
@@ -62,14 +62,14 @@ def parse_colour(text: str) -> Accent:
 
 
 def parse_language(text: str) -> str:
-    """A language tag like `en` or `pt-BR`."""
+    """Parse a language tag like `en` or `pt-BR`."""
     if not _LANGUAGE.fullmatch(text):
         raise InvalidSetting("must be a language like en or pt-BR")
     return text
 
 
 def parse_address_of_page(text: str) -> str:
-    """A path of this site, or an `https:` address."""
+    """Parse a path of this site, or an `https:` URL."""
     is_path = text.startswith("/") and not text.startswith("//") and "\\" not in text
     is_address = text.startswith("https://") and len(text) > len("https://")
     if not (is_path or is_address) or not text.isascii() or not text.isprintable():
@@ -78,7 +78,7 @@ def parse_address_of_page(text: str) -> str:
 
 
 def parse_link(text: str) -> SiteLink:
-    """`Our code https://example.org/code`: a label, and after the last space where it leads."""
+    """Parse a link such as `Our code https://example.org/code`: a label, a space and a target."""
     label, _, address = text.rpartition(" ")
     if not label:
         raise InvalidSetting("must name labels with paths, like: About /about, Code https://…")
@@ -86,7 +86,7 @@ def parse_link(text: str) -> SiteLink:
 
 
 def parse_navigation(text: str) -> tuple[SiteLink, ...]:
-    """Links, separated by commas."""
+    """Parse links, separated by commas."""
     links = several(parse_link)(text)
     if len(links) > MAX_LINKS:
         raise InvalidSetting(f"has {len(links)} links; it may have {MAX_LINKS}")
@@ -94,7 +94,7 @@ def parse_navigation(text: str) -> tuple[SiteLink, ...]:
 
 
 def parse_picture(text: str) -> Picture:
-    """A file with a PNG, JPEG, WebP or SVG picture."""
+    """Read a file with a PNG, JPEG, WebP or SVG picture."""
     content = _read(parse_path(text), MAX_PICTURE)
     media_type = next((kind for start, kind in _MAGIC.items() if content.startswith(start)), None)
     if content[:4] == b"RIFF" and content[8:12] == b"WEBP":
@@ -107,7 +107,7 @@ def parse_picture(text: str) -> Picture:
 
 
 def parse_icon(text: str) -> Picture:
-    """A file with a PNG or SVG picture."""
+    """Read a file with a PNG or SVG picture."""
     picture = parse_picture(text)
     if picture.media_type not in ("image/png", "image/svg+xml"):
         raise InvalidSetting("must name a PNG or SVG picture")
@@ -115,7 +115,7 @@ def parse_icon(text: str) -> Picture:
 
 
 def parse_pages(text: str) -> tuple[OwnPage, ...]:
-    """A folder of Markdown files, in the order of their names; raises with all that is wrong."""
+    """Read a folder of Markdown files, ordered by name. Raises with all problems found."""
     if not text:
         return ()
     folder = parse_path(text)
@@ -172,7 +172,7 @@ def _unreadable(what: str, error: OSError) -> str:
 
 
 def parse_front(text: str) -> FrontPage | str:
-    """`newest`, `featured`, or the address of the author whose page is the front page."""
+    """Parse `newest`, `featured`, or the address of the author whose page is the front page."""
     if text.lower() in (NEWEST, FEATURED):
         return text.lower()
     try:
@@ -183,7 +183,8 @@ def parse_front(text: str) -> FrontPage | str:
 
 @dataclass(frozen=True, slots=True)
 class Publication:
-    """The publication: its name and look, links, own pages and front page (`[publication]`)."""
+    """The publication: its name and look, links, additional pages and front page
+    (`[publication]`)."""
 
     name: str = setting(
         "PUBLICATION_NAME",
@@ -261,7 +262,7 @@ class Publication:
     )
 
     def check(self) -> list[str]:
-        """What contradicts itself in these settings, one sentence each."""
+        """The contradictions in these settings, one sentence each."""
         problems = []
         if self.front == FEATURED and not self.featured:
             problems.append(

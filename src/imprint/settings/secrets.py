@@ -14,7 +14,7 @@ ISSUED_PREFIXES = ("whsec_", "qnsec_")
 """The prefixes of secrets that webhook providers issue."""
 
 DEVELOPMENT_MARK = "development-only"
-"""Part of every `imprint dev` secret, so that `imprint serve` refuses it."""
+"""Part of every secret of `imprint dev`, so that `imprint serve` refuses it."""
 
 PREVIOUS = "_PREVIOUS"
 """The suffix of settings that hold the previous secret after a rotation."""
@@ -29,7 +29,7 @@ _FEWEST_CHARACTERS = 8
 """Number of distinct characters below which a secret counts as repetitive."""
 
 _SHORTEST_KEY = 8
-"""Minimum length of a URL part that is treated as an API key."""
+"""Minimum length of a URL component that is treated as an API key."""
 
 _PLACEHOLDERS = (
     DEVELOPMENT_MARK,
@@ -52,7 +52,7 @@ _PLACEHOLDERS = (
 
 
 class Secret:
-    """A text that only `reveal` shows, never printing, formatting or pickling."""
+    """A text that only `reveal` shows, and that printing, formatting or pickling never does."""
 
     __slots__ = ("_text",)
 
@@ -60,7 +60,7 @@ class Secret:
         self._text = text
 
     def reveal(self) -> str:
-        """Return the text itself."""
+        """Return the secret text itself."""
         return self._text
 
     def reveal_bytes(self) -> bytes:
@@ -124,9 +124,9 @@ def find_warnings(secrets: Mapping[str, Secret]) -> list[str]:
 
 
 def find_weakness(secret: Secret, issued: bool = False) -> str | None:
-    """Return why this secret is too weak, as the end of a sentence; None if it is strong enough.
+    """Return why this secret is too weak, as the end of a sentence, or None if it is strong enough.
 
-    `issued` means that a webhook provider issues secrets of this kind.
+    `issued` means that a webhook provider issues secrets of this type.
     """
     text = secret.reveal()
     size = len(secret.reveal_bytes())
@@ -160,9 +160,9 @@ _SHOWN_ARGUMENTS = frozenset({"host", "port", "dbname", "user", "sslmode"})
 
 
 def secret_parts(url: str) -> list[str]:
-    """Return the parts of a node or database URL that must never be logged.
+    """Return the components of a node or database URL that must never be logged.
 
-    For a node, that is everything but its host; the name, host and user of a database are
+    For a node, that is everything but its host. The name, host and user of a database are
     shown.
     """
     parts = urlsplit(url)

@@ -1,4 +1,4 @@
-"""Database and content store settings: one class per kind, parsed from text."""
+"""Database and content store settings: one class per type, parsed from text."""
 
 import ipaddress
 import re
@@ -21,7 +21,7 @@ class SqliteDatabase:
 
 @dataclass(frozen=True, slots=True)
 class PostgresqlDatabase:
-    """A PostgreSQL server; its URL is a secret because it may contain a password."""
+    """A PostgreSQL server. Its URL is a secret because it may contain a password."""
 
     url: Secret
 
@@ -59,7 +59,7 @@ class PinataContent:
 
 @dataclass(frozen=True, slots=True)
 class BucketContent:
-    """Documents stored in an object store bucket; `scheme` is s3, gs or az."""
+    """Documents stored in an object store bucket. `scheme` is s3, gs or az."""
 
     scheme: str
     bucket: str
@@ -148,7 +148,7 @@ def is_exposed(endpoint: str) -> bool:
 
 
 def parse_gateway(text: str) -> str:
-    """Parse the origin of a gateway; a bare host means https."""
+    """Parse the origin of a gateway. A bare host means https."""
     return parse_origin(text) if "://" in text else f"https://{parse_domain(text)}"
 
 
@@ -179,7 +179,7 @@ def authorization_header(secret: Secret) -> str:
 
 
 def find_credentials(secret: Secret) -> list[str]:
-    """Return the token or password, plain and as in the header; neither may be logged."""
+    """Return the token or password, plain and as in the header, neither of which may be logged."""
     kind, _, rest = secret.reveal().partition(":")
     plain = rest if kind == "bearer" else rest.partition(":")[2]
     return [each for each in (plain, authorization_header(secret).partition(" ")[2]) if each]

@@ -42,7 +42,7 @@ DEVELOPMENT: Mapping[str, str] = MappingProxyType(
         "IMPRINT_LOG_FORMAT": "text",
     }
 )
-"""Defaults of `imprint dev`; the secrets are public, and `imprint serve` refuses them.
+"""Defaults of `imprint dev`. The secrets are public, and `imprint serve` refuses them.
 
 The marketplace address is that of a contract created by the first transaction of the first
 development account.
@@ -58,7 +58,7 @@ COMPATIBLE: Mapping[str, Mapping[str, str]] = MappingProxyType(
         )
     }
 )
-"""Defaults by the text of IMPRINT_COMPATIBILITY; they take precedence over those of a command.
+"""Defaults by the text of IMPRINT_COMPATIBILITY. They take precedence over those of a command.
 
 The earlier front end embeds images in the content. 16 MiB take 27 seconds at 5 Mbit/s, so
 most uplinks could not send them within the usual 15 seconds. The budgets of bytes in flight
@@ -128,7 +128,7 @@ GROUPS: dict[str, type] = {
 SETTINGS: tuple[Setting, ...] = tuple(
     each for group in GROUPS.values() for each in declared_in(group).values()
 )
-"""All settings; the loader and the docs are built from this list."""
+"""All settings. The loader and the docs are built from this list."""
 
 
 def find_changes(old: Settings, new: Settings) -> tuple[str, ...]:

@@ -35,10 +35,10 @@ from imprint.web.api.about import STARTING, AboutRoutes, LazyText, StartingRoute
 from imprint.web.api.feed_links import FeedLinks
 from imprint.web.api.feeds import Ending, FeedRoutes
 from imprint.web.api.gateway import GatewayRoutes
-from imprint.web.api.moderation import ModerationRoutes
 from imprint.web.api.post_records import PostRecords
 from imprint.web.api.posts import PostRoutes, TotalsRoutes
 from imprint.web.api.reads import ReadRoutes
+from imprint.web.api.reports import ReportRoutes
 from imprint.web.api.webhooks import MAX_DELIVERY, WebhookRoutes
 from imprint.web.api.writes import WriteRoutes, WritingSessionRoutes
 from imprint.web.docs.openapi import describe_interface
@@ -69,6 +69,7 @@ from imprint.web.site.problem_pages import (
     problem_page,
 )
 from imprint.web.site.templates import Templates
+from imprint.web.site.texts.feed_texts import FeedText
 
 WEBHOOK_ALIASES = {"provider-a": "alchemy", "provider-b": "quicknode"}
 """The alternative name of each provider in webhook paths."""
@@ -134,7 +135,8 @@ SMALLEST_SHARE = 2
 
 @dataclass(frozen=True, slots=True)
 class ClientRates:
-    """The rate limits per client, None for no limit; `webhooks` is for unverified deliveries."""
+    """The rate limits per client, with None for no limit. `webhooks` is for unverified
+    deliveries."""
 
     reads: Rate | None = None
     signed: Rate | None = None
@@ -169,7 +171,7 @@ class WebOptions:
     logs_addresses: bool = False
 
     def budget(self, total: int, largest: int = 1) -> Budget:
-        """Return a budget for all clients; without shares, one client may hold all of it."""
+        """Return a budget for all clients. Without shares, one client may hold all of it."""
         return Budget.of(total, largest, SHARE if self.has_shares else 1)
 
     def slots(self, total: int) -> Budget:
@@ -234,8 +236,8 @@ def build_app(
 class StartingApp:
     """Build the application of a service that waits for a dependency before it can start.
 
-    It is alive but not ready, and refuses everything else with the code of that dependency:
-    browsers get a page, with its assets.
+    It is alive but not ready, and refuses everything else with the code of that dependency.
+    Browsers get a page, with its assets.
     """
 
     def __init__(self, facts: Facts, options: WebOptions, monotonic: Monotonic) -> None:
@@ -278,31 +280,24 @@ def _routes(
     assets: Assets,
 ) -> list[Route]:
     bodies = BodyReader(options.body_timeout)
-    writes = WriteRoutes(
-        services.login,
-        services.drafts,
-        services.profiles,
-        bodies,
-        options.max_content,
-        options.max_image,
-        options.budget(MAX_PUBLISHING),
-        options.serves_inkdao,
-    )
     sessions = WritingSessionRoutes(services.login, services.writing_sessions, bodies)
-    reads = ReadRoutes(services.login, services.reads, services.lists, budget)
-    gateway = GatewayRoutes(
-        services.reads, services.posts, services.thumbnails, budget, options.gateway_fallback
-    )
+    read = services.reads
+    reads = ReadRoutes(services.login, read, services.lists, services.posts, budget)
+    fallback = options.gateway_fallback
+    gateway = GatewayRoutes(read, services.posts, services.thumbnails, budget, fallback)
     links = facts.links
-    feeds = FeedRoutes(services.login, services.feeds, links, bodies, budget)
+    show = FeedText(read, links).show
+    feeds = FeedRoutes(services.login, services.feeds, links, bodies, budget, show)
     written = _machine_pages(links, site)
     machines = MachineRoutes(services.pages, services.sitemap, written, budget)
-    posts = PostRoutes(services.login, services.posts, PostRecords(links.service), site is not None)
+    records = PostRecords(links.service)
+    coin, has_pages = facts.service.chain.coin.symbol, site is not None
+    posts = PostRoutes(services.login, services.posts, read, records, coin, has_pages)
     unverified = RateLimiter(options.rates.webhooks)
     webhooks = WebhookRoutes(services.webhooks, bodies, unverified, monotonic)
     about = _about(services, facts, options, clock, assets)
     reports = RateLimiter(options.rates.reports)
-    desk = ModerationRoutes(services.login, services.moderation, bodies, reports, monotonic)
+    desk = ReportRoutes(services.login, services.moderation, bodies, reports, monotonic)
     return [
         Route("/ipfs/{cid}", gateway.document),
         *(() if site is None else _site_routes(site)),
@@ -315,7 +310,7 @@ def _routes(
             for name in (provider, WEBHOOK_ALIASES[provider])
         ),
         *_file_routes(reads),
-        *_write_routes(writes),
+        *_write_routes(services, options, bodies),
         *_writing_session_routes(sessions),
         *_feed_routes(feeds),
         *_machine_routes(machines),
@@ -337,7 +332,8 @@ def _about(
     services: Services, facts: Facts, options: WebOptions, clock: Clock, assets: Assets
 ) -> AboutRoutes:
     scripts = (assets.url("docs.js"), assets.url("theme.js"))
-    docs = PageAssets(assets.url("docs.css"), *scripts, has_site=facts.site is not None)
+    name = None if facts.site is None else facts.site.identity.name
+    docs = PageAssets(assets.url("docs.css"), *scripts, name)
     openapi = cache(partial(describe_interface, facts.service.version))
     return AboutRoutes(
         facts.service,
@@ -408,6 +404,8 @@ def _site_routes(site: SiteRoutes) -> Iterator[Route]:
     yield Page("/p/{id}", site.post)
     yield Page("/p/{id}/text", site.text)
     yield Page("/p/{id}/document", site.document)
+    yield Page("/p/{id}/changes", site.changes)
+    yield Page("/p/{id}/first", site.first)
     for page in site.frame.pages:
         yield Page(page.path, site.own_page)
     yield Page("/p/{id}/{slug}", site.post)
@@ -422,7 +420,7 @@ def _site_routes(site: SiteRoutes) -> Iterator[Route]:
 def _operator_routes(
     services: Services, facts: Facts, site: SiteRoutes | None, clock: Clock
 ) -> Iterator[Route]:
-    """Return the operator page; None without a secret or without pages."""
+    """Return the operator page, or None if there is no secret or there are no pages."""
     secret = None if facts.site is None else facts.site.operator_secret
     if secret is None or site is None or services.operations is None:
         return
@@ -449,8 +447,11 @@ def _index_routes(posts: PostRoutes, reads: ReadRoutes, machines: MachineRoutes)
     yield Route("/posts", posts.list_posts)
     yield Route("/posts/{id}", posts.post)
     yield Route("/posts/{id}/content", reads.post_content)
+    yield Route("/posts/{id}/opening", reads.opening)
+    yield Route("/posts/{id}/revisions", posts.revisions)
     yield Route("/authors/{address}", posts.author)
     yield Route("/me/library", posts.library)
+    yield Route("/me/posts", posts.own_posts)
     yield Route("/me/sales", posts.sales)
     yield Route("/stats", posts.stats)
 
@@ -465,13 +466,24 @@ def _file_routes(reads: ReadRoutes) -> Iterator[Route]:
     yield Route("/filesMetaData", reads.files_meta_data)
 
 
-def _write_routes(writes: WriteRoutes) -> Iterator[Route]:
+def _write_routes(services: Services, options: WebOptions, bodies: BodyReader) -> Iterator[Route]:
+    writes = WriteRoutes(
+        services.login,
+        services.drafts,
+        services.profiles,
+        bodies,
+        options.max_content,
+        options.max_image,
+        options.budget(MAX_PUBLISHING),
+        options.serves_inkdao,
+    )
     yield Route("/auth/login", writes.login, methods=["POST"])
     yield Route("/auth/logout", writes.logout, methods=["POST"])
     yield Route("/create/group", writes.create, methods=["POST"])
     yield Route("/update/file", writes.update, methods=["POST"])
     yield Route("/publish/file", writes.publish, methods=["POST"])
     yield Route("/delete/file", writes.delete, methods=["POST"])
+    yield Route("/revise/post", writes.revise, methods=["POST"])
     yield Route("/update/profile", writes.update_profile, methods=["POST"])
 
 

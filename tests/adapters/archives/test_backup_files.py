@@ -68,7 +68,7 @@ def test_leftovers_of_a_killed_attempt_are_removed_and_reported(out, make, left)
     assert make is make_folder or not scratch.exists()
 
 
-def test_a_backup_that_is_being_written_is_not_touched_by_another_attempt(out, make):
+def test_a_second_attempt_leaves_a_backup_in_progress_alone(out, make):
     with make(out, ignore):
         partial = out.with_name(f"{out.name}.partial")
         assert partial.exists()

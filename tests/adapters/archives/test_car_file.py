@@ -1,4 +1,4 @@
-"""Reading CAR files by CID, in any order; damaged, missing or changed blocks are refused."""
+"""Reading CAR files by CID, in any order. Damaged, missing or changed blocks are refused."""
 
 import pytest
 
@@ -54,7 +54,7 @@ def test_a_block_that_occurs_twice_counts_once(path):
         assert car.unreached() == 2
 
 
-def test_note_returns_true_only_for_a_new_kind_and_value(path):
+def test_note_returns_true_only_for_a_new_pair_of_type_and_value(path):
     with open_car(path, ignore) as car:
         noted = [car.note(*each) for each in (("id", "1"), ("id", "1"), ("id", "2"), ("name", "1"))]
     assert noted == [True, False, True, True]

@@ -56,7 +56,7 @@ def test_recorded_documents_survive_an_interrupted_run(path):
         assert progress.pending(Network.PRIVATE, [ONE, TWO]) == [TWO]
 
 
-def test_recorded_documents_are_visible_to_another_run_at_once(path):
+def test_another_run_sees_recorded_documents_immediately(path):
     with open_progress(path) as progress, open_progress(path) as other:
         progress.note(Network.PRIVATE, [ONE])
         assert other.pending(Network.PRIVATE, [ONE, TWO]) == [TWO]

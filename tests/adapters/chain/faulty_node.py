@@ -106,7 +106,7 @@ def respond_with_status(status: int) -> Fault:
 
 
 def respond_with_body(body: bytes | str) -> Fault:
-    """A fault: always the same body."""
+    """A fault: the node always returns the same body."""
 
     async def fault(node: FaultyNode, request: web.Request, batch: list[Any]) -> web.Response:
         raw = body.encode() if isinstance(body, str) else body

@@ -66,7 +66,7 @@ async def test_the_head_is_the_newest_block_with_its_timestamp(
     assert await source.head_time() - town.clock.now() < timedelta(seconds=1)
 
 
-async def test_the_logs_of_a_range_are_the_logs_of_the_marketplace(
+async def test_a_range_contains_only_the_logs_of_the_marketplace(
     town: World, source: JsonRpcChainReader
 ) -> None:
     alice = town.wallet(1)
@@ -115,7 +115,7 @@ async def test_a_node_on_another_fork_is_unavailable(
         await source.logs(0, head.number, TOPICS, head)
 
 
-async def test_the_old_head_is_still_served_after_the_chain_grew(
+async def test_the_old_head_is_still_served_after_the_chain_has_grown(
     town: World, source: JsonRpcChainReader
 ) -> None:
     head = block_ref(town)

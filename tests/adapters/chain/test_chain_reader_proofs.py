@@ -238,7 +238,7 @@ async def read_receipts(source: JsonRpcChainReader, town: World, number: int) ->
     return [each async for each in source.logs_by_receipts(number, TOPICS, block_ref(town))]
 
 
-async def test_a_block_with_too_many_logs_is_read_through_its_receipts(
+async def test_the_logs_of_an_oversized_block_are_read_from_its_receipts(
     town: World, node: ChainNode, source: JsonRpcChainReader, post: Log
 ) -> None:
     node.change = refuse_logs
@@ -279,7 +279,7 @@ async def test_an_unreadable_receipt_is_reported(
     assert await read_receipts(source, town, number) == [ReceiptLogs([], post.place.tx_hash)]
 
 
-async def test_receipts_from_a_node_that_stops_responding_are_unavailable(
+async def test_receipts_raise_unavailable_if_the_node_stops_responding(
     town: World, node: ChainNode, source: JsonRpcChainReader, post: Log
 ) -> None:
     def go_away(asked: list[dict[str, Any]], sent: Responses) -> Responses:
@@ -381,7 +381,7 @@ async def test_another_node_returns_the_logs_that_the_first_one_hides(
     assert await source_of_two.other_logs(0, head.number, TOPICS, head) == [post]
 
 
-async def test_other_logs_are_unavailable_without_a_working_second_node(
+async def test_logs_from_another_node_need_a_working_second_node(
     town: World, spare: ChainNode, source: JsonRpcChainReader, source_of_two: JsonRpcChainReader
 ) -> None:
     head = block_ref(town)

@@ -153,7 +153,9 @@ async def test_a_factory_without_code_deploys_nothing(chain: WalletChain) -> Non
     assert not await chain.accepts(predict(chain.factory, code), signature)
 
 
-async def test_the_signature_wrapper_can_prepare_a_wallet(chain: WalletChain) -> None:
+async def test_a_signature_wrapper_can_prepare_a_wallet_before_the_check(
+    chain: WalletChain,
+) -> None:
     wallet = chain.deploy("PreparedWallet", chain.owner.address)
     prepare = calldata("PreparedWallet", "prepare")
     assert not await chain.accepts(wallet, chain.sign())

@@ -64,7 +64,7 @@ async def listen() -> AsyncIterator[tuple[int, asyncio.Queue[str]]]:
 
 
 @pytest.mark.parametrize("behaviour", WALLET_BEHAVIOURS)
-async def test_a_deployed_wallet_gets_a_verdict(chain: WalletChain, behaviour: str) -> None:
+async def test_a_hostile_deployed_wallet_gets_a_verdict(chain: WalletChain, behaviour: str) -> None:
     wallet = deploy_on(chain.chain, hostile_wallet(behaviour))
     signatures = [b"\xff" * size for size in SIZES]
     signatures += [wrap(chain.factory, deployment(chain.owned_code()), each) for each in INNER]
@@ -75,7 +75,9 @@ async def test_a_deployed_wallet_gets_a_verdict(chain: WalletChain, behaviour: s
 
 
 @pytest.mark.parametrize("behaviour", WALLET_BEHAVIOURS)
-async def test_a_counterfactual_wallet_gets_a_verdict(chain: WalletChain, behaviour: str) -> None:
+async def test_a_hostile_counterfactual_wallet_gets_a_verdict(
+    chain: WalletChain, behaviour: str
+) -> None:
     code = hostile_wallet(behaviour)
     wallet = predict(chain.factory, code)
     verdicts = {
@@ -87,7 +89,7 @@ async def test_a_counterfactual_wallet_gets_a_verdict(chain: WalletChain, behavi
 
 
 @pytest.mark.parametrize("behaviour", FACTORY_BEHAVIOURS)
-async def test_a_factory_gets_a_verdict(chain: WalletChain, behaviour: str) -> None:
+async def test_a_hostile_factory_gets_a_verdict(chain: WalletChain, behaviour: str) -> None:
     factory = deploy_on(chain.chain, hostile_factory(behaviour))
     code = chain.owned_code()
     wallet = predict(factory, code)
@@ -140,7 +142,7 @@ async def test_a_factory_writes_no_state(chain: WalletChain) -> None:
 
 
 @pytest.mark.parametrize("kind", ["wallet", "counterfactual wallet", "factory"])
-async def test_no_url_is_requested(chain: WalletChain, kind: str) -> None:
+async def test_no_url_named_by_a_wallet_is_requested(chain: WalletChain, kind: str) -> None:
     async with listen() as (port, received):
         for place in (
             f"http://127.0.0.1:{port}/{{data}}",
@@ -225,7 +227,8 @@ async def test_a_damaged_wrapper_is_decoded_as_the_standard_requires(
 
 
 def _decode(encoded: bytes) -> tuple[str, bytes, bytes] | None:
-    """Decode address, bytes and bytes as Solidity's `abi.decode` does; None if it reverts."""
+    """Decode address, bytes and bytes as Solidity's `abi.decode` does. Returns None if it
+    reverts."""
     if len(encoded) < 96:
         return None
     factory, *offsets = (int.from_bytes(encoded[at : at + 32]) for at in (0, 32, 64))

@@ -30,7 +30,8 @@ WALLET = Address("0x" + "a1" * 20)
 DIGEST = bytes(range(32))
 SIGNATURE = b"a signature"
 LONG, SHORT = 60.0, 0.3
-"""Timeouts in seconds: one never reached in practice, one for a node that never responds."""
+"""Timeouts in seconds: one that is never reached in practice, and one for a node that never
+responds."""
 
 YES, NO = "0x01", "0x00"
 
@@ -77,7 +78,7 @@ Open = Callable[..., JsonRpcContractWallets]
 
 @pytest.fixture
 async def open_wallets() -> AsyncIterator[Open]:
-    """Open contract wallets over the given nodes; connections are closed after the test."""
+    """Open contract wallets over the given nodes. Connections are closed after the test."""
     opened: list[JsonRpc] = []
 
     def open_some(
@@ -93,7 +94,7 @@ async def open_wallets() -> AsyncIterator[Open]:
 
 
 async def fail(wallets: JsonRpcContractWallets) -> None:
-    """Expect no verdict because the chain is unavailable."""
+    """Expect that there is no verdict because the chain is unavailable."""
     with pytest.raises(Unavailable) as caught:
         await wallets.accepts(WALLET, DIGEST, SIGNATURE)
     assert caught.value.code is Code.CHAIN_UNAVAILABLE
@@ -145,7 +146,7 @@ async def test_the_whole_check_is_sent_in_one_batch(node: WalletNode, open_walle
         ["0x01"],
     ],
 )
-async def test_any_other_result_counts_as_a_node_failure(
+async def test_any_result_other_than_a_verdict_counts_as_a_node_failure(
     node: WalletNode, open_wallets: Open, verdict: object
 ) -> None:
     node.verdict = verdict

@@ -21,7 +21,7 @@ from imprint.domain.formats.addresses import Address, parse_address
 from imprint.marketplace import artifact
 
 STRANGER: LocalAccount = Account.from_key("0x" + "11" * 32)
-"""An account without funds."""
+"""An account without any coins."""
 
 
 @pytest.fixture

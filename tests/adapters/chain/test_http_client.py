@@ -175,7 +175,7 @@ async def test_each_concurrent_request_uses_its_own_connection() -> None:
     assert script.connections == 20
 
 
-async def test_requests_beyond_the_connection_limit_wait_for_a_free_one(
+async def test_requests_beyond_the_connection_limit_wait_for_a_free_connection(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(http_client, "MAX_EXCHANGES", 4)

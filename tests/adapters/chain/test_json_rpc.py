@@ -85,7 +85,7 @@ def short_pause(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def long_pause(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make pauses longer than any test runs."""
+    """Make pauses between attempts longer than any test runs."""
     monkeypatch.setattr(json_rpc, "FIRST_PAUSE", 200.0)
     monkeypatch.setattr(json_rpc, "LONGEST_PAUSE", 1000.0)
 
@@ -116,7 +116,7 @@ async def test_the_preferred_node_is_used_again_once_it_works(
 
 
 @pytest.mark.usefixtures("long_pause")
-async def test_a_node_pause_is_bounded_and_concurrent_failures_count_once(
+async def test_a_failed_node_is_skipped_for_a_bounded_time(
     node: FaultyNode, spare_node: FaultyNode
 ) -> None:
     rpc = JsonRpc([node.address, spare_node.address])
@@ -137,7 +137,7 @@ async def ask_chain_id(rpc: JsonRpc) -> object:
     return await rpc.exchange([Call("eth_chainId")], lambda results: results[0], deadline)
 
 
-async def test_paused_nodes_are_tried_when_all_have_failed(
+async def test_skipped_nodes_are_tried_when_all_nodes_have_failed(
     market_of_two: JsonRpcMarketplace, node: FaultyNode, spare_node: FaultyNode
 ) -> None:
     node.fault = spare_node.fault = faults.respond_with_status(503)
@@ -401,7 +401,7 @@ def test_a_malformed_address_is_refused_without_quoting_it(address: str) -> None
     assert "secret" not in str(refused.value)
 
 
-def test_at_least_one_address_is_needed() -> None:
+def test_at_least_one_node_address_is_required() -> None:
     with pytest.raises(ValueError, match="At least one"):
         JsonRpc([])
 

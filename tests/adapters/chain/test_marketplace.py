@@ -103,7 +103,7 @@ async def test_an_unpublished_cid_has_no_entry(market: JsonRpcMarketplace) -> No
 
 
 @pytest.mark.parametrize("empty", ["0x", "0x00", None, "0x" + "00" * 31, "0x" + "00" * 33])
-async def test_a_malformed_post_id_is_unavailable_rather_than_zero(
+async def test_a_malformed_post_id_raises_unavailable_instead_of_reading_as_zero(
     market: JsonRpcMarketplace, node: FaultyNode, empty: object
 ) -> None:
     tamper_call(node, "0xe8be2748", empty)
@@ -112,7 +112,7 @@ async def test_a_malformed_post_id_is_unavailable_rather_than_zero(
 
 
 @pytest.mark.parametrize("post_id", [9, 10])
-async def test_an_entry_that_contradicts_the_index_is_unavailable(
+async def test_an_entry_that_contradicts_the_index_raises_unavailable(
     market: JsonRpcMarketplace, node: FaultyNode, post_id: int
 ) -> None:
     tamper_call(node, "0xe8be2748", f"0x{post_id:064x}")
@@ -210,7 +210,7 @@ async def test_shuffled_responses_are_matched_to_their_requests(
         ]
     ],
 )
-async def test_a_malformed_return_value_is_unavailable_and_never_zero(
+async def test_a_malformed_return_value_raises_unavailable_and_is_never_zero(
     market: JsonRpcMarketplace, node: FaultyNode, selector: str, result: object
 ) -> None:
     tamper_call(node, selector, result)
@@ -254,7 +254,7 @@ async def test_a_head_of_any_age_is_accepted_if_no_limit_is_set(node: FaultyNode
     await market.close()
 
 
-async def test_a_refused_connection_raises_unavailable_at_once(node: FaultyNode) -> None:
+async def test_a_refused_connection_raises_unavailable_immediately(node: FaultyNode) -> None:
     address = node.address
     await node.stop()
     calls = BlockCalls(JsonRpc([address]), 31337, fixed_clock)
@@ -328,7 +328,7 @@ async def test_closing_the_marketplace_makes_running_queries_unavailable(
 async def market_of_quorum(
     node: FaultyNode, spare_node: FaultyNode
 ) -> AsyncIterator[JsonRpcMarketplace]:
-    """Two nodes that must both grant access; both have the same post and balances."""
+    """Two nodes that must both grant access and have the same post and balances."""
     spare_node.entries = dict(node.entries)
     spare_node.balances = dict(node.balances)
     rpc = JsonRpc([node.address, spare_node.address])
@@ -363,7 +363,7 @@ async def test_a_quorum_denies_access_if_one_node_denies_it(
 
 
 @pytest.mark.parametrize("fault", [faults.reset, faults.respond_with_status(503)])
-async def test_an_unreached_quorum_is_unavailable(
+async def test_too_few_nodes_for_a_quorum_raise_unavailable(
     market_of_quorum: JsonRpcMarketplace, spare_node: FaultyNode, fault: Fault
 ) -> None:
     spare_node.fault = fault
@@ -372,7 +372,7 @@ async def test_an_unreached_quorum_is_unavailable(
             await market_of_quorum.post_facts(9, READER)
 
 
-async def test_nodes_that_disagree_about_the_post_are_unavailable(
+async def test_nodes_that_disagree_about_a_post_raise_unavailable(
     market_of_quorum: JsonRpcMarketplace, spare_node: FaultyNode
 ) -> None:
     spare_node.entries[9] = (AUTHOR, OTHER.encode(), 5)

@@ -104,7 +104,7 @@ async def test_a_published_post_has_an_author_a_cid_and_a_price(
     assert (facts.entry.cid, facts.entry.price, facts.balance) == (CID, 5, 0)
 
 
-async def test_a_purchase_is_visible_at_once(deployed: DeployedMarketplace) -> None:
+async def test_a_purchase_is_visible_immediately(deployed: DeployedMarketplace) -> None:
     deployed.publish()
     deployed.call(2, "subscribePost(uint256)", encode(["uint256"], [1]), value=5)
     assert (await deployed.market.post_facts(1, deployed.person(2))).balance == 1

@@ -40,7 +40,7 @@ PARAMETERS = {
     "dag/export": {"arg", "progress", "offline"},
     "version": set(),
 }  # fmt: skip
-"""The accepted options of each command; like a real node, the fake refuses all others."""
+"""The accepted options of each command. Like a real node, the fake refuses all others."""
 
 
 class CommandError(Exception):

@@ -37,7 +37,7 @@ MAX_KEYVALUES = 10
 
 
 class Refused(Exception):
-    """A refused request: its status and reason."""
+    """A request that the fake refuses, with its status and reason."""
 
     def __init__(self, status: int, text: str) -> None:
         super().__init__(text)

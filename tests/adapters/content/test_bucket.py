@@ -34,7 +34,7 @@ def keys(objects: MemoryStore) -> list[str]:
 
 
 class Interrupted:
-    """A bucket that runs a callback before the first call of one kind."""
+    """A bucket that runs a callback before the first call of one method."""
 
     def __init__(self, objects: MemoryStore, kind: str, event: Callable[[], Awaitable[object]]):
         self.objects, self.kind, self.event = objects, kind, event
@@ -112,7 +112,7 @@ async def test_a_document_is_read_even_if_its_copy_is_replaced_after_listing() -
     assert await reader.read(CID, PUBLIC) == DOCUMENT
 
 
-async def test_another_process_finds_a_document_with_a_raised_fence(
+async def test_another_process_finds_a_document_whose_fence_was_raised(
     bucket: BucketWorkbench,
 ) -> None:
     other = bucket.open(bucket.identity)

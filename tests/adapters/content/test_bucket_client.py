@@ -25,7 +25,7 @@ ADDRESS = "https://store.example.org/bucket/private/x?sig=c2VjcmV0"
 
 @dataclass(slots=True)
 class Objects:
-    """A bucket whose calls have the given outcomes in order; the last outcome repeats."""
+    """A bucket whose calls have the given outcomes in order. The last outcome repeats."""
 
     outcomes: list[Callable[[], Any]]
     sent: int = 0

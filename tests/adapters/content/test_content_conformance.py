@@ -144,7 +144,7 @@ async def test_a_cancelled_put_leaves_nothing_visible(
     assert await bench.store.read(cid, PRIVATE) is None
 
 
-async def test_documents_survive_reopening(bench: Workbench) -> None:
+async def test_documents_survive_reopening_the_store(bench: Workbench) -> None:
     await bench.store.put(CID, DOCUMENT, PRIVATE)
     await bench.store.put(CID, DOCUMENT, PUBLIC)
     await bench.store.remove(CID, PUBLIC)
@@ -158,14 +158,14 @@ async def test_a_store_without_a_marker_is_unclaimed(bench: Workbench) -> None:
     assert await bench.store.claimed_by(ID) is None
 
 
-async def test_a_marker_survives_reopening(bench: Workbench) -> None:
+async def test_a_marker_survives_reopening_the_store(bench: Workbench) -> None:
     assert await bench.store.claim(ID) == ID
     await bench.reopen()
     assert await bench.store.claimed_by(ID) == ID
     assert await bench.store.claim(ID) == ID
 
 
-async def test_many_processes_may_claim_a_store_at_once(bench: Workbench) -> None:
+async def test_many_processes_may_claim_a_store_at_the_same_time(bench: Workbench) -> None:
     assert set(await asyncio.gather(*(bench.store.claim(ID) for _ in range(8)))) == {ID}
     assert await bench.store.claimed_by(ID) == ID
 

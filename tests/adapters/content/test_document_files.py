@@ -85,7 +85,7 @@ def test_deleting_one_document_keeps_the_others(files):
 
 
 @pytest.mark.parametrize("use", [DocumentFiles.load, DocumentFiles.delete])
-def test_a_missing_root_folder_is_an_error_rather_than_a_missing_document(files, folder, use):
+def test_a_missing_root_folder_raises_an_error(files, folder, use):
     (folder / ".incoming").rmdir()
     folder.rmdir()
     with pytest.raises(FileNotFoundError):

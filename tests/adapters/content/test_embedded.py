@@ -68,7 +68,7 @@ async def test_a_path_that_is_a_file_is_refused(
             EmbeddedStore(root, clock=utc_now)
 
 
-async def test_a_put_syncs_the_file_then_renames_then_syncs_the_folder(
+async def test_a_put_syncs_the_file_then_renames_it_then_syncs_the_folder(
     embedded: EmbeddedWorkbench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     steps: list[str] = []
@@ -89,7 +89,7 @@ async def test_a_put_syncs_the_file_then_renames_then_syncs_the_folder(
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO, errno.EROFS, errno.EDQUOT])
-async def test_a_failing_disk_is_unavailable_and_no_files_are_left(
+async def test_a_failing_disk_raises_unavailable_and_leaves_no_files(
     embedded: EmbeddedWorkbench, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
     with monkeypatch.context() as broken:
@@ -103,7 +103,7 @@ async def test_a_failing_disk_is_unavailable_and_no_files_are_left(
     await embedded.store.put(LARGE_CID, LARGE_DOCUMENT, PRIVATE)
 
 
-async def test_an_unmounted_disk_is_unavailable_rather_than_empty(
+async def test_an_unmounted_disk_raises_unavailable_instead_of_seeming_empty(
     embedded: EmbeddedWorkbench,
 ) -> None:
     await embedded.store.put(CID, DOCUMENT, PRIVATE)
@@ -203,7 +203,7 @@ async def test_small_documents_are_not_stored_as_files(embedded: EmbeddedWorkben
     assert files == [LARGE_CID]
 
 
-async def test_a_full_small_documents_file_is_unavailable_and_stores_nothing(
+async def test_a_full_small_documents_file_raises_unavailable_and_stores_nothing(
     embedded: EmbeddedWorkbench,
 ) -> None:
     small, large = DOCUMENT, os.urandom(SMALL_DOCUMENT)

@@ -54,7 +54,7 @@ async def test_an_operation_on_a_hanging_disk_times_out(store: EmbeddedStore) ->
         await read(store, STUCK)
 
 
-async def test_operations_beyond_the_queue_limit_fail_at_once(store: EmbeddedStore) -> None:
+async def test_operations_beyond_the_queue_limit_fail_immediately(store: EmbeddedStore) -> None:
     waiting = [asyncio.create_task(read(store, STUCK)) for _ in range(MAX_QUEUED)]
     await asyncio.sleep(0)
     with pytest.raises(Unavailable):

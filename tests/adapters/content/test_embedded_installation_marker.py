@@ -20,7 +20,7 @@ def marker(tmp_path: Path) -> InstallationMarker:
     return InstallationMarker(tmp_path / "installation")
 
 
-def test_the_marker_of_an_unmarked_folder_reads_as_none(marker: InstallationMarker) -> None:
+def test_an_unmarked_folder_has_no_marker(marker: InstallationMarker) -> None:
     assert marker.read() is None
 
 
@@ -59,7 +59,7 @@ def test_an_invalid_marker_counts_as_another_installation(
     assert marker.write(ONE, found) == ONE
 
 
-def test_a_missing_folder_is_an_error_rather_than_an_unmarked_folder(tmp_path: Path) -> None:
+def test_a_missing_folder_raises_an_error_instead_of_seeming_unmarked(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         InstallationMarker(tmp_path / "gone" / "installation").read()
 
@@ -82,7 +82,7 @@ def test_a_folder_can_be_marked_on_a_file_system_without_hard_links(tmp_path: Pa
     assert marker.write(OTHER, None) == ONE
 
 
-async def test_only_one_of_two_installations_claiming_a_folder_at_once_wins(
+async def test_only_one_of_two_concurrent_claims_to_a_folder_wins(
     embedded: EmbeddedWorkbench,
 ) -> None:
     claims = [embedded.store.claim(each) for each in (ONE, OTHER) * 4]

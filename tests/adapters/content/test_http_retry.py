@@ -19,7 +19,8 @@ from imprint.adapters.content.http_retry import (
 
 POLICY = RetryPolicy(timeout=50, pause=0.001)
 SOON = 20
-"""Seconds: longer than a request takes on a busy machine, shorter than any unwanted wait."""
+"""Seconds that are longer than a request takes on a busy machine, and shorter than any unwanted
+wait."""
 
 
 class Service:
@@ -65,7 +66,7 @@ async def test_a_retry_after_in_seconds_is_honoured() -> None:
 
 
 @pytest.mark.parametrize("after", ["60", "999999999999", "Fri, 01 Jan 2100 00:00:00 GMT"])
-async def test_a_retry_after_beyond_the_deadline_fails_at_once(after: str) -> None:
+async def test_a_retry_after_beyond_the_deadline_fails_immediately(after: str) -> None:
     began = time.monotonic()
     with pytest.raises(StoreFailure, match="status 429, and no time is left for another attempt"):
         await send(Service(after))
@@ -85,7 +86,7 @@ MALFORMED = [
     "Fri, 01 Jan 2100 00:00:00 -0000",
     "01 Jan 00:00:00 99999999999999",
 ]
-"""Malformed values; a more lenient parser would read most of them as a minute or more."""
+"""Malformed values, most of which a more lenient parser would read as a minute or more."""
 
 
 @pytest.mark.parametrize("after", MALFORMED)
@@ -98,7 +99,7 @@ async def test_a_malformed_retry_after_is_ignored(after: str) -> None:
 
 
 @pytest.mark.parametrize("after", ["0", "Thu, 01 Jan 1970 00:00:00 GMT"])
-async def test_a_retry_after_in_the_past_leaves_the_usual_pause(after: str) -> None:
+async def test_after_a_retry_after_in_the_past_the_usual_pause_applies(after: str) -> None:
     began = time.monotonic()
     assert (await send(Service(after), RetryPolicy(timeout=50, pause=0.2))).body == b"done"
     assert 0.2 <= time.monotonic() - began < SOON

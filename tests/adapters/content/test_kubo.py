@@ -70,7 +70,7 @@ async def test_a_document_that_cannot_be_read_back_is_not_pinned(kubo: KuboFakeW
     assert kubo.fake.pins == {}
 
 
-async def test_a_put_is_unavailable_if_the_node_does_not_confirm_the_pin(
+async def test_a_put_raises_unavailable_if_the_node_does_not_confirm_the_pin(
     kubo: KuboFakeWorkbench,
 ) -> None:
     kubo.fake.faults["pin/add"] = always(lambda: web.json_response({"Pins": []}))
@@ -102,7 +102,7 @@ async def test_a_store_gives_up_on_a_node_that_keeps_losing_blocks(kubo: KuboFak
 
 @pytest.mark.parametrize("trailer", [True, False])
 @pytest.mark.parametrize("length", [True, False])
-async def test_an_interrupted_stream_is_unavailable_and_not_treated_as_tampering(
+async def test_an_interrupted_stream_is_not_treated_as_tampering(
     kubo: KuboFakeWorkbench, caplog: pytest.LogCaptureFixture, trailer: bool, length: bool
 ) -> None:
     await kubo.store.put(CID, DOCUMENT, PRIVATE)
@@ -132,7 +132,7 @@ async def test_an_interrupted_stream_is_unavailable_and_not_treated_as_tampering
         always(lambda: web.Response(status=301, headers={"Location": "http://127.0.0.1:1/"})),
     ],
 )
-async def test_a_read_with_a_faulty_response_is_unavailable(
+async def test_a_faulty_response_to_a_read_raises_unavailable(
     kubo: KuboFakeWorkbench, command: str, fault: kubo_fake.Fault
 ) -> None:
     await kubo.store.put(CID, DOCUMENT, PRIVATE)

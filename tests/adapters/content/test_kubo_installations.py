@@ -40,7 +40,7 @@ async def open_two(kubo: KuboFakeWorkbench) -> tuple[KuboStore, KuboStore]:
 def break_in(fake: KuboFake, call: int, action: Callable[[], Awaitable[None]]) -> list[bool]:
     """Run `action` before the command with the given number.
 
-    The returned list is non-empty once it ran.
+    The returned list is non-empty once the action has run.
     """
     done: list[bool] = []
     numbers = count()

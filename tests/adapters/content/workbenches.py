@@ -54,7 +54,7 @@ class SharedWorkbench(Workbench, Protocol):
     """A backend that holds documents of several installations."""
 
     def open(self, identity: Identity) -> ContentStore:
-        """Open the store of one installation; the test must close it."""
+        """Open the store of one installation. The test must close it."""
         ...
 
     async def empty(self) -> None:

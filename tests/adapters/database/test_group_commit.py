@@ -49,7 +49,7 @@ async def submit_all(queue, *numbers):
 
 
 async def occupy(queue, doubling):
-    """Submit 0 and wait until the group that contains only it is being committed."""
+    """Submit 0 and wait until its group, which contains no other job, is being committed."""
     (task,) = await submit_all(queue, 0)
     assert await asyncio.to_thread(doubling.entered.wait, 10)
     return task
@@ -171,7 +171,7 @@ async def test_a_timed_out_job_is_never_started(doubling):
     await queue.close()
 
 
-async def test_a_full_queue_refuses_jobs_at_once(doubling):
+async def test_a_full_queue_refuses_jobs_immediately(doubling):
     queue = GroupCommit("hanging", doubling.commit, LARGEST, seconds=60)
     first = await occupy(queue, doubling)
     queued = await submit_all(queue, *range(MAX_QUEUED))

@@ -100,7 +100,7 @@ asyncio.run(open_sqlite_stores(pathlib.Path(sys.argv[1])).close())
 """
 
 
-async def test_several_processes_may_open_a_new_catalog_at_once(tmp_path):
+async def test_several_processes_may_open_a_new_catalog_at_the_same_time(tmp_path):
     path = str(tmp_path / "catalog.db")
     command = [sys.executable, "-c", OPEN, path]
     opening = [asyncio.create_subprocess_exec(*command, stderr=PIPE) for _ in range(4)]

@@ -41,6 +41,7 @@ LASTING = {
     "private_feeds",
     "profiles",
     "reports",
+    "revisions",
     "schema_migrations",
     "tags",
     "writing_sessions",

@@ -32,12 +32,12 @@ ALTER TABLE nonces ADD COLUMN client TEXT;
 CREATE TABLE series (id TEXT PRIMARY KEY, title TEXT NOT NULL);
 CREATE INDEX files_by_language ON files (language, position);
 """
-"""Additions: the only changes a release may make to a schema the previous one still uses."""
+"""Allowed schema changes: additions, because the previous release still uses the schema."""
 
 ROUNDS = 12
 
 Tables = dict[str, list[tuple[object, ...]]]
-"""Every row of every table, by its name."""
+"""Every row of every table, by table name."""
 
 INDEXED_POST = """
 INSERT INTO posts (place, post_id, author, cid, spelled_cid, thumbnail_cid, title, description,
@@ -222,8 +222,10 @@ async def test_a_catalog_that_predates_ended_sessions_keeps_every_row(
         "disputed_blocks": [],
         "ended_sessions": [],
         "profiles": [],
+        "text_facts": [],
         "measure_log": [],
         "reports": [],
+        "revisions": [],
         "writing_sessions": [],
     }
 
@@ -231,7 +233,7 @@ async def test_a_catalog_that_predates_ended_sessions_keeps_every_row(
 @pytest.mark.parametrize(
     ("block_hash", "hashtags"), [("0x1", ("zen", "art")), ("0x3", ())], ids=["same", "other"]
 )
-async def test_a_migration_gives_posts_without_hashtags_those_of_their_block(
+async def test_a_migration_gives_posts_without_hashtags_the_chains_hashtags(
     address: str, block_hash: str, hashtags: tuple[str, ...]
 ) -> None:
     await fill_schema(address, 11)
@@ -259,7 +261,7 @@ async def run_script(address: str, script: str) -> None:
 
 
 def assert_kept(before: Tables, after: Tables) -> None:
-    """Every row is as it was; tables may have new columns."""
+    """Check that every row is as it was. Tables may have new columns."""
     for name in before.keys() - {"schema_migrations", "installation", "counters"}:
         width = len(before[name][0]) if before[name] else 0
         assert [row[:width] for row in after[name]] == before[name], name

@@ -106,7 +106,7 @@ def test_similar_looking_keys_stay_distinct():
 @given(ANY_TEXT)
 @example("\0")
 @example("a\0b\ud800\\")
-def test_every_key_is_stored_as_reversible_ascii(text):
+def test_every_key_is_stored_as_reversible_ascii_text(text):
     stored = key_text(text)
     assert stored.isascii()
     assert "\0" not in stored
@@ -116,7 +116,7 @@ def test_every_key_is_stored_as_reversible_ascii(text):
 @given(ANY_TEXT)
 @example("\0")
 @example("a\0b\ud800\\")
-def test_kept_text_replaces_only_characters_a_database_rejects(text):
+def test_stored_text_replaces_only_characters_that_a_database_rejects(text):
     kept = kept_text(text)
     kept.encode()
     assert "\0" not in kept

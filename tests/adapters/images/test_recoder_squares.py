@@ -1,4 +1,4 @@
-"""Pictures of profiles: the square in the middle, made smaller and never larger."""
+"""Profile pictures: the square in the middle, scaled down but never up."""
 
 import io
 
@@ -13,7 +13,7 @@ RED, BLUE = (255, 0, 0), (0, 0, 255)
 
 
 def striped(size: tuple[int, int], mode: str = "RGB") -> Image.Image:
-    """A picture whose middle square is red, and the rest blue."""
+    """A picture whose middle square is red and whose sides are blue."""
     picture = Image.new("RGB", size, BLUE)
     side = min(size)
     picture.paste(RED, ((size[0] - side) // 2, (size[1] - side) // 2, *_end(size, side)))
@@ -32,7 +32,7 @@ def show(data: bytes) -> Image.Image:
 
 @pytest.mark.parametrize("size", [(300, 120), (120, 300), (1500, 900)])
 @pytest.mark.parametrize(("form", "shown"), [("PNG", "PNG"), ("JPEG", "JPEG"), ("WEBP", "JPEG")])
-async def test_the_square_in_the_middle_is_left(recoder: SandboxedRecoder, size, form, shown):
+async def test_only_the_square_in_the_middle_is_left(recoder: SandboxedRecoder, size, form, shown):
     picture = show(await recoder.crop_square(write(striped(size), form), 256, ALICE))
     side = min(256, *size)
     assert (picture.format, picture.size) == (shown, (side, side))
@@ -43,13 +43,13 @@ async def test_the_square_in_the_middle_is_left(recoder: SandboxedRecoder, size,
 
 
 @pytest.mark.parametrize("mode", ["1", "L", "LA", "P", "RGBA", "I;16"])
-async def test_every_kind_of_pixel_becomes_a_square(recoder: SandboxedRecoder, mode):
+async def test_every_pixel_format_is_cropped_to_a_square(recoder: SandboxedRecoder, mode):
     source = Image.new("I;16", (90, 60), 40_000) if mode == "I;16" else striped((90, 60), mode)
     picture = show(await recoder.crop_square(write(source), 512, ALICE))
     assert picture.size == (60, 60)
 
 
-async def test_a_turned_picture_is_upright_before_it_is_cropped(recoder: SandboxedRecoder):
+async def test_a_rotated_picture_is_turned_upright_before_it_is_cropped(recoder: SandboxedRecoder):
     exif = Image.Exif()
     exif[0x0112] = 6
     image = write(striped((300, 100)), "JPEG", exif=exif)
@@ -67,7 +67,7 @@ async def test_a_turned_picture_is_upright_before_it_is_cropped(recoder: Sandbox
         (write(striped((60, 60)), "WEBP")[:-20], Code.INVALID_IMAGE),
     ],
 )
-async def test_what_is_no_whole_picture_is_refused(recoder: SandboxedRecoder, image, code):
+async def test_an_invalid_picture_is_refused(recoder: SandboxedRecoder, image, code):
     with pytest.raises(Refusal) as refused:
         await recoder.crop_square(image, 512, ALICE)
     assert refused.value.code is code

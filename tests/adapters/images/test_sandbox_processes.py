@@ -124,7 +124,7 @@ def limits_of(process: int) -> dict[str, str]:
     return {line[:26].strip(): line[26:].split()[0] for line in lines}
 
 
-async def test_a_process_is_confined(fresh: SandboxedRecoder) -> None:
+async def test_a_recoder_process_is_confined(fresh: SandboxedRecoder) -> None:
     before = children()
     await fresh.recode(PNG, ALICE)
     (process,) = children() - before
@@ -250,7 +250,7 @@ async def main():
 
 asyncio.run(main())
 """
-"""A script of a service that recodes one image, prints its process id, and is killed."""
+"""Script of a service that recodes one image, prints its process id, and is killed."""
 
 
 def is_running(process: int) -> bool:

@@ -49,7 +49,7 @@ def open_any(address: str, clock: Monotonic | None = None) -> Stores:
 
 @dataclass(slots=True)
 class SqliteFile:
-    """A SQLite file."""
+    """A SQLite database for tests."""
 
     path: Path
 

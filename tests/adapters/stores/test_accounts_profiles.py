@@ -1,4 +1,4 @@
-"""Profiles in the database: their pictures are garbage when nobody has them any more."""
+"""Profiles in the database: their pictures become garbage when nobody uses them anymore."""
 
 import sqlite3
 from contextlib import closing
@@ -68,7 +68,7 @@ def saved_nothing() -> Profile:
     raise AssertionError("There is no profile.")
 
 
-async def test_a_replaced_picture_is_collected_and_its_successor_is_not(
+async def test_a_replaced_picture_is_collected_but_its_successor_is_not(
     world: World, database: Database
 ) -> None:
     first, second = world.cid(), world.cid()
@@ -103,7 +103,7 @@ async def test_a_picture_that_is_saved_again_counts_once(world: World, database:
     assert await world.condemn() == set()
 
 
-async def test_a_picture_that_somebody_else_has_is_kept(world: World) -> None:
+async def test_a_picture_that_somebody_else_uses_is_kept(world: World) -> None:
     cid = world.cid()
     await save(world, update(world, REPLACE), cid)
     await save(world, update(world, REPLACE, BOB), cid)
@@ -113,7 +113,7 @@ async def test_a_picture_that_somebody_else_has_is_kept(world: World) -> None:
     assert (await show(world, BOB) or saved_nothing()).avatar_cid == cid
 
 
-async def test_a_thumbnail_that_is_also_a_picture_is_kept(world: World) -> None:
+async def test_a_thumbnail_that_is_also_a_profile_picture_is_kept(world: World) -> None:
     cid = world.cid()
     file = await world.draft()
     await world.prepare(file, thumbnail=cid)
@@ -145,7 +145,7 @@ async def test_an_update_after_its_intent_expired_changes_nothing(world: World) 
     assert await show(world) is None
 
 
-async def test_pictures_are_among_the_public_documents(world: World) -> None:
+async def test_profile_pictures_are_public_documents(world: World) -> None:
     avatar, thumbnail = world.cid(), world.cid()
     await save(world, update(world, REPLACE), avatar)
     await world.prepare(await world.draft(), thumbnail=thumbnail)
@@ -157,7 +157,7 @@ async def test_pictures_are_among_the_public_documents(world: World) -> None:
     assert listed == sorted([avatar, thumbnail])
 
 
-async def test_a_picture_in_use_is_no_stray(world: World) -> None:
+async def test_a_profile_picture_in_use_is_not_a_stray(world: World) -> None:
     cid, unknown = world.cid(), world.cid()
     await save(world, update(world, REPLACE), cid)
     garbage = world.stores.garbage

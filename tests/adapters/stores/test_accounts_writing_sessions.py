@@ -105,9 +105,7 @@ async def test_concurrent_openings_with_the_same_nonce_create_one_session(
     assert len(await both[0].list_sessions(ALICE, START)) == 1
 
 
-async def test_a_session_can_be_revoked_only_by_its_wallet(
-    world: World, open_another: Opener
-) -> None:
+async def test_only_its_wallet_can_revoke_a_session(world: World, open_another: Opener) -> None:
     here, there = world.stores.writing_sessions, open_another().writing_sessions
     session = session_of(ALICE, 1)
     await here.add_session(session, "nonce", 20)
@@ -119,7 +117,7 @@ async def test_a_session_can_be_revoked_only_by_its_wallet(
     assert not await there.revoke_session(ALICE, session.id)
 
 
-async def test_all_sessions_of_a_wallet_are_revoked_at_once(world: World) -> None:
+async def test_all_sessions_of_a_wallet_can_be_revoked_together(world: World) -> None:
     sessions = world.stores.writing_sessions
     for number in range(3):
         await sessions.add_session(session_of(ALICE, number), f"nonce {number}", 20)

@@ -23,7 +23,7 @@ def session_of(world, name="one", generation=0, owner=None):
 
 
 async def is_ended(stores, session):
-    """Return whether the session is ended; all reads of files must agree."""
+    """Return whether the session is ended, checking that all reads of files agree."""
     verdicts = set()
     for check in (
         stores.sessions.refuse_ended(session),

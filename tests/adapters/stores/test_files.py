@@ -1,4 +1,4 @@
-"""Building files from rows."""
+"""Files are built from rows."""
 
 import sqlite3
 from contextlib import closing

@@ -102,7 +102,7 @@ async def add(world, version):
     return await world.stores.drafts.add_draft(write, await world.begin(write, version), version)
 
 
-async def test_a_file_added_after_its_event_is_a_post_at_once(world):
+async def test_a_file_added_after_its_event_is_a_post_immediately(world):
     version = world.version()
     event = world.event(version, post_id=9)
     await world.see(event)
@@ -113,7 +113,7 @@ async def test_a_file_added_after_its_event_is_a_post_at_once(world):
     assert await world.see(event) == [ALREADY]
 
 
-async def test_an_update_added_after_its_event_is_a_post_at_once(world):
+async def test_an_update_added_after_its_event_is_a_post_immediately(world):
     old = await world.prepare(await world.draft(), "art")
     write, version = world.write(Action.UPDATE), world.version(group_id=old.group_id)
     await world.see(world.event(version))

@@ -1,4 +1,4 @@
-"""Hashtags of the chain: those of a post whose publish request named none, while it is bound."""
+"""Hashtags of the chain apply to a post whose publish request named none, while it is bound."""
 
 from dataclasses import replace
 from typing import Any
@@ -20,7 +20,7 @@ SOURCE = IndexSource(31337, WALLETS[0], 0)
 async def index(
     world: Any, event: PostCreated, *hashtags: str, undo_from: int | None = None
 ) -> None:
-    """Let the index read the block of an event, and replace the blocks from `undo_from` on."""
+    """Let the index read the block of an event, after replacing the blocks from `undo_from` on."""
     writer = world.stores.index_writer
     if await writer.index_state() is None:
         await writer.restart_index(SOURCE)
@@ -36,7 +36,7 @@ async def index(
 
 
 async def shown(world: Any, file: File) -> tuple[str, ...]:
-    """The hashtags of a file; lists by hashtags must agree, and so must the counts."""
+    """Return the hashtags of a file, checking that lists by hashtags and counts agree."""
     found = await world.live(file.cid)
     if found.state is State.ONCHAIN:
         for tag in ("own", "chain", "other"):
@@ -53,7 +53,7 @@ async def shown(world: Any, file: File) -> tuple[str, ...]:
 
 
 @pytest.mark.parametrize("indexed_first", [True, False])
-async def test_a_post_without_hashtags_has_those_of_the_chain(world, indexed_first):
+async def test_a_post_without_hashtags_takes_those_of_the_chain(world, indexed_first):
     file = await world.draft()
     event = world.event(file)
     for step in (index, read_chain) if indexed_first else (read_chain, index):
@@ -62,7 +62,7 @@ async def test_a_post_without_hashtags_has_those_of_the_chain(world, indexed_fir
 
 
 @pytest.mark.parametrize("indexed_first", [True, False])
-async def test_hashtags_of_the_publish_request_come_before_those_of_the_chain(world, indexed_first):
+async def test_hashtags_of_the_publish_request_override_those_of_the_chain(world, indexed_first):
     file = await world.prepare(await world.draft(), "own")
     event = world.event(file)
     for step in (index, read_chain) if indexed_first else (read_chain, index):
@@ -72,7 +72,7 @@ async def test_hashtags_of_the_publish_request_come_before_those_of_the_chain(wo
     assert await shown(world, file) == ("own",)
 
 
-async def test_a_post_that_is_undone_loses_the_hashtags_of_the_chain(world):
+async def test_an_undone_post_loses_the_hashtags_of_the_chain(world):
     file = await world.draft()
     event = world.event(file)
     await index(world, event, "chain")
@@ -101,7 +101,7 @@ async def test_a_post_that_is_mined_again_has_the_hashtags_of_its_new_block(worl
     assert await shown(world, file) == ("other",)
 
 
-async def test_hashtags_that_a_node_left_out_or_made_up_are_replaced(world):
+async def test_hashtags_that_a_node_omitted_or_invented_are_replaced(world):
     file = await world.draft()
     event = world.event(file, block=5)
     await read_chain(world, event)
@@ -111,7 +111,7 @@ async def test_hashtags_that_a_node_left_out_or_made_up_are_replaced(world):
         assert await shown(world, file) == hashtags
 
 
-async def test_the_index_does_not_take_the_hashtags_of_the_chain_for_those_of_the_request(world):
+async def test_the_index_distinguishes_chain_hashtags_from_request_hashtags(world):
     file = await world.draft()
     event = world.event(file, block=5)
     await read_chain(world, event)
@@ -121,7 +121,7 @@ async def test_the_index_does_not_take_the_hashtags_of_the_chain_for_those_of_th
     assert post.hashtags == ("other",)
 
 
-async def test_a_restored_version_does_not_take_the_hashtags_of_the_post_in_its_group(world):
+async def test_a_restored_version_does_not_get_the_hashtags_of_its_groups_post(world):
     first = await world.draft()
     second = await world.update(first)
     event = world.event(second)
@@ -134,7 +134,7 @@ async def test_a_restored_version_does_not_take_the_hashtags_of_the_post_in_its_
     assert await world.stores.records.compare_tags() == []
 
 
-async def test_an_export_leaves_the_hashtags_of_the_chain_to_the_chain(world):
+async def test_an_export_does_not_contain_the_hashtags_of_the_chain(world):
     own, untagged = await world.prepare(await world.draft(), "own"), await world.draft()
     for file in (own, untagged):
         event = world.event(file)

@@ -1,4 +1,4 @@
-"""At scale, PostgreSQL never scans a whole table or sorts a list, for any parameter values."""
+"""At scale, PostgreSQL never scans a whole table or sorts a list, whatever the parameters."""
 
 import asyncio
 
@@ -68,6 +68,11 @@ INSERT INTO private_feeds SELECT 'feed-' || n, 'owner-' || n % 500, 'token-' || 
     FROM generate_series(1, {ROWS}) n;
 INSERT INTO profiles (address, name, bio, links, avatar_cid, updated_at)
     SELECT 'owner-' || n, 'name', '', '', 'avatar-' || n, n FROM generate_series(1, {ROWS}) n;
+INSERT INTO revisions (id, document, number, owner, name, cid, size, note, created_at, salt,
+                       signature)
+    SELECT 'revision-' || n, 'cid-' || n, 1, 'owner-' || n, 'name-' || n, 'revised-' || n, n, '', n,
+           '', '' FROM generate_series(1, {ROWS}) n;
+INSERT INTO text_facts SELECT 'revised-' || n, n, 0 FROM generate_series(1, {ROWS}) n;
 INSERT INTO measure_log SELECT n, n, CASE WHEN n % 3 = 0 THEN 'undone' ELSE 'unlisted' END,
     'author', 'author-' || n % 700, 'policy', '', 0 FROM generate_series(1, {ROWS}) n;
 INSERT INTO reports SELECT 'report-' || n, n::text, 'spam', 'text', '', n,

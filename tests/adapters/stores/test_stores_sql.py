@@ -34,12 +34,13 @@ WHOLE = {
     "HAS_WRAPPED_KEY",
     "MEASURE",
     "COUNT_REPORTS",
+    "DROP_OPEN_REPORTS",
     "FILES_OF_OWNER",
     "HASTEN_OWNED",
 }
 """Statements that may read a whole table.
 
-Operators run some of them; the garbage collector and the scrub run others once a day. At
+Operators run some of them. The garbage collector and the scrub run others once a day. At
 startup, one checks whether a removed master key is still in use. Those that count rows stop
 at a limit.
 """

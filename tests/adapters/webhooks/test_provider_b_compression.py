@@ -100,7 +100,7 @@ def test_the_size_limit_applies_to_all_members_together() -> None:
 
 
 @given(st.lists(st.binary(max_size=300), min_size=1, max_size=5), st.integers(0, 20))
-def test_gunzip_inverts_gzip(parts: list[bytes], padding: int) -> None:
+def test_decompressing_a_gzipped_body_restores_it(parts: list[bytes], padding: int) -> None:
     compressed = b"".join(map(gzip.compress, parts)) + bytes(padding)
     assert b"".join(gunzip(compressed, 10_000)) == b"".join(parts)
 

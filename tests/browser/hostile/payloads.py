@@ -26,7 +26,7 @@ class Payload:
 
 @cache
 def dompurify() -> Sequence[Payload]:
-    """Return the test cases of DOMPurify; only payloads are read from its Node module."""
+    """Return the test cases of DOMPurify. Only payloads are read from its Node module."""
     script = f"console.log(JSON.stringify(require({json.dumps(str(DOMPURIFY))})))"
     said = subprocess.run(["node", "-e", script], capture_output=True, check=True)
     return [

@@ -83,7 +83,7 @@ def test_invalid_characters_are_refused(text: str) -> None:
         parse_hashtags(text)
 
 
-def test_a_refusal_names_the_part_that_is_not_a_hashtag() -> None:
+def test_a_refusal_names_the_item_that_is_not_a_hashtag() -> None:
     with pytest.raises(NotTags, match="unlike 'two words'"):
         parse_hashtags("ink, two words ,paper")
     with pytest.raises(NotTags) as long:
@@ -92,7 +92,7 @@ def test_a_refusal_names_the_part_that_is_not_a_hashtag() -> None:
 
 
 @pytest.mark.parametrize("text", ["ink,paper", "ink,paper,", ",ink,,paper", " , ink , \t,paper"])
-def test_empty_parts_are_skipped(text: str) -> None:
+def test_empty_items_are_skipped(text: str) -> None:
     assert parse_hashtags(text) == ("ink", "paper")
 
 

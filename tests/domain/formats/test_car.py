@@ -121,7 +121,7 @@ def test_a_block_of_the_maximum_size_is_accepted():
     ]
 
 
-def test_an_unsupported_kind_of_cid_is_refused():
+def test_a_cid_of_an_unsupported_type_is_refused():
     section = bytes([38]) + b"\x01\x55\x16\x20" + bytes(34)
     with pytest.raises(NotACar, match="kind"):
         list(read_sections(io.BytesIO(section).read))

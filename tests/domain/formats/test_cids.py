@@ -66,7 +66,7 @@ def spell_base32(binary: bytes) -> str:
     return "b" + b32encode(binary).decode().rstrip("=").lower()
 
 
-def test_a_cid_in_canonical_spelling_is_unchanged() -> None:
+def test_a_cid_in_canonical_form_is_unchanged() -> None:
     assert parse_cid(HELLO) == HELLO
 
 

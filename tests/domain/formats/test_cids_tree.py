@@ -50,7 +50,7 @@ def test_the_cid_of_a_document_matches_ipfs(vector: dict[str, object]) -> None:
 
 
 @pytest.mark.parametrize("vector", VERSION_0, ids=name_vector)
-def test_a_document_has_the_cid_of_version_0_that_ipfs_gives_it(vector: dict[str, object]) -> None:
+def test_the_version_0_cid_of_a_document_matches_ipfs(vector: dict[str, object]) -> None:
     data = bytes(int(str(vector["size"])))
     layout = Layout(int(str(vector["chunk"])), int(str(vector["width"])), raw=False)
     assert layout in LAYOUTS
@@ -62,7 +62,7 @@ def test_a_document_has_the_cid_of_version_0_that_ipfs_gives_it(vector: dict[str
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("size", [0, 1, 262_145, 1_048_577, 2_500_000])
-def test_a_document_of_every_layout_is_assembled_from_its_blocks(layout: Layout, size: int) -> None:
+def test_a_document_in_every_layout_is_assembled_from_its_blocks(layout: Layout, size: int) -> None:
     data = Random(size).randbytes(size)
     cid = document_cid(data, layout)
     found = {each: bytes(block) for each, block in blocks_of(cid, data)}
@@ -71,7 +71,7 @@ def test_a_document_of_every_layout_is_assembled_from_its_blocks(layout: Layout,
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_leaves_of_other_sizes_are_not_those_of_a_document(layout: Layout) -> None:
+def test_leaves_of_unexpected_sizes_are_refused(layout: Layout) -> None:
     odd = replace(layout, chunk=100_000)
     data = bytes(300_000)
     cid = document_cid(data, odd)

@@ -27,11 +27,11 @@ from imprint.domain.formats.colours import (
         ("#123456", "#123456", 1.0),
     ],
 )
-def test_contrast_is_that_of_wcag(one: str, other: str, ratio: float) -> None:
+def test_contrast_is_computed_as_in_wcag(one: str, other: str, ratio: float) -> None:
     assert contrast(one, other) == pytest.approx(ratio, abs=0.005)
 
 
-def test_every_accepted_accent_can_be_read_on_light_and_dark_pages() -> None:
+def test_every_accepted_accent_is_readable_on_light_and_dark_pages() -> None:
     accepted = 0
     for channels in product(("00", "40", "80", "c0", "ff"), repeat=3):
         try:
@@ -47,7 +47,7 @@ def test_every_accepted_accent_can_be_read_on_light_and_dark_pages() -> None:
     assert accepted > 90
 
 
-def test_a_readable_colour_stays_as_it_is() -> None:
+def test_a_readable_colour_is_unchanged() -> None:
     assert parse_accent("#C2185B").light == "#c2185b"
     assert parse_accent("#ff9800").dark == "#ff9800"
     assert parse_accent("#070") == parse_accent("#007700")
@@ -63,12 +63,12 @@ def test_refusing_a_colour_too_light_for_light_pages_suggests_a_darker_one(text:
 
 
 @pytest.mark.parametrize("text", ["red", "24479e", "#24479", "#24479e80", "#24479g", "", "#"])
-def test_what_is_no_colour_is_refused(text: str) -> None:
+def test_text_that_is_not_a_colour_is_refused(text: str) -> None:
     with pytest.raises(NotAColour, match="must be a colour"):
         parse_accent(text)
 
 
-def test_the_panels_are_those_of_the_style_sheet() -> None:
+def test_the_panel_colours_match_the_style_sheet() -> None:
     tokens = (ROOT / "site/styles/tokens.css").read_text(encoding="utf-8")
     panels = set(re.findall(r"--panel: (#[0-9a-f]{6});", tokens))
     assert panels == {LIGHT_PANEL, DARK_PANEL}

@@ -1,4 +1,4 @@
-"""Pages of a list."""
+"""Pages of a list of files."""
 
 from datetime import UTC, datetime
 

@@ -1,4 +1,4 @@
-"""Positions are ordered as on the chain; hashtags belong to the post of their transaction."""
+"""Positions are ordered as on the chain, and hashtags belong to the post of their transaction."""
 
 from datetime import UTC, datetime
 

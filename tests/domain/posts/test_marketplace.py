@@ -247,7 +247,7 @@ def test_empty_or_short_return_data_is_refused(returned: bytes) -> None:
         decode_post_info(returned)
 
 
-def test_a_placeholder_block_hash_depends_on_every_part() -> None:
+def test_a_placeholder_block_hash_depends_on_all_of_its_inputs() -> None:
     made = stand_in_block_hash(b"ab", b"c")
     assert len(made) == 66
     assert made.startswith("0x" + "0" * 16)

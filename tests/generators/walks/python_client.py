@@ -33,14 +33,14 @@ URL, COVER = sys.argv[1], Path(sys.argv[2])
 
 
 def taken(response: T | Problem | None) -> T:
-    """The body of a response; fails if the request was refused."""
+    """Return the body of a response. Fails if the request was refused."""
     if response is None or isinstance(response, Problem):
         raise AssertionError(response)
     return response
 
 
 def code_of(response: object) -> ProblemCode:
-    """The error code of a response; fails if the request was not refused."""
+    """Return the error code of a response. Fails if the request was not refused."""
     assert isinstance(response, Problem), response
     return response.code
 

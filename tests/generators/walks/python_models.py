@@ -34,13 +34,13 @@ http = httpx.Client(base_url=URL)
 
 
 def taken(response: httpx.Response, model: type[Model]) -> Model:
-    """The body of a response; fails if the request was refused."""
+    """Return the body of a response. Fails if the request was refused."""
     assert response.status_code == 200, response.text
     return model.model_validate_json(response.content)
 
 
 def code_of(response: httpx.Response) -> ProblemCode:
-    """The error code of a response; fails if the request was not refused."""
+    """Return the error code of a response. Fails if the request was not refused."""
     problem = Problem.model_validate_json(response.content)
     assert problem.status == response.status_code >= 400
     return problem.code

@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 
 class Wallet:
-    """An account of the development chain; `facts` is the JSON of `/.well-known/imprint.json`."""
+    """An account of the development chain. `facts` is the JSON of `/.well-known/imprint.json`."""
 
     def __init__(self, facts: dict[str, Any], index: int) -> None:
         path = f"m/44'/60'/0'/0/{index}"
@@ -79,7 +79,7 @@ class Wallet:
         return self._signed(salt, signed.signature.to_0x_hex())
 
     def create_post(self, cid: str, thumbnail: str, price: int, hashtags: list[str]) -> str:
-        """Publish on the chain; returns the id of the new post."""
+        """Publish on the chain, and return the id of the new post."""
         post = (cid, "Hello", thumbnail, "", price, hashtags)
         receipt = self._transact(keccak(text=f"createPost({POST})")[:4] + encode([POST], [post]))
         topic = keccak(text="PostCreated(uint256,string,string,string,address,uint256)").hex()

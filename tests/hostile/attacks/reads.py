@@ -12,7 +12,7 @@ from tests.hostile.wallets import JSON
 # The addresses that a proxy reports
 
 BURST = 120
-"""The burst that `IMPRINT_RATE_SIGNED` allows; two more requests are allowed every second."""
+"""The burst that `IMPRINT_RATE_SIGNED` allows. Two more requests are allowed every second."""
 
 TRIES = 240
 """Number of requests that one client sends under changing addresses."""

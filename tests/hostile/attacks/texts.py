@@ -114,8 +114,8 @@ ATTACKS = (
         "expensive-words",
         "Feeds and searches over free posts with 16 000 empty links, or with characters that "
         "case folding expands to eighteen.",
-        "A text is split into words once, in a thread; snippets read only part of each text, and "
-        "a limited number of characters in total.",
+        "A text is split into words and converted for feeds once, in a thread; snippets read only "
+        "part of each text, and a limited number of characters in total.",
         read_expensive_lists,
         lambda tally: tally.count(200) >= 50,
         seconds=8,

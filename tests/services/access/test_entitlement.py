@@ -1,4 +1,4 @@
-"""Grants are cached for a few seconds; denials for a named reader are never cached."""
+"""Grants are cached for a few seconds. Denials for a named reader are never cached."""
 
 import asyncio
 import gc

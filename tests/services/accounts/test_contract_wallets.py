@@ -70,7 +70,7 @@ class Desk:
         return await self.proofs.prove(unproved, client)
 
     async def code(self, client: str = CLIENT, wallet: Address = WALLET) -> Code | None:
-        """The error code of the refusal; None if the signature was accepted."""
+        """Return the error code of the refusal, or None if the signature was accepted."""
         try:
             assert await self.prove(client, wallet) == "the proof"
         except (Refusal, Unavailable) as problem:

@@ -141,7 +141,7 @@ async def test_a_cached_session_expires_by_the_clock_of_the_process(world: World
     assert refusal.value.code is Code.WRITING_SESSION_EXPIRED
 
 
-async def test_a_session_opened_by_another_process_is_found_at_once(world: World) -> None:
+async def test_a_session_opened_by_another_process_is_found_immediately(world: World) -> None:
     store = CountingStore()
     here, there = service_of(world, store), service_of(world, store)
     key = await opened(here, world.wallet(1))

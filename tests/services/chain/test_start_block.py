@@ -22,7 +22,7 @@ async def ledger(tmp_path: Path) -> AsyncIterator[Ledger]:
 
 @dataclass(frozen=True, slots=True)
 class Deployed:
-    """A marketplace deployed in `block`; without `keeps_states` the node has no historical
+    """A marketplace deployed in `block`. Without `keeps_states`, the node has no historical
     state."""
 
     block: int

@@ -10,7 +10,7 @@ from imprint.services.content.large_documents import FairQueue, LargeDocuments, 
 
 
 class Visitors:
-    """Tasks that enter a queue; each keeps its slot until it is released."""
+    """Tasks that enter a queue. Each keeps its slot until it is released."""
 
     def __init__(self, queue):
         self.queue = queue
@@ -36,7 +36,7 @@ async def settle():
         await asyncio.sleep(0)
 
 
-async def test_at_most_the_given_number_of_tasks_runs_at_once():
+async def test_no_more_tasks_run_concurrently_than_there_are_slots():
     visitors = Visitors(FairQueue(2))
     tasks = [visitors.send(name, name) for name in "abc"]
     await settle()

@@ -12,7 +12,7 @@ from imprint.services.content.text_conversions import AT_ONCE, TextConversions
 
 
 class Converter:
-    """Converts a text into itself; a held conversion finishes only when it is released."""
+    """Converts a text into itself. A held conversion finishes only when it is released."""
 
     def __init__(self) -> None:
         self.begun: list[str] = []
@@ -58,7 +58,7 @@ async def settle() -> None:
 
 
 class Readers:
-    """Clients that request texts; each content serves as its own cid."""
+    """Clients that request texts. Each content serves as its own cid."""
 
     def __init__(self, capacity: int = 1000) -> None:
         self.converter = Converter()

@@ -203,7 +203,7 @@ async def test_the_documents_of_another_catalog_are_held(world: World, tmp_path:
     await other.close()
 
 
-async def test_an_operator_can_destroy_strays_at_once(world: World):
+async def test_an_operator_can_destroy_strays_immediately(world: World):
     author = world.wallet(0)
     draft = await world.create(author, "Kept.")
     thumbnail = await world.publish(author, draft["cid"])

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from tests.profiles import portrait, save_profile
+from tests.revisions import published_post, revise, sign_revision
 from tests.services.installation.test_exports import fill
 from tests.services.installations import files_of, ignore, say_nothing
 from tests.world import World, open_world
@@ -24,7 +25,7 @@ from imprint.services.installation.backup import BackupManifest, NotABackup
 from imprint.services.installation.exports import DocumentMissing
 
 BOTH = pytest.mark.parametrize("records", ["sqlite", "postgresql"], indirect=True)
-"""Backs up records from either database; a restored backup is always in SQLite."""
+"""Backs up records from either database. A restored backup is always in SQLite."""
 
 DRILL_SECONDS = 1.0
 """Seconds for which others write before the backup of the drill starts, and again afterwards."""
@@ -64,6 +65,34 @@ async def test_a_restored_backup_has_profiles_and_their_pictures(world, tmp_path
         assert shown["profile"] == profile
         picture = await restored.client.get(f"/ipfs/{profile['avatarCid']}")
         assert picture.status_code == 200
+
+
+@BOTH
+async def test_a_restored_backup_has_revisions_and_their_documents(world, tmp_path):
+    author = world.wallet(1)
+    post = post_id, _ = await published_post(world, author, "One.")
+    await revise(world, author, post, "Two.")
+    body = sign_revision(world, author, post, "Three.", note="Twice.")
+    response = await world.client.post("/revise/post", params={"postId": post_id}, json=body)
+    assert response.status_code == 200
+    listed = (await world.client.get(f"/posts/{post_id}/revisions")).json()
+    proved = (await world.client.get(f"/posts/{post_id}/content?revision=2")).json()["proof"]
+    await save(world, tmp_path / "saved")
+    folder = tmp_path / "restored"
+    await restore(tmp_path / "saved", folder)
+    shutil.copy(world.settings.storage.data_dir / "chain.jsonl", folder)
+    async with open_restored(folder, world) as restored:
+        await restored.index()
+        assert (await restored.client.get(f"/posts/{post_id}/revisions")).json() == listed
+        for number, text in enumerate(("One.", "Two.", "Three.")):
+            path = f"/posts/{post_id}/content?revision={number}"
+            read = (await restored.client.get(path)).json()
+            assert read["content"] == text
+        assert read["proof"] == proved
+        again = await restored.client.post("/revise/post", params={"postId": post_id}, json=body)
+        assert again.status_code == 409
+        assert (await revise(restored, author, post, "Four."))["number"] == 3
+        assert await restored.adapters.stores.garbage.recount_usage() == 0
 
 
 @BOTH

@@ -77,7 +77,7 @@ async def test_a_hostile_backup_is_refused_and_leaves_nothing(name, tmp_path):
 
 
 async def test_a_catalog_whose_size_differs_from_the_manifest_is_refused(tmp_path):
-    """The size is taken from the manifest, whatever the member's header says."""
+    """The size is taken from the manifest, whatever the header of the member says."""
     written = []
 
     class Endless:
@@ -128,7 +128,8 @@ EDGES = [at for at in range(0, len(WHOLE), 512) if WHOLE[at : at + 7] in (b"impr
 
 
 def places() -> st.SearchStrategy[int]:
-    """Positions in a backup, mostly in headers, manifest and documents, which are a small part."""
+    """Positions in a backup, mostly in its headers, manifest and documents, which are a small
+    part of it."""
     manifest = WHOLE.rindex(b"backup.json")
     near = st.builds(int.__add__, st.sampled_from([*EDGES, manifest]), st.integers(0, 1023))
     return st.one_of(near, near, st.integers(0, len(WHOLE)))

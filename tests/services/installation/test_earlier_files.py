@@ -64,7 +64,7 @@ def text_of(title: str) -> str:
 
 
 def keep(pinata: PinataFake, owner: Wallet, content: str, *tags: str, status: str = "") -> str:
-    """Store a text as the earlier service did; returns its cid."""
+    """Store a text as the earlier service did, and return its cid."""
     document = json.dumps({"content": content, "lang": "ts"}, separators=(",", ":")).encode()
     named = {"owner": owner.address, "status": status or "pending"} | {tag: tag for tag in tags}
     return str(pinata.add_file("private", document, "a_1", named)["cid"])
@@ -93,7 +93,7 @@ async def test_a_file_keeps_its_cid_and_shows_its_inner_content(world: World, pi
     assert (await world.read_draft(alice, updated["cid"])).json()["content"] == "Corrected."
 
 
-async def test_only_the_chain_decides_what_is_a_post(world: World, pinata) -> None:
+async def test_the_chain_alone_decides_which_files_are_posts(world: World, pinata) -> None:
     alice, bob = world.wallet(1), world.wallet(2)
     post = keep(pinata, alice, text_of("published"))
     claimed = keep(pinata, alice, text_of("claimed"), status="onchain")
@@ -196,7 +196,7 @@ async def test_a_publicly_readable_store_is_refused_before_anything_is_read(
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("size", [100, 300_000, 1_200_000])
-async def test_a_text_of_every_layout_keeps_its_cid_in_reads_exports_and_backups(
+async def test_a_text_in_any_layout_keeps_its_cid_in_reads_exports_and_backups(
     world: World, pinata, tmp_path, layout: Layout, size: int
 ) -> None:
     alice = world.wallet(1)

@@ -65,7 +65,7 @@ class CountedArchive:
 
 
 def contents(folder, car: bytes) -> dict[str, bytes]:
-    """The documents of an export by file name; raises `NotAnExport`."""
+    """The documents of an export by file name. Raises `NotAnExport`."""
     with opened_car(folder, car) as opened:
         archive = CountedArchive(opened)
         export = open_export(archive)

@@ -1,4 +1,4 @@
-"""Profiles in exports: with their pictures, of one author or of all, and never over newer ones."""
+"""Profiles in exports: with their pictures, of one author or all, and never over newer profiles."""
 
 import pytest
 from tests.profiles import portrait, save_profile
@@ -49,7 +49,7 @@ def _new(folder):
     return f"sqlite:///{folder / 'new' / 'imprint.db'}"
 
 
-async def test_the_export_of_one_owner_has_their_profile_only(world, tmp_path):
+async def test_the_export_of_one_owner_contains_only_their_profile(world, tmp_path):
     author, other = world.stranger(), world.stranger()
     await world.create(author)
     for wallet in (author, other):
@@ -59,7 +59,7 @@ async def test_the_export_of_one_owner_has_their_profile_only(world, tmp_path):
     assert verify(tmp_path, car) == manifest
 
 
-async def test_an_export_without_profiles_is_as_it_was(world):
+async def test_an_export_without_profiles_has_the_earlier_format(world):
     await world.create(world.stranger())
     _, manifest = await write_export(world)
     assert b"profiles" not in write_manifest(manifest)

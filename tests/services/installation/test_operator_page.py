@@ -13,6 +13,9 @@ from imprint.services.installation.operator_page import (
     write_duration,
     write_moment,
 )
+from imprint.web.site.words import page_words
+
+SAY = page_words().text
 
 
 @pytest.mark.parametrize(
@@ -27,7 +30,7 @@ from imprint.services.installation.operator_page import (
     ],
 )
 def test_a_size_is_shown_in_its_largest_unit(size: int, text: str) -> None:
-    assert write_bytes(size) == text
+    assert write_bytes(SAY, size) == text
 
 
 @pytest.mark.parametrize(
@@ -43,11 +46,13 @@ def test_a_size_is_shown_in_its_largest_unit(size: int, text: str) -> None:
     ],
 )
 def test_a_duration_is_shown_in_at_most_two_units(seconds: int, text: str) -> None:
-    assert write_duration(timedelta(seconds=seconds)) == write_duration(seconds) == text
+    assert write_duration(SAY, timedelta(seconds=seconds)) == text
+    assert write_duration(SAY, seconds) == text
 
 
 def test_a_count_uses_the_singular_or_plural_noun() -> None:
-    assert (write_count(1, "block"), write_count(2, "block")) == ("1 block", "2 blocks")
+    written = [write_count(SAY, "panels.blocks", number) for number in (1, 2, 1234)]
+    assert written == ["1 block", "2 blocks", "1\N{NO-BREAK SPACE}234 blocks"]
 
 
 def test_a_time_is_shown_in_utc() -> None:

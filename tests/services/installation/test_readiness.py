@@ -17,7 +17,7 @@ ALL_WELL = Condition(database=True, storage=True, chain=True)
 
 
 async def respond() -> None:
-    """Respond at once."""
+    """Respond immediately."""
 
 
 async def never_respond() -> None:
@@ -279,7 +279,9 @@ async def test_an_unavailable_history_does_not_count_as_disagreement(probed: Pro
     assert await probed.readiness.check() == ALL_WELL
 
 
-async def test_failing_writes_are_reported_at_once_whatever_the_probe_finds(probed: Probed) -> None:
+async def test_failing_writes_are_reported_immediately_whatever_the_probe_finds(
+    probed: Probed,
+) -> None:
     assert await probed.readiness.check() == ALL_WELL
     probed.readiness.writes.note(Code.STORAGE_UNAVAILABLE, Unavailable.storage())
     assert await probed.readiness.check() == replace(ALL_WELL, storage_writes=False)

@@ -1,6 +1,7 @@
 """What a feed omits: the text of lost documents, and texts beyond its size limit."""
 
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 from tests.indexed import fill_index
@@ -8,7 +9,7 @@ from tests.world import World
 
 from imprint.domain.drafts.files import Network
 from imprint.domain.formats.cids import Cid
-from imprint.domain.posts.feeds import MAX_ENTRY_BYTES, MAX_FEED_BYTES
+from imprint.domain.posts.feeds import MAX_FEED_BYTES, FeedEntry
 from imprint.services.access.entitlement import Entitlement
 from imprint.services.access.reads import ContentCache, Reads
 from imprint.services.posts.feeds import Feeds
@@ -30,7 +31,14 @@ def feeds_of(world: World, content: Any) -> Feeds:
     """The feeds of a world on this content store, without any cache."""
     adapters, clock = world.adapters, world.clock
     access = Entitlement(adapters.marketplace, clock.monotonic, timedelta(0))
-    reads = Reads(adapters.stores.files, content, adapters.cipher, access, ContentCache(0))
+    reads = Reads(
+        adapters.stores.files,
+        adapters.stores.revisions,
+        content,
+        adapters.cipher,
+        access,
+        ContentCache(0),
+    )
     return Feeds(
         adapters.stores.index_reader,
         reads,
@@ -39,19 +47,32 @@ def feeds_of(world: World, content: Any) -> Feeds:
     )
 
 
+async def show(reads: Reads, client: str, entry: FeedEntry) -> str | None:
+    """The text of an entry as it is written."""
+    return None if entry.file is None else await reads.content_of(entry.file)
+
+
 async def test_a_lost_document_removes_only_its_own_text_from_the_feed(world: World) -> None:
     _, lost = await world.post(world.wallet(1), "Lost.", 0)
     await world.post(world.wallet(1), "Kept.", 0)
     await fill_index(world)
-    feed = await feeds_of(world, LosingStore(world.adapters.content, lost["cid"])).newest("client")
-    assert [entry.text for entry in feed.entries] == ["Kept.", None]
+    feeds = feeds_of(world, LosingStore(world.adapters.content, lost["cid"]))
+    feed = await feeds.newest()
+    texts = await feeds.texts("client", feed, partial(show, feeds.reads))
+    kept, gone = [entry.post.post_id for entry in feed.entries]
+    assert (texts.html, texts.is_complete) == ({kept: "Kept."}, False)
+    assert gone not in texts.html
 
 
 async def test_the_newest_texts_are_included_first_until_the_feed_is_full(world: World) -> None:
-    long = "x" * (MAX_ENTRY_BYTES - 1_000)
-    fitting = MAX_FEED_BYTES // MAX_ENTRY_BYTES
-    for _ in range(fitting + 2):
+    long = "ä" * (MAX_FEED_BYTES // 2 // 4)
+    await world.post(world.wallet(1), "Short.", 0)
+    for _ in range(5):
         await world.post(world.wallet(1), long, 0)
     await fill_index(world)
-    feed = await feeds_of(world, world.adapters.content).newest("client")
-    assert [entry.text is not None for entry in feed.entries] == [True] * fitting + [False] * 2
+    feeds = feeds_of(world, world.adapters.content)
+    feed = await feeds.newest()
+    texts = await feeds.texts("client", feed, partial(show, feeds.reads))
+    ids = [entry.post.post_id for entry in feed.entries]
+    assert list(texts.html) == [*ids[:4]]
+    assert texts.is_complete

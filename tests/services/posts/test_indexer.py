@@ -315,7 +315,7 @@ async def test_old_blocks_are_compared_with_the_logs_of_another_node_once(
 
 
 @pytest.mark.parametrize("last", [False, True])
-async def test_an_old_post_that_a_single_node_left_out_is_noticed_by_its_id(
+async def test_an_old_post_that_a_single_node_omitted_is_noticed_by_its_id(
     market: IndexedChain, monkeypatch: pytest.MonkeyPatch, last: bool
 ) -> None:
     monkeypatch.setattr(log_stream, "CHECKED_BLOCKS", DEPTH)
@@ -336,7 +336,7 @@ async def test_an_old_post_that_a_single_node_left_out_is_noticed_by_its_id(
     assert not market.indexer.stream.disputed
 
 
-async def test_ids_that_the_marketplace_never_gave_out_are_not_missing(
+async def test_ids_that_the_marketplace_never_assigned_are_not_missing(
     market: IndexedChain,
 ) -> None:
     market.chain.mine(*market.publish())
@@ -348,7 +348,7 @@ async def test_ids_that_the_marketplace_never_gave_out_are_not_missing(
     assert not market.indexer.stream.disputed
 
 
-async def test_another_node_that_fails_does_not_stop_a_read_of_old_blocks(
+async def test_a_failing_second_node_does_not_stop_a_read_of_old_blocks(
     market: IndexedChain, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(log_stream, "CHECKED_BLOCKS", DEPTH)
@@ -530,7 +530,7 @@ async def test_a_block_whose_logs_are_refused_is_read_from_receipts(
     assert market.chain.asked.count("logs_by_receipts") == 1
 
 
-async def test_a_block_with_12_000_logs_is_applied_and_undone_at_once(
+async def test_a_block_with_12_000_logs_is_applied_and_undone_in_one_step(
     market: IndexedChain, tmp_path: Path
 ) -> None:
     market.chain.mine(*market.publish())

@@ -8,7 +8,13 @@ from datetime import UTC, datetime
 import pytest
 
 from imprint.domain.formats.addresses import Address
-from imprint.domain.posts.indexed_posts import IndexedPost, PostFilter, PostOrder, Sales
+from imprint.domain.posts.indexed_posts import (
+    IndexedPost,
+    PostFilter,
+    PostOrder,
+    PostScope,
+    Sales,
+)
 from imprint.domain.posts.posts import BlockRef
 from imprint.domain.posts.search import SearchQuery, parse_query
 from imprint.ports.post_index import Match, Matches
@@ -32,8 +38,12 @@ class Index:
     nth: int
     looked_at: int
     """How many posts one query examines before it stops."""
+    read: int = 0
+    """How many posts were read."""
 
-    async def find_posts(self, query: SearchQuery, before: int | None, limit: int) -> Matches:
+    async def find_posts(
+        self, query: SearchQuery, before: int | None, limit: int, scope: PostScope
+    ) -> Matches:
         found: list[Match] = []
         start = self.posts if before is None else min(self.posts, before - 1)
         for place in range(start, 0, -1):
@@ -47,9 +57,10 @@ class Index:
 
     async def posts_at(self, places: Sequence[int], which: PostFilter) -> list[IndexedPost]:
         posts = [_post(place) for place in places]
+        self.read += len(posts)
         return [post for post in posts if which.free is None or post.free == which.free]
 
-    async def free_texts(self, places: Sequence[int]) -> dict[int, str]:
+    async def public_texts(self, places: Sequence[int]) -> dict[int, str]:
         return {}
 
 
@@ -83,6 +94,34 @@ async def test_every_match_is_shown_once(
         assert all(len(page.posts) <= limit for page in pages)
 
 
+@pytest.mark.parametrize("order", [None, PostOrder.NEWEST, PostOrder.OLDEST])
+async def test_only_the_posts_of_a_page_are_read(order: PostOrder | None) -> None:
+    index = Index(301, 1, 1_000)
+    which = PostFilter() if order is None else PostFilter(order=order)
+    pages = await _pages(index, which, 20, by_score=order is None)
+    # Of each page of a window, one more shows that another page follows.
+    assert index.read <= 301 + len(pages)
+    assert {len(page.posts) for page in pages[:-1]} == {20}
+
+
+@pytest.mark.parametrize("order", [None, *PostOrder])
+async def test_pages_are_full_if_a_filter_leaves_out_most_matches(order: PostOrder | None) -> None:
+    index = Index(301, 1, 1_000)
+    which = PostFilter(free=True) if order is None else PostFilter(free=True, order=order)
+    pages = await _pages(index, which, 20, by_score=order is None)
+    # A page that is full at the end of a window does not know whether older posts match.
+    assert [len(page.posts) for page in pages] in ([20] * 5, [20] * 5 + [0])
+    assert len({post.place for page in pages for post in page.posts}) == 100
+
+
+async def test_a_page_of_a_search_that_stops_early_is_full() -> None:
+    index = Index(301, 1, 90)
+    pages = await _pages(index, PostFilter(free=True), 20, by_score=True)
+    assert {len(page.posts) for page in pages[:-1]} == {20}
+    places = [post.place for page in pages for post in page.posts]
+    assert sorted(places) == [place for place in range(1, 302) if place % 3 == 0]
+
+
 async def test_a_request_ends_when_a_query_stops_early() -> None:
     index = Index(301, 500, 40)
     (first, *_) = await _pages(index, PostFilter(order=PostOrder.NEWEST), 10, by_score=True)
@@ -96,7 +135,9 @@ async def test_clients_take_turns_to_search() -> None:
     ended = asyncio.Event()
 
     class SlowIndex(Index):
-        async def find_posts(self, query: SearchQuery, before: int | None, limit: int) -> Matches:
+        async def find_posts(
+            self, query: SearchQuery, before: int | None, limit: int, scope: PostScope
+        ) -> Matches:
             begun.append(query.terms[0].words[0])
             await ended.wait()
             return Matches(())

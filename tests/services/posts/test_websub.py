@@ -40,7 +40,7 @@ def notices(world: World, hub: Hub) -> HubNotices:
 
 
 async def publish(world: World) -> set[str]:
-    """Publish a post with a hashtag; returns the URLs of the affected feeds."""
+    """Publish a post with a hashtag, and return the URLs of the affected feeds."""
     author = world.wallet(1)
     file = await world.create(author)
     await world.deliver_a(

@@ -327,7 +327,7 @@ async def test_a_chain_that_became_shorter_is_followed_after_a_delay(ledger: Led
     assert await ledger.post_id(stays) == 1
 
 
-async def test_a_shorter_chain_with_a_replaced_block_is_followed_at_once(
+async def test_a_shorter_chain_with_a_replaced_block_is_followed_immediately(
     ledger: Ledger,
 ) -> None:
     gone = await ledger.draft()

@@ -149,7 +149,7 @@ async def test_a_reorg_during_downtime_is_followed(ledger: Ledger) -> None:
 
 
 async def make_deep_reorg(ledger: Ledger) -> tuple[File, File]:
-    """Replace a final post in a deep reorg; returns the old and the new file."""
+    """Replace a final post in a deep reorg, and return the old and the new file."""
     old, new = await ledger.draft(), await ledger.draft(BOB)
     ledger.post(old, 1)
     ledger.chain.mine(blocks=DEPTH)

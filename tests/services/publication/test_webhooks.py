@@ -19,7 +19,7 @@ GZIPPED = {"content-encoding": "gzip"}
 
 @dataclass(slots=True)
 class Forged:
-    """A provider that rejects every signature, and records the threads it is called in."""
+    """A provider that rejects every signature, and records the threads in which it is called."""
 
     threads: list[threading.Thread] = field(default_factory=list)
     name: str = "provider-b"

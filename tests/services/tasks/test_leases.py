@@ -277,7 +277,7 @@ async def test_a_task_that_ended_is_reported_after_the_limit(watched: Watched) -
     assert not await watched.look(1)
 
 
-async def test_a_task_that_runs_again_is_recognized_at_once(
+async def test_a_task_that_runs_again_is_recognized_immediately(
     watched: Watched, caplog: pytest.LogCaptureFixture
 ) -> None:
     assert not await watched.look(61)

@@ -157,7 +157,7 @@ async def test_signatures_of_other_sizes_are_checked_by_the_contract(
 
 
 def _malformed(factory: str, prepare: bytes, inner: bytes) -> dict[str, bytes]:
-    """ERC-6492 wrappers malformed in all known ways, by kind of fault."""
+    """ERC-6492 wrappers that are malformed in all known ways, by type of fault."""
     good = wrap(factory, prepare, inner)
 
     def with_word(place: int, value: int) -> bytes:
@@ -211,7 +211,7 @@ async def test_a_malformed_wrapper_is_refused(town: World, name: str) -> None:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def wallet(town: World) -> ContractWallet:
-    """A deployed wallet."""
+    """A contract wallet that is already deployed."""
     return open_wallet(town)
 
 

@@ -18,6 +18,7 @@ from tests.contract_wallets import (
     send_to,
     wrap,
 )
+from tests.revisions import revise, send_revision, sign_revision
 from tests.world import DEFAULT_PRICE, POST, World, problem
 
 from imprint.auth.signatures import CURVE_ORDER
@@ -72,14 +73,19 @@ def _funded_wallet(town: World, index: int) -> ContractWallet:
     return ContractWallet(owner, town.clock, contract)
 
 
-async def test_contract_wallets_publish_buy_and_read(town: World) -> None:
-    author, reader = _funded_wallet(town, 4), _funded_wallet(town, 5)
+async def _publish(town: World, author: ContractWallet) -> tuple[int, str]:
+    """Publish through the wallet, and return the post's id and the cid of its document."""
     draft = await town.create(author, "Words for sale.")
     post = (draft["cid"], "A title", "bafkreithumbnail", "", DEFAULT_PRICE, [])
     create = keccak256(f"createPost({POST})".encode())[:4] + encode([POST], [post])
     (event,) = (await town.deliver_a(_execute(town, author, create))).json()["events"]
     assert event["status"] == "onchain"
-    post_id = int(event["postId"])
+    return int(event["postId"]), draft["cid"]
+
+
+async def test_contract_wallets_publish_buy_and_read(town: World) -> None:
+    author, reader = _funded_wallet(town, 4), _funded_wallet(town, 5)
+    post_id, _ = await _publish(town, author)
     assert problem(await town.read_post(reader, post_id)) == (403, "not_entitled")
     buy = keccak256(b"subscribePost(uint256)")[:4] + encode(["uint256"], [post_id])
     _execute(town, reader, buy, DEFAULT_PRICE)
@@ -88,6 +94,26 @@ async def test_contract_wallets_publish_buy_and_read(town: World) -> None:
         assert read.json()["content"] == "Words for sale."
     owner = town.wallet(5)
     assert problem(await town.read_post(owner, post_id)) == (403, "not_entitled")
+
+
+async def test_a_contract_wallet_corrects_its_post(town: World) -> None:
+    author = _funded_wallet(town, 4)
+    post = post_id, _ = await _publish(town, author)
+    revision = await revise(town, author, post, "Better words.", nonce="once")
+    assert revision["number"] == 1
+    path, session = f"/posts/{post_id}/content", await town.login(author)
+    read = (await town.client.get(path, params={"revision": 1}, headers=session)).json()
+    assert (read["content"], read["proof"]["address"]) == ("Better words.", author.address)
+    replayed = await send_revision(town, author, post, "Worse words.", nonce="once")
+    assert problem(replayed) == (409, "nonce_used")
+    # Its owner's own account is not the author, and another's signature is not the wallet's.
+    owner = await send_revision(town, town.wallet(4), post, "Worse words.")
+    assert problem(owner) == (403, "not_author")
+    body = sign_revision(town, town.wallet(5), post, "Worse words.") | {"address": author.address}
+    forged = await town.client.post("/revise/post", params={"postId": post_id}, json=body)
+    assert problem(forged) == INVALID
+    newest = (await town.client.get(path, headers=session)).json()
+    assert (newest["content"], newest["revision"]) == ("Better words.", 1)
 
 
 @pytest.mark.parametrize("kind", KINDS)

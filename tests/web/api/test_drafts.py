@@ -101,7 +101,7 @@ async def test_an_update_creates_a_new_version_in_the_same_group(town: World) ->
     assert (await town.read_draft(alice, new["cid"])).json()["content"] == "Second."
 
 
-async def test_the_old_version_is_inaccessible_at_once(town: World) -> None:
+async def test_the_old_version_is_inaccessible_immediately(town: World) -> None:
     alice = town.stranger()
     old = await town.create(alice)
     await town.update(alice, old["cid"], "Newer.")

@@ -18,6 +18,7 @@ from tests.world import DEFAULT_PRICE, Wallet, World, open_world, problem
 
 from imprint.bootstrap.background import build_indexer
 from imprint.domain.formats.cids import document_cid
+from imprint.domain.moderation import Decision, Ground, Measure, Target, TargetKind
 from imprint.domain.rate_limits import RateLimiter
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -114,7 +115,7 @@ class Author:
         return response
 
     async def prepare(self, cid: str, hashtags: str) -> str:
-        """Send the publication form with its file first, like the front end; returns the cid of the
+        """Send the publication form with its file first, like the front end. Returns the cid of the
         thumbnail."""
         signed = self.sign(Request("publish", cid))
         texts = signed | {"salt": json.dumps(signed["salt"], separators=(",", ":"))}
@@ -149,7 +150,7 @@ async def walk(site: World, path: str, **options: Any) -> list[dict[str, Any]]:
 
 
 async def publish(author: Author, title: str, tags: str) -> int:
-    """Create a draft, add a WebP thumbnail, and publish it on the chain; returns the id of the
+    """Create a draft, add a WebP thumbnail, and publish it on the chain. Returns the id of the
     post."""
     site = author.site
     file = await author.create(title)
@@ -303,7 +304,7 @@ async def test_the_browser_may_send_a_session_from_the_front_ends_origin(
     assert all(name in allowed for name in headers.split(","))
 
 
-async def test_the_read_rate_limit_allows_loading_the_feed_and_drafts_at_once(
+async def test_the_read_rate_limit_allows_loading_the_feed_and_drafts_together(
     site: World,
 ) -> None:
     limiter = RateLimiter(site.settings.limits.reads)
@@ -353,6 +354,27 @@ async def test_missing_thumbnails_are_redirected_to_the_old_gateway(
         assert (await world.client.get(f"/ipfs/{kept}")).status_code == 200
         policy = (await world.client.get("/")).headers["content-security-policy"]
         assert f"img-src 'self' data: blob: {OLD_GATEWAY};" in policy
+
+
+async def test_a_missing_thumbnail_of_withheld_posts_is_not_redirected(
+    tmp_path: Path, records: None
+) -> None:
+    named = str(document_cid(b"named"))
+    async with open_world(tmp_path, GATEWAY_FALLBACK=OLD_GATEWAY) as world:
+        desk, post_ids = world.adapters.stores.moderation, []
+        for wallet in (world.wallet(1), world.wallet(2)):
+            file = await world.create(wallet)
+            post = (file["cid"], "A title", named, "", DEFAULT_PRICE, [])
+            response = await world.deliver_a(world.create_post_with(wallet, post))
+            post_ids.append(response.json()["events"][0]["postId"])
+        await world.index()
+        # A picture stays while another shown post has it.
+        for post_id, status in zip(post_ids, (302, 451), strict=True):
+            target = Target(TargetKind.POST, str(post_id))
+            decision = Decision(target, Measure.WITHHELD, Ground.LEGAL, "", world.clock())
+            await desk.add_decision(decision)
+            world.clock.advance(1)
+            assert (await world.client.get(f"/ipfs/{named}")).status_code == status
 
 
 async def test_without_a_fallback_missing_thumbnails_are_not_found(site: World) -> None:

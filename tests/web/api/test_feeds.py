@@ -1,6 +1,7 @@
 """Public feeds: what they contain, who may see it, and how long copies stay current."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -10,7 +11,7 @@ import pytest
 from tests.indexed import fill_index, forget_completeness
 from tests.world import ORIGIN, World, open_world, problem
 
-from imprint.domain.posts.feeds import Feed
+from imprint.domain.posts.feeds import MAX_ENTRY_BYTES, MAX_FEED_BYTES, Feed
 from imprint.web.api import feeds
 from imprint.web.api.atom import write_atom
 from imprint.web.api.feed_links import FeedLinks
@@ -45,14 +46,18 @@ def items(response: httpx2.Response) -> list[dict[str, Any]]:
     assert response.headers["content-type"] == "application/feed+json"
     feed = response.json()
     assert feed["version"] == "https://jsonfeed.org/version/1.1"
-    assert all({"id", "content_text"} <= item.keys() for item in feed["items"])
+    for item in feed["items"]:
+        has_text = item["_imprint"]["hasText"]
+        assert item.keys() & {"content_html", "content_text"} == {
+            "content_html" if has_text else "content_text"
+        }
     return list(feed["items"])
 
 
 async def publish(
     world: World, content: str, price: int, title: str = "A title", text: str = "About it."
 ) -> int:
-    """Publish a post by the first wallet with the hashtag `ink`; returns its id."""
+    """Publish a post by the first wallet with the hashtag `ink`, and return its id."""
     author = world.wallet(1)
     file = await world.create(author, content)
     post = (file["cid"], title, "bafkreithumbnail", text, price, ["ink"])
@@ -81,7 +86,7 @@ async def expect_texts(world: World, path: str) -> None:
     assert (price.get("wei"), price.text) == (str(10**16), "0.01 ETH")
     assert [tag.get("term") for tag in paid.findall(f"{ATOM}category")] == ["ink"]
     paid_item, free_item = items(await world.client.get(f"{path}.json"))
-    assert free_item["content_text"] == "Words for everybody."
+    assert free_item["content_html"] == "<p>Words for everybody.</p>"
     assert paid_item["content_text"] == "About it.\n\nPrice: 0.01 ETH"
     assert paid_item["_imprint"]["price"] == str(10**16)
     assert [paid_item["id"], free_item["id"]] == [
@@ -114,7 +119,7 @@ async def test_a_feed_with_a_free_post_is_unavailable_without_the_chain(world: W
 
 
 SHOWN = ("/feeds/posts.atom", "/feeds/tags/ink.json", "/posts/{}.md", "/p/{}")
-"""Paths that show free posts from the index while the node is unreachable."""
+"""Paths that still show a free post for an hour after the chain last responded."""
 
 
 async def texts_of(world: World, post_id: int) -> set[int | str]:
@@ -283,12 +288,29 @@ async def test_a_feed_and_its_headers_name_the_websub_hub(tmp_path: Any, records
         assert json.loads(response.text)["hubs"] == [{"type": "WebSub", "url": hub}]
 
 
-async def test_a_large_text_is_left_out_of_the_feed(world: World) -> None:
-    await publish(world, "Long. " * 20_000, 0)
+async def test_a_long_text_ends_with_a_link_to_its_page(world: World) -> None:
+    long_id = await publish(world, "Long. \n\n" * 20_000, 0)
     await publish(world, "Short.", 0)
     short, long = items(await world.client.get("/feeds/posts.json"))
-    assert short["content_text"] == "Short."
-    assert long["content_text"] == "About it.\n\nRead it on its page."
+    assert short["content_html"] == "<p>Short.</p>"
+    text, _, end = long["content_html"].rpartition("\n")
+    assert MAX_ENTRY_BYTES // 2 < len(text) <= MAX_ENTRY_BYTES
+    assert text.endswith("<p>Long.</p>")
+    page = f"{ORIGIN}/p/{long_id}/a-title"
+    assert end == f'<p><a href="{page}">Read the whole post on its page.</a></p>'
+
+
+async def test_a_feed_of_many_long_texts_has_the_newest_and_links_to_the_others(
+    world: World,
+) -> None:
+    for _ in range(10):
+        await publish(world, f"{'Words. ' * 150}\n\n" * 950, 0)
+    for ending in ("atom", "json"):
+        response = await world.client.get(f"/feeds/posts.{ending}")
+        assert MAX_FEED_BYTES // 2 < len(response.content) < 3 * MAX_FEED_BYTES
+    listed = items(response)
+    assert [item["_imprint"]["hasText"] for item in listed] == [True] * 7 + [False] * 3
+    assert listed[-1]["content_text"] == "About it.\n\nRead it on its page."
 
 
 async def test_a_feed_is_rendered_once_until_its_content_changes(
@@ -296,9 +318,9 @@ async def test_a_feed_is_rendered_once_until_its_content_changes(
 ) -> None:
     written: list[Feed] = []
 
-    def count(feed: Feed, links: FeedLinks) -> bytes:
+    def count(feed: Feed, texts: Mapping[int, str], links: FeedLinks) -> bytes:
         written.append(feed)
-        return write_atom(feed, links)
+        return write_atom(feed, texts, links)
 
     monkeypatch.setitem(feeds.WRITERS, "atom", count)
     await publish(world, "First words.", 0)

@@ -113,7 +113,7 @@ async def test_large_content_is_decoded_before_the_file_is_looked_up(town: World
 
 
 class Repeated:
-    """A body of one repeated piece that counts how much of it was read."""
+    """A body that repeats one chunk and counts how many bytes were read."""
 
     def __init__(self, start: bytes, piece: bytes, size: int) -> None:
         self.taken = 0

@@ -151,7 +151,7 @@ async def test_public_lists_have_nine_files_per_page(
             assert _flat(pages) == posts[::-1]
 
 
-async def test_drafts_can_be_shown_in_public_lists_by_a_setting(
+async def test_a_setting_shows_drafts_in_public_lists(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     folder = tmp_path_factory.mktemp("public")

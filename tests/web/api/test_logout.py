@@ -308,7 +308,10 @@ def example(operation: dict[str, Any], path: str, own: dict[str, str]) -> dict[s
     return {**given, "url": path}
 
 
-SESSIONS_OF_PAGES = {"get /p/{id}/text", "get /p/{id}/document", "post /studio/preview"}
+SESSIONS_OF_PAGES = {
+    *(f"get /p/{{id}}/{name}" for name in ("text", "document", "changes", "first")),
+    "post /studio/preview",
+}
 """Routes that pages call with a session but that the API description omits."""
 
 

@@ -150,7 +150,7 @@ async def test_every_response_is_logged_in_one_line_with_its_id_and_code(world: 
     assert "client" not in line
 
 
-async def test_the_address_of_the_client_is_logged_if_switched_on(tmp_path: Path) -> None:
+async def test_the_client_address_is_logged_if_switched_on(tmp_path: Path) -> None:
     with _listening() as lines:
         async with open_world(tmp_path, LOG_CLIENT_ADDRESSES="on") as world:
             await world.client.get("/healthz")

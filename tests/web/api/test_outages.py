@@ -78,7 +78,7 @@ def _is_outage(response: Any, code: str) -> None:
     assert int(response.headers["retry-after"]) >= 1
 
 
-async def test_without_a_node_reads_that_need_the_chain_fail_at_once(world: World) -> None:
+async def test_without_a_node_reads_that_need_the_chain_fail_immediately(world: World) -> None:
     alice, bob = world.wallet(1), world.wallet(2)
     paid, _ = await world.post(alice)
     free, _ = await world.post(alice, price=0)
@@ -397,7 +397,7 @@ async def test_a_logout_without_a_database_gets_503_and_ends_nothing(
     assert response.status_code == 204
 
 
-@pytest.mark.parametrize("path", ["/me/feeds", "/me/library", "/me/sales"])
+@pytest.mark.parametrize("path", ["/me/feeds", "/me/library", "/me/posts", "/me/sales"])
 async def test_a_session_that_cannot_be_checked_gets_503(fragile: Broken, path: str) -> None:
     world = fragile.world
     session = await world.login(world.wallet(1))

@@ -22,7 +22,7 @@ HOSTILE = "\u202e<script>alert(1)</script>\x00\x1b[31m\"'&\u2028\ud83d\ude00".en
 
 
 async def _post(world: World, wallet: int, *tags: str, price: int = DEFAULT_PRICE) -> str:
-    """Publish a post with these hashtags; returns its id."""
+    """Publish a post with these hashtags, and return its id."""
     file = await world.create(world.wallet(wallet))
     entry = (file["cid"], f"Title {wallet}", "bafythumb", "About it", price, list(tags))
     block = world.create_post_with(world.wallet(wallet), entry)
@@ -54,7 +54,7 @@ async def test_a_post_combines_data_from_the_chain_and_the_catalog(town: World) 
     assert list(post) == [
         *("id", "author", "cid", "thumbnailCid", "title", "description", "price", "firstPrice"),
         *("free", "hashtags", "hosted", "createdAt", "block", "transaction", "sales", "holders"),
-        *("links", "byline", "priceHistory"),
+        *("links", "byline", "words", "opening", "revision", "priceHistory"),
     ]
     assert post["id"] == post_id
     assert post["author"] == alice.address.lower()
@@ -210,7 +210,7 @@ async def test_a_page_token_is_valid_only_for_its_list(town: World) -> None:
     response = await town.client.get("/posts", params={"next_page_token": forged})
     assert problem(response) == (400, "invalid_page_token")
     session = await town.login(town.wallet(7))
-    for path in ("/me/library", "/me/sales"):
+    for path in ("/me/library", "/me/posts", "/me/sales"):
         response = await town.client.get(path, params={"next_page_token": token}, headers=session)
         assert problem(response) == (400, "invalid_page_token")
 
@@ -266,11 +266,12 @@ async def test_content_follows_the_same_access_rules_as_the_other_reads(town: Wo
     for reader in (alice, bob):
         session = await town.login(reader)
         response = await town.client.get(path, headers=session)
-        assert response.json() == (await town.read_post(reader, int(paid), session)).json()
+        first = (await town.read_post(reader, int(paid), session)).json()
+        assert response.json() == {**first, "revision": 0}
         assert response.headers["cache-control"] == "no-store"
         assert response.headers["vary"].startswith("Authorization")
     response = await town.client.get(f"/posts/{free}/content")
-    assert response.json() == (await town.read_free(free)).json()
+    assert response.json() == {**(await town.read_free(free)).json(), "revision": 0}
     assert response.headers["cache-control"] == "public, max-age=5"
     assert response.headers["vary"].startswith("Authorization")
     wrong = {"Authorization": "Bearer nonsense"}
@@ -333,7 +334,7 @@ async def test_an_index_that_is_being_built_gets_503_and_never_404(
             response = await world.client.get(path)
             assert problem(response) == (503, "index_unavailable"), path
             assert int(response.headers["retry-after"]) >= 1
-        for path in ("/me/library", "/me/sales"):
+        for path in ("/me/library", "/me/posts", "/me/sales"):
             response = await world.client.get(path, headers=session)
             assert problem(response) == (503, "index_unavailable"), path
         await world.index()
@@ -387,6 +388,7 @@ async def test_without_a_database_the_index_gets_503(tmp_path: Path, records: No
 
     steps = [
         ("list_posts", "/posts"),
+        ("list_posts", "/me/posts"),
         ("priced_post", "/posts/1"),
         ("account", "/authors/0x" + "1" * 40),
         ("library", "/me/library"),

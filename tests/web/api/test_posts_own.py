@@ -93,7 +93,9 @@ async def test_sales_as_csv_have_a_header_row_and_a_next_link(town: World) -> No
     names, *rows = csv.reader(io.StringIO(response.text, newline=""))
     assert names == [
         *("postId", "buyer", "price", "at", "blockNumber", "blockHash", "transaction"),
+        *("title", "amount", "coin"),
     ]
+    assert [row[8:] for row in rows] == [["0.000000000000000007", "ETH"]] * 2
     assert [row[1] for row in rows] == [town.wallet(n).address.lower() for n in (7, 6)]
     link = response.headers["link"]
     assert link.endswith('>; rel="next"')
@@ -107,7 +109,35 @@ async def test_sales_as_csv_have_a_header_row_and_a_next_link(town: World) -> No
     assert (await town.client.get("/me/sales?limit=1", headers=same)).status_code == 200
 
 
-@pytest.mark.parametrize("path", ["/me/library", "/me/sales"])
+async def test_an_author_lists_all_of_their_own_posts(town: World) -> None:
+    alice, bob = town.wallet(2), town.wallet(9)
+    before = len(await _walk(town, "/me/posts", alice, "posts", 50))
+    ids = [(await town.post(alice))[0] for _ in range(3)]
+    await town.post(bob)
+    await town.index()
+    own = await _walk(town, "/me/posts", alice, "posts", 2)
+    assert [post["id"] for post in own[:3]] == [str(each) for each in reversed(ids)]
+    assert len(own) == before + 3
+    shown = (await town.client.get(f"/posts/{ids[0]}")).json()
+    assert own[2] == {name: shown[name] for name in shown if name != "priceHistory"} | {
+        "measure": None
+    }
+
+
+async def test_a_token_of_own_posts_does_not_reveal_hidden_posts_in_public_lists(
+    town: World,
+) -> None:
+    alice = town.wallet(2)
+    for _ in range(2):
+        await town.post(alice)
+    await town.index()
+    session = await town.login(alice)
+    token = (await town.client.get("/me/posts?limit=1", headers=session)).json()["next_page_token"]
+    response = await town.client.get("/posts", params={"next_page_token": token})
+    assert problem(response) == (400, "invalid_page_token")
+
+
+@pytest.mark.parametrize("path", ["/me/library", "/me/posts", "/me/sales"])
 async def test_personal_lists_need_a_session_and_are_never_cached(town: World, path: str) -> None:
     await town.index()
     assert problem(await town.client.get(path)) == (401, "session_missing")
@@ -134,7 +164,7 @@ async def test_a_page_token_for_another_readers_library_is_refused(town: World) 
     first = await town.client.get("/me/library?limit=1", headers=session)
     params = {"next_page_token": first.json()["next_page_token"]}
     other = await town.login(eve)
-    for path in ("/me/library", "/me/sales"):
+    for path in ("/me/library", "/me/posts", "/me/sales"):
         response = await town.client.get(path, params=params, headers=other)
         assert problem(response) == (400, "invalid_page_token")
     response = await town.client.get("/me/sales", params=params, headers=session)

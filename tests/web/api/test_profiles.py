@@ -28,7 +28,7 @@ HTML = "<script>alert(1)</script>&\"'"
 
 
 async def _post(town: World, wallet: Any, price: int = 0) -> str:
-    """A post of this wallet, of which the index knows."""
+    """Publish a post by this wallet and index it."""
     file = await town.create(wallet)
     thumbnail = await town.publish(wallet, file["cid"])
     entry = (file["cid"], "Title", thumbnail, "About it", price, ["profiles"])
@@ -40,7 +40,7 @@ async def _post(town: World, wallet: Any, price: int = 0) -> str:
     return str(newest["id"])
 
 
-async def test_a_profile_is_saved_as_it_was_signed(town: World) -> None:
+async def test_a_profile_is_saved_exactly_as_signed(town: World) -> None:
     author = town.stranger()
     links = "https://ada.example/a?b=c#d\nmailto:ada@ink.example"
     response = await send_profile(
@@ -62,7 +62,7 @@ async def test_a_profile_is_saved_as_it_was_signed(town: World) -> None:
     assert (shown["posts"], shown["firstPostAt"]) == (0, None)
 
 
-async def test_an_address_without_post_and_profile_is_not_found(town: World) -> None:
+async def test_an_address_with_neither_post_nor_profile_is_not_found(town: World) -> None:
     await town.index()
     response = await town.client.get(f"/authors/{town.stranger().address}")
     assert problem(response) == (404, "not_found")
@@ -109,7 +109,7 @@ async def test_a_name_is_normalised_and_stripped(town: World) -> None:
         "I am 0xdead",
     ],
 )
-async def test_a_name_that_misleads_is_refused(town: World, name: str) -> None:
+async def test_a_misleading_name_is_refused(town: World, name: str) -> None:
     assert problem(await send_profile(town, town.stranger(), name=name)) == INVALID
 
 
@@ -122,7 +122,9 @@ async def test_an_honest_name_is_accepted(town: World, name: str) -> None:
 
 
 @pytest.mark.parametrize("bio", ["x" * 501, "carriage\rreturn", "right\u202eleft", "a\u200bb"])
-async def test_a_bio_that_is_too_long_or_hides_something_is_refused(town: World, bio: str) -> None:
+async def test_a_bio_that_is_too_long_or_has_invisible_characters_is_refused(
+    town: World, bio: str
+) -> None:
     assert problem(await send_profile(town, town.stranger(), bio=bio)) == INVALID
 
 
@@ -151,7 +153,7 @@ async def test_a_bio_that_is_too_long_or_hides_something_is_refused(town: World,
         "https://host.example/" + "x" * 300,
     ],
 )
-async def test_links_that_nobody_may_follow_are_refused(town: World, links: str) -> None:
+async def test_invalid_links_are_refused(town: World, links: str) -> None:
     assert problem(await send_profile(town, town.stranger(), links=links)) == INVALID
 
 
@@ -198,7 +200,7 @@ async def test_a_hash_without_a_file_is_refused(town: World) -> None:
     assert problem(response) == INVALID
 
 
-async def test_another_file_than_the_signed_one_is_refused(town: World) -> None:
+async def test_a_file_other_than_the_signed_one_is_refused(town: World) -> None:
     response = await send_profile(
         town, town.stranger(), portrait(), avatar=hash_of_picture(portrait())
     )
@@ -213,7 +215,7 @@ async def test_another_file_than_the_signed_one_is_refused(town: World) -> None:
         (b"\x89PNG\r\n\x1a\n" + bytes(MAX_IMAGE_BYTES), (413, "too_large")),
     ],
 )
-async def test_a_file_that_is_no_picture_is_refused(
+async def test_a_file_that_is_not_a_picture_is_refused(
     town: World, image: bytes, refused: tuple[int, str]
 ) -> None:
     author = town.stranger()
@@ -232,7 +234,7 @@ async def test_a_replay_is_refused_and_names_the_action(town: World) -> None:
     assert (response.json()["action"], response.json()["file"]) == ("profile", None)
 
 
-async def test_nonces_are_those_of_all_writes(town: World) -> None:
+async def test_profiles_and_other_writes_share_one_nonce_space(town: World) -> None:
     author = town.stranger()
     await save_profile(town, author, nonce="one")
     body = author.sign("create", "one") | {"content": "Words."}
@@ -251,7 +253,7 @@ async def test_a_signature_for_another_service_is_refused(town: World) -> None:
     assert problem(response) == (401, "body_mismatch")
 
 
-async def test_a_signature_of_somebody_else_is_refused(town: World) -> None:
+async def test_a_signature_by_another_account_is_refused(town: World) -> None:
     author, other = town.stranger(), town.stranger()
     signed = author.sign_envelope(profile_envelope(town.clock.seconds))
     response = await post_profile(town, signed | {"address": other.account.address})
@@ -276,12 +278,12 @@ async def test_the_key_of_a_writing_session_cannot_sign_a_profile(town: World) -
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_a_contract_wallet_has_a_profile(town: World, kind: str) -> None:
+async def test_a_contract_wallet_can_have_a_profile(town: World, kind: str) -> None:
     wallet = open_wallet(town, kind)
     assert (await save_profile(town, wallet, name="A safe"))["address"] == wallet.address
 
 
-async def test_of_two_updates_at_once_both_succeed_and_one_stays(town: World) -> None:
+async def test_two_concurrent_updates_both_succeed_and_the_last_one_stays(town: World) -> None:
     author = town.stranger()
     images = [portrait() for _ in range(4)]
     saved = await asyncio.gather(
@@ -295,7 +297,7 @@ async def test_of_two_updates_at_once_both_succeed_and_one_stays(town: World) ->
     assert await town.adapters.stores.garbage.recount_usage() == 0
 
 
-async def test_of_two_equal_requests_at_once_one_succeeds(town: World) -> None:
+async def test_one_of_two_identical_concurrent_requests_succeeds(town: World) -> None:
     author = town.stranger()
     image = portrait()
     envelope = profile_envelope(town.clock.seconds, avatar=hash_of_picture(image))
@@ -304,7 +306,7 @@ async def test_of_two_equal_requests_at_once_one_succeeds(town: World) -> None:
     assert sorted(each.status_code for each in responses) == [200, 409, 409]
 
 
-async def test_every_list_has_the_byline_at_once(town: World) -> None:
+async def test_every_list_immediately_shows_the_new_byline(town: World) -> None:
     author, reader = town.wallet(4), town.wallet(5)
     post_id = await _post(town, author, 5)
     town.buy(reader, int(post_id), 5)
@@ -333,7 +335,7 @@ async def test_every_list_has_the_byline_at_once(town: World) -> None:
     assert again.status_code == 200
 
 
-async def test_a_post_without_profile_has_no_byline(town: World) -> None:
+async def test_a_post_by_an_author_without_a_profile_has_no_byline(town: World) -> None:
     post_id = await _post(town, town.wallet(6))
     assert (await town.client.get(f"/posts/{post_id}")).json()["byline"] is None
 
@@ -353,7 +355,7 @@ async def test_feeds_and_markdown_name_the_author(town: World) -> None:
     assert f"(`{author.address}`)" in text
 
 
-async def test_pages_escape_what_a_profile_says(town: World) -> None:
+async def test_pages_escape_the_texts_of_a_profile(town: World) -> None:
     author = town.wallet(8)
     post_id = await _post(town, author)
     await save_profile(
@@ -380,7 +382,7 @@ async def test_the_page_of_an_author_without_posts_is_not_indexed(town: World) -
     assert '<meta name="robots" content="noindex">' in page.text
 
 
-async def test_two_authors_of_one_name_are_told_apart(town: World) -> None:
+async def test_two_authors_with_one_name_can_be_distinguished(town: World) -> None:
     first, second = town.wallet(9), town.wallet(1)
     for author, name in ((first, "Same Name"), (second, "SAME\u00a0name")):
         await _post(town, author)
@@ -404,7 +406,7 @@ async def test_a_profile_survives_a_restart(tmp_path: Path) -> None:
         assert (await town.client.get(f"/ipfs/{saved['avatarCid']}")).status_code == 200
 
 
-async def test_profiles_count_in_the_rate_of_writes(tmp_path: Path) -> None:
+async def test_profile_updates_count_towards_the_rate_of_writes(tmp_path: Path) -> None:
     async with open_world(tmp_path, RATE_LIMITS="on", RATE_WRITES="2/60") as town:
         author = town.stranger()
         for _ in range(2):
@@ -420,6 +422,6 @@ async def test_a_picture_beyond_the_quota_is_refused(tmp_path: Path) -> None:
         assert (await send_profile(town, author)).status_code == 200
 
 
-async def test_the_service_names_the_feature(town: World) -> None:
+async def test_the_facts_list_profiles_as_a_feature(town: World) -> None:
     facts = (await town.client.get("/.well-known/imprint.json")).json()
     assert "profiles" in facts["features"]

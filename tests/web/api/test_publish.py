@@ -204,7 +204,7 @@ def _saved(kind: str) -> bytes:
 
 
 def _png_header(width: int, height: int) -> bytes:
-    """A PNG that claims this size, but contains hardly any data."""
+    """A PNG that claims this size but contains hardly any data."""
 
     def chunk(kind: bytes, data: bytes) -> bytes:
         body = kind + data
@@ -304,7 +304,7 @@ async def test_other_refused_images_count_as_one_write(tmp_path: Path) -> None:
 
 
 class HeldRecoder:
-    """Holds every image until `released`; sets `full` once it holds `limit` images."""
+    """Holds every image until `released`. Sets `full` once it holds `limit` images."""
 
     def __init__(self, limit: int) -> None:
         self.limit = limit

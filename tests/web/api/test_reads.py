@@ -106,7 +106,7 @@ async def test_a_reader_without_a_token_is_refused(town: World) -> None:
     assert "Words" not in response.text
 
 
-async def test_a_buyer_can_read_at_once(town: World) -> None:
+async def test_a_buyer_can_read_immediately(town: World) -> None:
     alice, bob = town.wallet(1), town.wallet(2)
     post_id, _ = await town.post(alice, "Sold.")
     assert problem(await town.read_post(bob, post_id)) == (403, "not_entitled")

@@ -23,7 +23,7 @@ async def kept(world: World) -> list[Report]:
 
 
 @pytest.mark.parametrize("records", ["sqlite", "postgresql"], indirect=True)
-async def test_a_report_is_taken_and_kept_for_the_operator(world: World) -> None:
+async def test_a_report_is_accepted_and_stored_for_the_operator(world: World) -> None:
     await world.post(world.wallet(1))
     response = await send(world, contact="me@example.com")
     assert response.status_code == 202
@@ -66,7 +66,15 @@ async def test_a_report_is_plain_text_without_control_characters(world: World) -
     assert report.text == "<script>alert(1)</script>[2Jgnp\nsecond line"
 
 
-async def test_a_form_without_scripts_is_sent_back_to_the_post(world: World) -> None:
+async def test_a_contact_is_one_line(world: World) -> None:
+    await world.post(world.wallet(1))
+    hostile = "a@example.com\r\nBcc: all@example.com\n\n\tBody\u2028\u202e"
+    assert (await send(world, contact=hostile)).status_code == 202
+    (report,) = await kept(world)
+    assert report.contact == "a@example.com Bcc: all@example.com Body"
+
+
+async def test_a_form_without_scripts_is_redirected_to_the_post(world: World) -> None:
     await world.post(world.wallet(1))
     fields = {"postId": "1", "reason": "abuse", "text": "Two\r\nlines", "contact": ""}
     response = await world.client.post("/reports", content=urlencode(fields), headers=FORM)
@@ -79,7 +87,7 @@ async def test_a_form_without_scripts_is_sent_back_to_the_post(world: World) -> 
     assert problem(twice) == (400, "invalid_request")
 
 
-async def test_reports_of_a_client_are_limited(tmp_path: Path) -> None:
+async def test_the_reports_of_one_client_are_rate_limited(tmp_path: Path) -> None:
     given = {"RATE_LIMITS": "on", "RATE_REPORTS": "2/60"}
     async with open_world(tmp_path, **given) as world:
         await world.post(world.wallet(1))
@@ -89,7 +97,7 @@ async def test_reports_of_a_client_are_limited(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("records", ["sqlite", "postgresql"], indirect=True)
-async def test_of_too_many_reports_the_oldest_closed_ones_are_dropped(world: World) -> None:
+async def test_the_oldest_closed_reports_are_dropped_if_there_are_too_many(world: World) -> None:
     store, clock = world.adapters.stores.moderation, world.clock
     for number in range(4):
         clock.advance(1)
@@ -100,3 +108,13 @@ async def test_of_too_many_reports_the_oldest_closed_ones_are_dropped(world: Wor
     assert [each.id for each in await kept(world)] == ["report-0", "report-2", "report-3"]
     await store.add_report(Report("report-4", 1, ReportReason.SPAM, "", "", clock()), 3)
     assert [each.id for each in await kept(world)] == ["report-2", "report-3", "report-4"]
+
+
+@pytest.mark.parametrize("records", ["sqlite", "postgresql"], indirect=True)
+async def test_a_flood_about_one_post_displaces_no_report_of_another(world: World) -> None:
+    store, clock = world.adapters.stores.moderation, world.clock
+    await store.add_report(Report("genuine", 1, ReportReason.ABUSE, "", "", clock()), 3)
+    for number in range(5):
+        clock.advance(1)
+        await store.add_report(Report(f"flood-{number}", 2, ReportReason.SPAM, "", "", clock()), 3)
+    assert [each.id for each in await kept(world)] == ["genuine", "flood-3", "flood-4"]

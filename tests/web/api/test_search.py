@@ -13,6 +13,7 @@ from tests.world import DEFAULT_PRICE, Wallet, World, open_world, problem
 from imprint.bootstrap.background import build_indexer
 from imprint.domain.drafts.files import Network
 from imprint.domain.formats.cids import Cid
+from imprint.domain.moderation import Decision, Ground, Measure, Show, Target, TargetKind
 from imprint.services.access.entitlement import Entitlement
 from imprint.services.access.reads import Reads
 from imprint.services.posts.search import MOST_DOCUMENTS, UNHOSTED_TIME, SearchTexts
@@ -30,7 +31,13 @@ async def world(tmp_path: Path, records: None) -> AsyncIterator[World]:
 def texts_of(world: World) -> SearchTexts:
     adapters = world.adapters
     entitlement = Entitlement(adapters.marketplace, adapters.monotonic, timedelta(0))
-    reads = Reads(adapters.stores.files, adapters.content, adapters.cipher, entitlement)
+    reads = Reads(
+        adapters.stores.files,
+        adapters.stores.revisions,
+        adapters.content,
+        adapters.cipher,
+        entitlement,
+    )
     return SearchTexts(adapters.stores.leases, adapters.stores.search, reads, world.clock)
 
 
@@ -80,6 +87,38 @@ async def find(world: World, text: str, path: str = "/posts", **more: Any) -> li
 
 def ids(posts: list[dict[str, Any]]) -> list[str]:
     return [post["id"] for post in posts]
+
+
+async def test_pages_are_full_among_posts_that_are_not_shown(world: World) -> None:
+    store = world.adapters.stores.moderation
+    await store.choose_shown(Show.HOSTED)
+    shown = []
+    for number in range(60):
+        # Neither hosted, nor unlisted, nor withheld: one in four.
+        wallet, title = world.wallet(1), f"{'word ' * (number % 3)}number {number}"
+        if number % 4 == 0:
+            world.create_post_with(wallet, (f"elsewhere {number}", title, "x", "a", 0, ["ink"]))
+            continue
+        post_id = await publish(world, wallet, f"A word {number}.", title=title)
+        if number % 4 == 3:
+            shown.append(post_id)
+            continue
+        measure = Measure.UNLISTED if number % 4 == 1 else Measure.WITHHELD
+        target = Target(TargetKind.POST, post_id)
+        await store.add_decision(Decision(target, measure, Ground.POLICY, "", world.clock()))
+    await index(world)
+    world.clock.advance(2)
+    for more in ({}, {"sort": "newest"}, {"sort": "oldest"}, {"sort": "price"}, {"free": "true"}):
+        params: dict[str, Any] = {"q": "word", "limit": 4, **more}
+        pages = []
+        while True:
+            page = (await world.client.get("/posts", params=params)).json()
+            pages.append(ids(page["posts"]))
+            if page["next_page_token"] is None:
+                break
+            params = {"q": "word", "next_page_token": page["next_page_token"]}
+        assert [len(page) for page in pages] == [4, 4, 4, 3], more
+        assert sorted(each for page in pages for each in page) == sorted(shown)
 
 
 async def test_the_text_of_a_free_post_is_found_with_a_snippet(world: World) -> None:

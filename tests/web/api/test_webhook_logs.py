@@ -134,7 +134,7 @@ async def test_a_delivery_that_names_a_network_is_applied_only_if_it_is_ours(
 
 
 @pytest.mark.parametrize("provider", ["a", "b"])
-async def test_a_delivered_transfer_revokes_cached_access_at_once(
+async def test_a_delivered_transfer_revokes_cached_access_immediately(
     town: World, provider: str
 ) -> None:
     alice, bob, carol = town.wallet(1), town.wallet(2), town.wallet(3)
@@ -148,7 +148,7 @@ async def test_a_delivered_transfer_revokes_cached_access_at_once(
     assert problem(await town.read_post(bob, post_id)) == (403, "not_entitled")
 
 
-async def test_a_delivered_price_change_revokes_free_access_at_once(town: World) -> None:
+async def test_a_delivered_price_change_revokes_free_access_immediately(town: World) -> None:
     alice = town.wallet(1)
     post_id, _ = await town.post(alice, price=0)
     stranger = town.stranger()

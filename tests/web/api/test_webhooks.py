@@ -244,7 +244,7 @@ async def test_the_same_event_from_both_providers_is_applied_once(town: World) -
     assert sum(response.json()["applied"] for response in responses) == 1
 
 
-async def test_all_logs_of_a_delivery_are_handled(town: World) -> None:
+async def test_all_logs_of_a_delivery_are_processed(town: World) -> None:
     alice = town.wallet(1)
     files = [await town.create(alice) for _ in range(3)]
     blocks = [town.create_post(alice, file["cid"]) for file in files]

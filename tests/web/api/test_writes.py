@@ -37,7 +37,7 @@ ALWAYS_YES = "7f1626ba7e" + "00" * 28 + "5f5260205ff3"
 
 
 async def saved(world: World, key: WritingKey) -> str:
-    """Create a draft with a writing session; returns its cid."""
+    """Create a draft with a writing session, and return its cid."""
     response = await send_create(world, key)
     assert response.status_code == 200, response.text
     cid: str = response.json()["updatedUpload"]["cid"]
@@ -507,7 +507,7 @@ async def test_a_session_expires(tmp_path: Path, records: None) -> None:
 # Revocation
 
 
-async def test_a_revoked_session_is_refused_at_once_on_every_replica(town: World) -> None:
+async def test_a_revoked_session_is_refused_immediately_on_every_replica(town: World) -> None:
     alice = town.stranger()
     revoked, kept = await open_session(town, alice), await open_session(town, alice)
     headers = await town.login(alice)
@@ -596,7 +596,7 @@ async def test_a_session_revoked_during_writes_stores_no_later_draft(town: World
 
 
 def deploy_wallet(world: World) -> str:
-    """Deploy a contract that accepts every signature; returns its address."""
+    """Deploy a contract that accepts every signature, and return its address."""
     code = bytes.fromhex(ALWAYS_YES)
     creation = bytes([0x60, len(code), 0x60, 0x0A, 0x5F, 0x39, 0x60, len(code), 0x5F, 0xF3]) + code
     sender = world.chain.wallet.addresses[0]

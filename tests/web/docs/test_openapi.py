@@ -221,7 +221,8 @@ def test_every_alias_path_names_its_original_operation() -> None:
 def test_only_private_reads_require_a_session() -> None:
     places = OPERATIONS_BY_PLACE.items()
     protected = {path for (_, path), each in places if each["security"] == [{"session": []}]}
-    own = {"/me/library", "/me/measures", "/me/sales", "/me/feeds", "/me/feeds/{id}"}
+    own = {"/me/library", "/me/measures", "/me/posts", "/me/sales"}
+    own |= {"/me/feeds", "/me/feeds/{id}"}
     own |= {"/writing/sessions", "/writing/sessions/{id}", "/auth/logout"}
     assert protected == {"/fileByCid", "/pendingFilesByOwner", "/fileByPostId"} | own
     optional = {path for (_, path), each in places if {} in each["security"]}

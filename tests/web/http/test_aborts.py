@@ -26,7 +26,7 @@ RESET = struct.pack("ii", 1, 0)
 
 @dataclass(slots=True)
 class Requests:
-    """Requests of every kind as bytes; those with content are freshly signed."""
+    """Requests of every type as bytes. Those with content are freshly signed."""
 
     wallet: Wallet
     draft: str
@@ -105,8 +105,8 @@ def _holders() -> list[object]:
 
 
 def _held(others: list[object]) -> list[object]:
-    """Everything still reserved in a budget, queued, or counted as open, except what earlier tests
-    hold."""
+    """Return everything still reserved in a budget, queued, or counted as open, except what earlier
+    tests hold."""
     kept: list[object] = []
     left = {id(each) for each in others}
     for each in _holders():

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from imprint.web.http.escapes import html_paragraphs, markdown_line, xml_text
+from imprint.web.http.escapes import markdown_line, xml_text
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
 
@@ -18,13 +18,6 @@ def test_arbitrary_text_is_escaped_for_xml_elements_and_attributes(text: str) ->
     shown = element.text or ""
     assert len(shown) == len(text)
     assert all(one in (other, "\ufffd") for one, other in zip(shown, text, strict=True))
-
-
-@given(TEXTS)
-def test_arbitrary_text_becomes_plain_paragraphs(text: str) -> None:
-    root = ElementTree.fromstring(f"<div>{html_paragraphs(text)}</div>")
-    assert {each.tag for each in root.iter()} <= {"div", "p"}
-    assert not any(each.attrib for each in root.iter())
 
 
 @given(TEXTS)

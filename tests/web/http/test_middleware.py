@@ -88,7 +88,7 @@ async def test_an_invalid_request_id_of_the_client_is_replaced(town: World, give
     assert given not in response.headers["x-request-id"]
 
 
-async def test_a_rate_limited_client_is_told_when_to_retry(tmp_path: Path) -> None:
+async def test_a_rate_limited_client_learns_when_to_retry(tmp_path: Path) -> None:
     async with open_world(tmp_path, RATE_LIMITS="on", RATE_READS="2/60") as world:
         for _ in range(2):
             assert (await world.client.get("/filesMetaData")).status_code == 200
@@ -137,7 +137,7 @@ class Exchange:
         self.body += bytes(message.get("body", b""))
 
     async def status(self) -> int:
-        """Wait for the status; the client has not read any of the response body yet."""
+        """Wait for the status. The client has not read any of the response body yet."""
         return await self.statuses.get()
 
     async def finish(self) -> None:

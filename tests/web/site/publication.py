@@ -11,12 +11,14 @@ async def publish(
     title: str = "A title",
     about: str = "About it",
     content: str = "Some *words*.",
+    on_chain: tuple[str, ...] | None = None,
 ) -> str:
-    """Publish a post, index it, and return its id."""
+    """Publish a post, index it, and return its id; its hashtags on the chain may be others."""
     author = world.wallet(wallet)
     file = await world.create(author, content)
     thumbnail = await world.publish(author, file["cid"], ",".join(tags))
-    entry = (file["cid"], title, thumbnail, about, price, list(tags))
+    hashtags = list(tags if on_chain is None else on_chain)
+    entry = (file["cid"], title, thumbnail, about, price, hashtags)
     (event,) = (await world.deliver_a(world.create_post_with(author, entry))).json()["events"]
     await world.index()
     return str(event["postId"])

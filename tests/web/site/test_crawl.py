@@ -9,7 +9,8 @@ from urllib.parse import quote, urljoin, urlsplit
 
 import httpx2
 import pytest
-from tests.indexed import fill_index
+from tests.indexed import fill_index, read_texts
+from tests.revisions import revise
 from tests.web.described import DOCUMENT
 from tests.world import ORIGIN, Wallet, World
 
@@ -19,8 +20,19 @@ PAID = "The canary of a paid post sings at midnight."
 RAISED = "The canary of a post that was free sings at noon."
 DRAFT = "The canary of a draft sings at dawn."
 REPLACED = "The canary of a replaced block sings at dusk."
+BELOW = "The canary below an opening sings at twilight."
+ABOVE = "A bird above the line sings for everybody."
+MOVED = "The canary that a correction moved below the line sings at sundown."
+REST = f"{BELOW}\n\n[one]: https://canary.example/below\n"
+OPENED = f"{ABOVE} [Far][one]\n\n{MOVED}\n\n<!--more-->\n\n{REST}"
+REOPENED = f"{ABOVE} [Far][one]\n\n<!--more-->\n\n{MOVED}\n\n{REST}"
+CANARY_LINK = "canary.example"
 FREE = "A free bird sings for everybody."
-CANARIES = (PAID, RAISED, DRAFT, REPLACED)
+TYPO = "This tpyo is shown to everybody."
+NOTE = "A public note."
+REMOVED = "The canary of a removed sentence sings at nightfall."
+CORRECTED = "The canary of a correction sings at daybreak."
+CANARIES = (PAID, RAISED, DRAFT, REPLACED, BELOW, CANARY_LINK, MOVED, REMOVED, CORRECTED)
 
 HOSTILE = "</title>]]>\u202e [x](/posts/2/content) <a href='/posts/2.md'>\x01 \"--><script>"
 
@@ -30,8 +42,11 @@ CID = re.compile(r"\bbaf[a-z2-7]{56}\b")
 PAGE_TOKEN = re.compile(r'"next_page_token":"([A-Za-z0-9_-]+)"')
 LINK = re.compile(r"<([^<>]+)>")
 
-OF_PAGES = ("q", "next_page_token")
+OF_PAGES = ("q", "next_page_token", "revision")
 """Query parameters of pages, which the API description does not cover."""
+
+OPENED_ID = 6
+"""The id of the post with an opening."""
 
 MAX_REQUESTS = 3_000
 """The number of requests after which an endless crawl is stopped."""
@@ -49,7 +64,7 @@ def addresses_in(response: httpx2.Response) -> Iterator[str]:
         named += [f"/ipfs/{cid}", f"/ipfs/{cid}?format=car", f"/fileByCid?cid={cid}"]
         named += [f"/filesMetaData?cid={cid}"]
     for token in PAGE_TOKEN.findall(text):
-        lists = ("/posts", "/me/library", "/me/sales", "/filesByNextPageToken")
+        lists = ("/posts", "/me/library", "/me/posts", "/me/sales", "/filesByNextPageToken")
         named += [f"{each}?next_page_token={token}" for each in lists]
     for each in filter(None, named):
         parts = urlsplit(urljoin(f"{ORIGIN}{path}", each))
@@ -80,7 +95,7 @@ class Crawl:
 
 
 def seeds(world: World, author: Wallet) -> list[str]:
-    """Every path, with parameters that anybody can know."""
+    """Return every path of the site, with parameters that anybody can find out."""
     given = {"id": "2", "address": author.address, "tag": "ink", "start": "0", "token": "A" * 43}
     given |= {"name": "site.css", "slug": "another-title"}
     query = {
@@ -103,9 +118,13 @@ def seeds(world: World, author: Wallet) -> list[str]:
             found.append(f"{filled}?{'&'.join(pairs)}")
         if "{id}" in path:
             found += [path.format_map({**given, "id": str(number)}) for number in range(1, 9)]
-    for word in ("canary", "midnight", '"sings at noon"', "dawn"):
+    for word in ("canary", "above", "twilight", "midnight", '"sings at noon"', "dawn"):
         found.append(f"/posts?q={quote(word)}")
+    for word in ("sundown", "nightfall", "daybreak"):
+        found.append(f"/posts?q={word}")
     for post_id in range(1, 9):
+        for path in (f"/posts/{post_id}/content", f"/p/{post_id}/changes"):
+            found += [f"{path}?revision={number}" for number in range(3)]
         found.append(f"/fileByPostId?user={author.address}&postId={post_id}")
         found.append(f"/freeFileByPostId?postId={post_id}")
     return found
@@ -126,10 +145,10 @@ def query_parameters(path: str) -> list[str]:
 
 
 async def populate(world: World) -> Wallet:
-    """Create posts of every kind and a draft; returns their author."""
+    """Create posts of every type and a draft, and return their author."""
     author = world.wallet(1)
-    await world.post(author, FREE, 0)
-    await world.post(author, PAID)
+    free, free_file = await world.post(author, f"{FREE} {TYPO}", 0)
+    paid, paid_file = await world.post(author, PAID)
     raised, _ = await world.post(author, RAISED, 0)
     world.set_price(author, raised, 10**15)
     world.create_post(author, "bafkreigh2akiscaildcqabsyg3dfr6chu3fgpregiymsck7e7aqa4s52zy")
@@ -139,7 +158,21 @@ async def populate(world: World) -> Wallet:
     draft = await world.create(author, DRAFT)
     await world.publish(author, draft["cid"], "ink")
     await world.create(author, DRAFT)
+    opened, opened_file = await world.post(author, OPENED)
+    await revise(world, author, (free, free_file["cid"]), FREE, note=NOTE)
+    await revise(world, author, (paid, paid_file["cid"]), REMOVED, note=NOTE)
     await fill_index(world)
+    await read_texts(world)
+    # Free for a while, and indexed as such.
+    world.set_price(author, opened, 0)
+    await fill_index(world)
+    await read_texts(world)
+    await revise(world, author, (opened, opened_file["cid"]), REOPENED, note=NOTE)
+    await read_texts(world)
+    world.set_price(author, opened, 10**15)
+    await revise(world, author, (paid, paid_file["cid"]), CORRECTED, note=NOTE)
+    await fill_index(world)
+    await read_texts(world)
     return author
 
 
@@ -149,11 +182,13 @@ async def replace_a_post(world: World, author: Wallet) -> None:
     before = world.chain.snapshot()
     world.create_post(author, file["cid"], 0)
     await fill_index(world)
+    await read_texts(world)
     assert world.chain.restore(before)
     world.clock.advance(5)
     world.chain.mine()
     world.chain.mine()
     await fill_index(world)
+    await read_texts(world)
 
 
 @pytest.mark.parametrize("way", ["plain", "browser", "session"])
@@ -173,6 +208,15 @@ async def test_a_crawler_without_access_finds_no_text_of_a_paid_post_or_a_draft(
         # Input of the stranger may be echoed; the canaries were never sent in full.
         assert [canary for canary in CANARIES if canary in told] == [], address
     assert any(FREE in response.text for response in crawl.seen.values())
+    for path in ("/posts/{}.md", "/posts/{}/opening"):
+        assert ABOVE in crawl.seen[path.format(OPENED_ID)].text
+    assert TYPO in crawl.seen["/p/1/changes"].text
+    for post_id in (1, 2, OPENED_ID):
+        assert NOTE in crawl.seen[f"/posts/{post_id}/revisions"].text
+    for word in ("above", "twilight", "sundown", "nightfall", "daybreak"):
+        found = [str(OPENED_ID)] if word == "above" else []
+        response = crawl.seen[f"/posts?q={word}"]
+        assert [post["id"] for post in response.json()["posts"]] == found
     assert_every_route_was_reached(world, crawl)
 
 
@@ -195,7 +239,11 @@ async def test_entitled_readers_find_the_text_in_their_private_feeds(world: Worl
     author, holder = await populate(world), world.wallet(2)
     world.buy(holder, 2)
     await fill_index(world)
-    for wallet, canaries in ((author, {PAID, RAISED}), (holder, {PAID})):
+    for wallet, canaries in (
+        # The other post of the author says the same as the one that was corrected.
+        (author, {PAID, RAISED, BELOW, CANARY_LINK, MOVED, CORRECTED}),
+        (holder, {CORRECTED}),
+    ):
         session = await world.login(wallet)
         feed = (await world.client.post("/me/feeds", headers=session)).json()
         text = (await world.client.get(feed["json"])).text

@@ -32,7 +32,7 @@ async def test_the_desk_needs_the_secret(tmp_path: Path) -> None:
         assert (await world.client.get(f"/posts/{post_id}")).status_code == 200
 
 
-async def test_a_measure_from_another_site_is_not_taken(tmp_path: Path) -> None:
+async def test_a_measure_submitted_from_another_site_is_refused(tmp_path: Path) -> None:
     async with open_world(tmp_path, **GIVEN) as world:
         post_id = await publish(world, 1)
         await sign_in(world)
@@ -43,7 +43,7 @@ async def test_a_measure_from_another_site_is_not_taken(tmp_path: Path) -> None:
         assert (await world.client.get(f"/posts/{post_id}")).status_code == 200
 
 
-async def test_a_report_is_shown_as_text_beside_its_post_and_closed_by_a_measure(
+async def test_a_report_is_shown_as_text_next_to_its_post_and_closed_by_a_measure(
     tmp_path: Path,
 ) -> None:
     async with open_world(tmp_path, **GIVEN) as world:
@@ -65,7 +65,7 @@ async def test_a_report_is_shown_as_text_beside_its_post_and_closed_by_a_measure
         assert (await world.client.get(f"/posts/{post_id}")).status_code == 200
 
 
-async def test_a_report_is_closed_without_a_measure(tmp_path: Path) -> None:
+async def test_a_report_can_be_closed_without_a_measure(tmp_path: Path) -> None:
     async with open_world(tmp_path, **GIVEN) as world:
         post_id = await publish(world, 1)
         await report(world, post_id, "Boring.")
@@ -76,7 +76,7 @@ async def test_a_report_is_closed_without_a_measure(tmp_path: Path) -> None:
         assert (await world.client.get(f"/posts/{post_id}")).status_code == 200
 
 
-async def test_the_log_is_exported_whole(tmp_path: Path) -> None:
+async def test_the_log_is_exported_completely(tmp_path: Path) -> None:
     async with open_world(tmp_path, **GIVEN) as world:
         post_id = await publish(world, 1, "ink")
         await sign_in(world)
@@ -92,7 +92,7 @@ async def test_the_log_is_exported_whole(tmp_path: Path) -> None:
         assert len(rows) == 4
 
 
-async def test_what_cannot_be_decided_is_said(tmp_path: Path) -> None:
+async def test_an_invalid_decision_shows_an_error(tmp_path: Path) -> None:
     async with open_world(tmp_path, **GIVEN) as world:
         await sign_in(world)
         wrong = [

@@ -1,4 +1,4 @@
-"""A place of the operator's own: frame, files, own pages, front page, chain and caches."""
+"""A customized site: frame, files, operator's pages, front page, chain and caches."""
 
 import json
 import re
@@ -28,7 +28,7 @@ HOSTILE = """# <img src=x onerror=alert(1)> & *us*
 
 
 def position_of(folder: Path, **more: str) -> dict[str, str]:
-    """The settings of a place with a logo, an icon and two pages."""
+    """The settings of a site with a logo, an icon and two pages."""
     pages = folder / "pages"
     pages.mkdir(parents=True)
     (pages / "about.md").write_text("# About *Quills*\n\nWe write.", encoding="utf-8")
@@ -58,7 +58,7 @@ async def page(world: World, path: str, status: int = 200) -> str:
 
 
 def address_in(text: str, kind: str) -> str:
-    """The address of a file of the operator that a page names."""
+    """Return the URL of an operator's file that a page names."""
     found = re.search(rf"/assets/{kind}-[0-9a-f]{{16}}\.[a-z]+", text)
     assert found, f"no {kind}"
     return found[0]
@@ -70,7 +70,7 @@ def structured(text: str) -> dict[str, Any]:
     return found
 
 
-async def test_a_place_has_the_name_the_look_and_the_links_of_its_operator(tmp_path: Path) -> None:
+async def test_a_site_has_the_name_look_and_links_of_its_operator(tmp_path: Path) -> None:
     async with open_world(tmp_path / "data", **position_of(tmp_path / "place")) as world:
         await publish(world, 1, "essay")
         text = await page(world, "/")
@@ -84,12 +84,9 @@ async def test_a_place_has_the_name_the_look_and_the_links_of_its_operator(tmp_p
         assert '<a href="mailto:us@quills.example">Contact</a>' in text
         assert text.count('href="/terms"') == 1
         assert "Published with Imprint" in text
-        assert (
-            "Imprint"
-            not in text.replace("Published with Imprint", "").partition(
-                '<script type="application/json" id="facts">'
-            )[0]
-        )
+        before_facts, _, facts = text.partition('<script type="application/json" id="facts"')
+        assert "Imprint" not in before_facts.replace("Published with Imprint", "")
+        assert facts.startswith(' data-contact="mailto:us@quills.example">')
         manifest = (await world.client.get("/site.webmanifest")).json()
         assert manifest["name"] == "Quills & Co"
         assert manifest["icons"][0]["src"] == address_in(text, "icon")
@@ -99,7 +96,7 @@ async def test_a_place_has_the_name_the_look_and_the_links_of_its_operator(tmp_p
         assert llms.startswith("# Quills &amp; Co\n\n> Letters from the coast.\n")
 
 
-async def test_without_settings_a_place_has_no_word_of_ours_but_the_line_that_can_go(
+async def test_an_uncredited_site_does_not_mention_imprint(
     tmp_path: Path,
 ) -> None:
     async with open_world(tmp_path, PUBLICATION_NAME="Tides", PUBLICATION_CREDIT="off") as world:
@@ -112,7 +109,7 @@ async def test_without_settings_a_place_has_no_word_of_ours_but_the_line_that_ca
         assert ">T</text>" in icon.text
 
 
-async def test_files_of_the_operator_are_named_by_their_content_and_inert(tmp_path: Path) -> None:
+async def test_operator_files_are_named_by_their_content_and_run_no_scripts(tmp_path: Path) -> None:
     async with open_world(tmp_path / "data", **position_of(tmp_path / "place")) as world:
         await world.index()
         text = await page(world, "/")
@@ -132,7 +129,7 @@ async def test_files_of_the_operator_are_named_by_their_content_and_inert(tmp_pa
         assert (icon.status_code, icon.headers["location"]) == (302, address_in(text, "icon"))
 
 
-async def test_a_page_from_before_a_reload_finds_the_new_logo(tmp_path: Path) -> None:
+async def test_a_page_cached_before_a_reload_finds_the_new_logo(tmp_path: Path) -> None:
     async with open_world(tmp_path / "data", **position_of(tmp_path / "place")) as world:
         stale = await world.client.get("/assets/logo-0123456789abcdef.png")
         assert stale.status_code == 302
@@ -144,7 +141,7 @@ async def test_a_page_from_before_a_reload_finds_the_new_logo(tmp_path: Path) ->
         assert gone.status_code == 404
 
 
-async def test_own_pages_have_their_first_heading_as_title_and_totals_are_on_about(
+async def test_operator_pages_are_titled_by_their_first_heading(
     tmp_path: Path,
 ) -> None:
     async with open_world(tmp_path / "data", **position_of(tmp_path / "place")) as world:
@@ -164,7 +161,7 @@ async def test_own_pages_have_their_first_heading_as_title_and_totals_are_on_abo
         assert (redirect.status_code, redirect.headers["location"]) == (308, "/about")
 
 
-async def test_hostile_markdown_in_a_page_is_text(tmp_path: Path) -> None:
+async def test_hostile_markdown_in_an_operator_page_is_shown_as_text(tmp_path: Path) -> None:
     async with open_world(tmp_path / "data", **position_of(tmp_path / "place")) as world:
         text = await page(world, "/terms")
     assert "<title>&lt;img src=x onerror=alert(1)&gt; &amp; us · Quills &amp; Co</title>" in text
@@ -176,7 +173,7 @@ async def test_hostile_markdown_in_a_page_is_text(tmp_path: Path) -> None:
     assert all(re.fullmatch(r'(href="https://[^"]*" )?rel="[a-z ]*"', each) for each in links)
 
 
-async def test_a_browser_that_is_refused_a_page_of_the_operator_gets_a_page(tmp_path: Path) -> None:
+async def test_a_browser_gets_an_error_page_for_a_refused_operator_page(tmp_path: Path) -> None:
     limits = {"RATE_LIMITS": "on", "RATE_READS": "1/60"}
     async with open_world(tmp_path / "data", **position_of(tmp_path / "place"), **limits) as world:
         await page(world, "/terms")
@@ -186,7 +183,7 @@ async def test_a_browser_that_is_refused_a_page_of_the_operator_gets_a_page(tmp_
             assert refused.headers["content-type"] == "application/problem+json"
 
 
-async def test_about_is_there_without_a_text_of_the_operator(tmp_path: Path) -> None:
+async def test_the_about_page_exists_without_a_text_by_the_operator(tmp_path: Path) -> None:
     async with open_world(tmp_path, PUBLICATION_NAME="Tides") as world:
         text = await page(world, "/about")
         assert "<h1>About Tides</h1>" in text
@@ -195,7 +192,7 @@ async def test_about_is_there_without_a_text_of_the_operator(tmp_path: Path) -> 
         assert "Paid to authors" in await page(world, "/about")
 
 
-async def test_featured_posts_come_first_and_once(tmp_path: Path) -> None:
+async def test_featured_posts_come_first_and_only_once(tmp_path: Path) -> None:
     settings = {"PUBLICATION_FRONT": "featured", "PUBLICATION_FEATURED": "2,99,1"}
     async with open_world(tmp_path, **settings) as world:
         for number in (1, 2, 3):
@@ -223,7 +220,7 @@ async def test_the_page_of_one_author_is_the_front_page(tmp_path: Path) -> None:
         assert f"/feeds/authors/{author}.atom" in text
 
 
-async def test_no_page_of_the_operator_can_have_the_path_of_another(tmp_path: Path) -> None:
+async def test_no_operator_page_can_use_an_existing_path(tmp_path: Path) -> None:
     async with open_world(tmp_path, OPERATOR_SECRET="x" * 40) as world:
         app = world.app
         assert isinstance(app, Starlette)
@@ -231,7 +228,7 @@ async def test_no_page_of_the_operator_can_have_the_path_of_another(tmp_path: Pa
     assert first - {"", ABOUT} <= RESERVED_NAMES
 
 
-async def test_the_chain_has_a_name_a_coin_and_what_the_operator_publishes(tmp_path: Path) -> None:
+async def test_the_chain_has_a_name_a_coin_and_published_urls(tmp_path: Path) -> None:
     settings = {
         "CHAIN_NAME": "Gnosis",
         "CHAIN_COIN": "xDAI",
@@ -293,7 +290,7 @@ async def test_posts_carry_structured_data(tmp_path: Path) -> None:
         assert "ld+json" not in await page(world, "/")
 
 
-async def test_shared_caches_keep_what_is_for_everybody_for_less_than_a_minute(
+async def test_shared_caches_store_public_pages_for_less_than_a_minute(
     tmp_path: Path,
 ) -> None:
     async with open_world(tmp_path) as world:

@@ -1,27 +1,25 @@
-"""What the operator hides is nowhere: every address is crawled for canaries."""
+"""Measures of the operator: what is refused, listed and counted, and what authors are told."""
 
 import asyncio
 import re
-from dataclasses import replace
+from pathlib import Path
 
-import httpx2
 import pytest
+from tests.indexed import read_texts
 from tests.web.site.publication import publish
 from tests.web.site.test_crawl import Crawl, seeds
-from tests.world import ORIGIN, Wallet, World, problem
+from tests.world import ORIGIN, World, open_world, problem
 
-from imprint.bootstrap import build_service, open_adapters
 from imprint.domain.drafts.files import Network
 from imprint.domain.formats.cids import Cid
 from imprint.domain.moderation import Decision, Ground, Measure, Show, TargetKind
-from imprint.services.moderation import parse_target
+from imprint.services.moderation import CurrentMeasures, Moderation, parse_target
 
 pytestmark = pytest.mark.parametrize("records", ["sqlite", "postgresql"], indirect=True)
 
 TITLE = "The canary in the title"
 ABOUT = "The canary in the description"
 WORDS = "The canary in the text"
-CANARIES = (TITLE, ABOUT, WORDS)
 
 
 async def decide(
@@ -32,7 +30,7 @@ async def decide(
     *said: str,
     ground: Ground = Ground.POLICY,
 ) -> None:
-    """Take a measure as another process does; this one knows it a second later."""
+    """Take a measure as another process does. This process knows it a second later."""
     target = parse_target(kind, value)
     decision = Decision(target, measure, ground, " ".join(said), world.clock())
     await world.adapters.stores.moderation.add_decision(decision)
@@ -40,54 +38,10 @@ async def decide(
 
 
 async def publish_canary(world: World, price: int = 0) -> str:
-    return await publish(
-        world, 1, "ink", price=price, title=TITLE, about=ABOUT, content=f"{WORDS}. <b>x</b>"
-    )
-
-
-async def crawl(world: World, author: Wallet, headers: dict[str, str]) -> Crawl:
-    found = Crawl(world, headers)
-    await found.run([*seeds(world, author), *(f"/p/{number}/text" for number in (1, 2))])
-    return found
-
-
-def told(found: Crawl) -> dict[str, list[str]]:
-    """The addresses that say a canary."""
-    said = {
-        address: [each for each in CANARIES if each in response.text + str(response.headers)]
-        for address, response in found.seen.items()
-    }
-    return {address: canaries for address, canaries in said.items() if canaries}
-
-
-TARGETS = (TargetKind.POST, TargetKind.AUTHOR, TargetKind.CID, TargetKind.TAG)
-
-
-async def target_of(world: World, kind: TargetKind, post_id: str) -> str:
-    post = (await world.client.get(f"/posts/{post_id}")).json()
-    values = {TargetKind.POST: post_id, TargetKind.AUTHOR: post["author"]}
-    return str((values | {TargetKind.CID: post["cid"], TargetKind.TAG: "ink"})[kind])
-
-
-@pytest.mark.parametrize("kind", TARGETS)
-async def test_a_withheld_post_is_nowhere(world: World, kind: TargetKind) -> None:
-    post_id = await publish_canary(world)
-    author = world.wallet(1)
-    session = await world.login(author)
-    # Everything is in caches before the measure.
-    assert told(await crawl(world, author, {}))
-    await decide(world, Measure.WITHHELD, kind, await target_of(world, kind, post_id))
-    for headers in ({}, {"Accept": "text/html"}, session):
-        assert told(await crawl(world, author, headers)) == {}
-
-
-async def test_a_withheld_post_is_back_after_it_was_undone(world: World) -> None:
-    post_id = await publish_canary(world)
-    await decide(world, Measure.WITHHELD, TargetKind.POST, post_id)
-    await decide(world, Measure.UNDONE, TargetKind.POST, post_id)
-    found = told(await crawl(world, world.wallet(1), {}))
-    page = f"/p/{post_id}/the-canary-in-the-title"
-    assert {"/", "/posts", page, f"/posts/{post_id}.md"} <= found.keys()
+    content = f"{WORDS}. <b>x</b>\n\n<!--more-->\n\nBelow the opening.\n"
+    post_id = await publish(world, 1, "ink", price=price, title=TITLE, about=ABOUT, content=content)
+    await read_texts(world)
+    return post_id
 
 
 @pytest.mark.parametrize(
@@ -136,7 +90,7 @@ async def test_the_page_of_a_withheld_post_says_why_and_since_when(world: World)
     assert "noindex" in page.text
 
 
-async def test_an_unlisted_post_is_in_no_list_and_its_page_stays(world: World) -> None:
+async def test_an_unlisted_post_is_in_no_list_but_its_page_stays(world: World) -> None:
     post_id = await publish_canary(world, price=7)
     holder = world.wallet(2)
     world.buy(holder, int(post_id), 7)
@@ -168,7 +122,7 @@ async def test_an_unlisted_post_is_in_no_list_and_its_page_stays(world: World) -
     assert [post["id"] for post in library["posts"]] == [post_id]
 
 
-async def test_a_picture_stays_while_another_post_that_is_not_withheld_has_it(
+async def test_a_picture_stays_public_while_another_visible_post_uses_it(
     world: World,
 ) -> None:
     first = await publish_canary(world)
@@ -209,41 +163,37 @@ async def test_writes_of_a_refused_author_are_refused_except_deletes(world: Worl
     await world.create(author)
 
 
-async def pages_of(world: World) -> dict[str, str]:
-    addresses = ["/", "/t/ink", "/search?q=words", "/posts", "/posts?sort=sales", "/posts?q=words"]
-    addresses += ["/feeds/posts.atom", "/feeds/posts.json", "/feeds/tags/ink.json", "/llms.txt"]
-    addresses += ["/sitemap.xml", "/sitemaps/0.xml"]
-    found = {}
-    for address in addresses:
-        response = await world.client.get(address)
-        assert response.status_code == 200, address
-        found[address] = _without_times(response)
-    return found
+OF_THE_CHAIN = {"/stats", "/globalMetrics", "/readyz", "/.well-known/imprint.json", "/studio"}
+"""Addresses that are about the whole contract, or tell the time of the service."""
 
 
-def _without_times(response: httpx2.Response) -> str:
-    return re.sub(r"next_page_token[^\s]*", "", response.text)
-
-
-async def test_posts_of_a_stranger_whose_documents_are_not_here_change_no_page(
+async def test_posts_whose_documents_are_not_stored_here_change_no_page(
     world: World,
 ) -> None:
     await world.adapters.stores.moderation.choose_shown(Show.HOSTED)
     await publish(world, 1, "ink", title="A post with words", content="Some words.")
     world.clock.advance(60)
-    before = await pages_of(world)
-    stranger = world.wallet(3)
+    author, stranger = world.wallet(1), world.wallet(3)
+    before = Crawl(world, {"Accept": "text/html"})
+    await before.run([*seeds(world, author), "/posts?sort=sales", "/search?q=words"])
     for number in range(200):
         cid = f"not a cid {number}"
         world.create_post_with(stranger, (cid, "words", "x", "words", 0, ["ink"]))
     world.clock.advance(60)
     await world.index()
-    assert await pages_of(world) == before
+    shown = {each: was for each, was in before.seen.items() if was.status_code == 200}
+    assert {"/", "/t/ink", f"/a/{author.address}", "/feeds/posts.atom", "/llms.txt"} <= shown.keys()
+    changed = set()
+    for address, was in shown.items():
+        now = await world.client.get(address, headers=before.headers)
+        if now.content != was.content:
+            changed.add(address.partition("?")[0])
+    assert changed <= OF_THE_CHAIN
     listed = (await world.client.get("/posts?hosted=any&limit=50")).json()
     assert [post["title"] for post in listed["posts"]] == ["words"] * 50
 
 
-async def test_a_post_is_shown_once_its_document_is_here(world: World) -> None:
+async def test_a_post_is_shown_once_its_document_is_stored_here(world: World) -> None:
     await world.adapters.stores.moderation.choose_shown(Show.HOSTED)
     author = world.wallet(1)
     file = await world.create(author)
@@ -272,7 +222,62 @@ async def test_only_allowed_authors_are_shown(world: World) -> None:
     assert (await world.client.get("/posts")).json()["posts"] == []
 
 
-async def test_totals_of_the_about_page_follow_measures(world: World) -> None:
+LISTS = (
+    *("/", "/t/ink", "/search?q=words", "/llms.txt", "/sitemaps/0.xml"),
+    *("/feeds/posts.json", "/feeds/posts.atom", "/feeds/tags/ink.json", "/feeds/tags/ink.atom"),
+    *("/posts", "/posts?q=words", "/posts?tag=ink", "/posts?free=true", "/posts?maxPrice=1"),
+    *(f"/posts?sort={order}" for order in ("newest", "oldest", "sales", "price")),
+    *("/posts?q=words&tag=ink", "/posts?sort=oldest&tag=ink&free=true"),
+)
+"""Lists that IMPRINT_SHOW governs; each would have all three posts."""
+
+ANY = (
+    *("/posts?hosted=any", "/posts?hosted=any&q=words", "/posts?hosted=any&tag=ink"),
+    *("/posts?hosted=any&sort=sales", "/posts?hosted=any&free=true"),
+)
+
+
+@pytest.mark.parametrize(
+    ("show", "shown", "beyond"),
+    [(Show.ALL, "abc", "abc"), (Show.HOSTED, "ab", "abc"), (Show.ALLOWED, "a", None)],
+)
+async def test_every_list_shows_what_the_setting_says(
+    tmp_path: Path, records: None, show: Show, shown: str, beyond: str | None
+) -> None:
+    async with open_world(tmp_path, SHOW=show.value) as world:
+        await world.adapters.stores.moderation.choose_shown(show)
+        authors = {letter: world.wallet(number) for number, letter in enumerate("abc", 1)}
+        await decide(world, Measure.ALLOWED, TargetKind.AUTHOR, authors["a"].address)
+        posts = {letter: f"words-of-{letter}" for letter in authors}
+        for number, letter in ((1, "a"), (2, "b")):
+            await publish(world, number, "ink", title=posts[letter])
+        entry = ("not a cid", posts["c"], "x", "About it", 0, ["ink"])
+        world.create_post_with(authors["c"], entry)
+        await world.index()
+        lists = dict.fromkeys(LISTS, shown)
+        lists |= {f"/posts?author={each.address}": letter for letter, each in authors.items()}
+        lists |= {f"/feeds/authors/{each.address}.json": key for key, each in authors.items()}
+        lists |= {f"/a/{each.address}": letter for letter, each in authors.items()}
+        for address, letters in lists.items():
+            response = await world.client.get(address)
+            assert response.status_code == 200, address
+            found = {letter for letter, title in posts.items() if title in response.text}
+            assert found == set(letters) & set(shown), address
+        for address in ANY:
+            response = await world.client.get(address)
+            if beyond is None:
+                assert problem(response) == (400, "invalid_request"), address
+            else:
+                found = {letter for letter, title in posts.items() if title in response.text}
+                assert found == set(beyond), address
+        # Each stays at its own address, and the contract's lists have what is stored here.
+        for number, letter in enumerate(posts, 1):
+            assert posts[letter] in (await world.client.get(f"/posts/{number}")).text
+        files = (await world.client.get("/filesByTags?tags=ink")).json()["files"]
+        assert len(files) == 2
+
+
+async def test_the_totals_on_the_about_page_respect_measures(world: World) -> None:
     await publish(world, 1, title="One")
     second = await publish(world, 2, title="Two")
     totals = await totals_of(world)
@@ -282,29 +287,12 @@ async def test_totals_of_the_about_page_follow_measures(world: World) -> None:
 
 
 async def totals_of(world: World) -> list[str]:
-    """How many posts and authors the about page counts."""
+    """Return how many posts and authors the about page counts."""
     page = (await world.client.get("/about")).text
     return re.findall(r"<dt>(?:Post|Author)s?</dt><dd>(\d+)</dd>", page)
 
 
-async def test_every_replica_follows_within_a_second(world: World) -> None:
-    post_id = await publish_canary(world)
-    author = world.wallet(1)
-    adapters = open_adapters(world.settings, world.clock, world.clock.monotonic)
-    try:
-        app = build_service(world.settings, adapters)
-        transport = httpx2.ASGITransport(app)
-        async with httpx2.AsyncClient(transport=transport, base_url=ORIGIN) as client:
-            other = replace(world, adapters=adapters, app=app, client=client)
-            assert told(await crawl(other, author, {}))
-            await decide(world, Measure.WITHHELD, TargetKind.POST, post_id)
-            assert told(await crawl(other, author, {})) == {}
-            assert told(await crawl(world, author, {})) == {}
-    finally:
-        await adapters.close()
-
-
-async def test_a_page_that_was_being_made_is_not_kept_for_later_readers(world: World) -> None:
+async def test_a_page_rendered_during_a_measure_is_not_cached(world: World) -> None:
     post_id = await publish_canary(world)
     started, go_on = asyncio.Event(), asyncio.Event()
     read = world.adapters.content.read
@@ -339,3 +327,124 @@ async def test_an_author_sees_the_measures_on_their_posts(world: World) -> None:
     assert (withheld["postId"], withheld["statement"]) == (post_id, said)
     stranger = await world.login(world.stranger())
     assert (await world.client.get("/me/measures", headers=stranger)).json() == {"measures": []}
+
+
+PRESENT = ("/posts", "/feeds/posts.json", "/search?q=canary", "/filesMetaData")
+
+
+async def lists_with(world: World, *said: str) -> list[str]:
+    """The lists that contain any of these words."""
+    found = []
+    for address in PRESENT:
+        text = (await world.client.get(address)).text
+        found += [address] if any(each in text for each in said) else []
+    return found
+
+
+@pytest.mark.parametrize("kind", [TargetKind.CID, TargetKind.AUTHOR, TargetKind.TAG])
+async def test_a_post_that_was_withheld_before_its_publication_is_never_shown(
+    world: World, kind: TargetKind
+) -> None:
+    author = world.wallet(1)
+    file = await world.create(author, WORDS)
+    thumbnail = await world.publish(author, file["cid"], "ink")
+    values = {TargetKind.CID: file["cid"], TargetKind.AUTHOR: author.address, TargetKind.TAG: "ink"}
+    await decide(world, Measure.WITHHELD, kind, values[kind])
+    assert (await world.client.get(f"/ipfs/{thumbnail}")).status_code == 410
+    entry = (file["cid"], TITLE, thumbnail, ABOUT, 0, ["ink"])
+    await world.deliver_a(world.create_post_with(author, entry))
+    await world.index()
+    assert await lists_with(world, TITLE, file["cid"]) == []
+    for address in ("/posts/1", "/posts/1/content", "/p/1", "/freeFileByPostId?postId=1"):
+        assert problem(await world.client.get(address)) == (410, "removed"), address
+
+
+async def test_the_last_of_overlapping_measures_shows_a_post_again(world: World) -> None:
+    post_id = await publish_canary(world)
+    author = world.wallet(1).address
+    await decide(world, Measure.WITHHELD, TargetKind.POST, post_id, ground=Ground.LEGAL)
+    await decide(world, Measure.WITHHELD, TargetKind.TAG, "ink")
+    await decide(world, Measure.UNLISTED, TargetKind.AUTHOR, author)
+    expected = [
+        (TargetKind.POST, post_id, 410),
+        (TargetKind.TAG, "ink", 200),
+        (TargetKind.AUTHOR, author, 200),
+    ]
+    assert (await world.client.get(f"/posts/{post_id}")).status_code == 451
+    for kind, value, status in expected:
+        assert await lists_with(world, TITLE) == []
+        await decide(world, Measure.UNDONE, kind, value)
+        assert (await world.client.get(f"/posts/{post_id}")).status_code == status, kind
+    assert await lists_with(world, TITLE) == ["/posts", "/feeds/posts.json", "/search?q=canary"]
+
+
+async def test_after_a_reorg_a_measure_stays_with_its_post_id_or_with_its_document(
+    world: World,
+) -> None:
+    author, other = world.wallet(1), world.wallet(2)
+    file = await world.create(author, WORDS)
+    before = world.chain.snapshot()
+    await world.deliver_a(world.create_post_with(author, (file["cid"], TITLE, "x", "", 0, [])))
+    await world.index()
+    await decide(world, Measure.WITHHELD, TargetKind.POST, "1")
+    await decide(world, Measure.WITHHELD, TargetKind.CID, file["cid"])
+    assert world.chain.restore(before)
+    world.clock.advance(5)
+    another = await world.create(other, "Something else.")
+    first = world.create_post_with(other, (another["cid"], "Another", "x", "", 0, []))
+    second = world.create_post_with(author, (file["cid"], TITLE, "x", "", 0, []))
+    for block in (first, second):
+        await world.deliver_a(block)
+    await world.index()
+    # The id is another document's now, and the document has another id.
+    for post_id in (1, 2):
+        assert problem(await world.client.get(f"/posts/{post_id}")) == (410, "removed")
+    await decide(world, Measure.UNDONE, TargetKind.POST, "1")
+    assert (await world.client.get("/posts/1")).json()["title"] == "Another"
+    assert await lists_with(world, TITLE, file["cid"]) == []
+
+
+async def test_a_statement_has_no_markup_and_no_invisible_characters(world: World) -> None:
+    post_id = await publish_canary(world)
+    stores = world.adapters.stores
+    current = CurrentMeasures(stores.moderation, world.clock.monotonic)
+    desk = Moderation(
+        stores.moderation, stores.index_reader, stores.files, stores.revisions, current, world.clock
+    )
+    said = "\u202e<script>x</script>\u200b\x1b[2J\x00 {{ 7*7 }}\n\u2066line"
+    target = parse_target(TargetKind.POST, post_id)
+    await desk.decide(target, Measure.WITHHELD, Ground.POLICY, said)
+    world.clock.advance(1)
+    body = (await world.client.get(f"/posts/{post_id}")).json()
+    assert body["statement"] == "<script>x</script>[2J {{ 7*7 }}\nline"
+    page = await world.client.get(f"/p/{post_id}", headers={"Accept": "text/html"})
+    assert "&lt;script&gt;x&lt;/script&gt;[2J {{ 7*7 }}" in page.text
+    assert "<script>x" not in page.text
+
+
+@pytest.mark.parametrize("kind", TargetKind)
+async def test_an_author_lists_withheld_posts_with_the_statement_and_without_their_words(
+    world: World, kind: TargetKind
+) -> None:
+    post_id = await publish_canary(world, price=7)
+    said = "Not here, please."
+    shown = (await world.client.get(f"/posts/{post_id}")).json()
+    values = {TargetKind.POST: post_id, TargetKind.AUTHOR: shown["author"]}
+    values |= {TargetKind.CID: shown["cid"], TargetKind.TAG: "ink"}
+    await decide(world, Measure.WITHHELD, kind, values[kind], said)
+    response = await world.client.get("/me/posts", headers=await world.login(world.wallet(1)))
+    [post] = response.json()["posts"]
+    assert (post["id"], post["price"], post["title"], post["description"]) == (post_id, "7", "", "")
+    assert (post["thumbnailCid"], post["byline"]) == ("", None)
+    assert post["links"]["page"] == f"{ORIGIN}/p/{post_id}"
+    measure = post["measure"]
+    assert (measure["measure"], measure["statement"]) == ("withheld", said)
+    assert measure["postId"] == (None if kind is TargetKind.AUTHOR else post_id)
+
+
+async def test_an_author_lists_unlisted_posts_with_their_words(world: World) -> None:
+    post_id = await publish_canary(world)
+    await decide(world, Measure.UNLISTED, TargetKind.POST, post_id)
+    response = await world.client.get("/me/posts", headers=await world.login(world.wallet(1)))
+    [post] = response.json()["posts"]
+    assert (post["title"], post["measure"]["measure"]) == (TITLE, "unlisted")

@@ -153,29 +153,29 @@ async def test_the_page_shows_the_publication_and_what_is_missing(tmp_path: Path
     named = {"PUBLICATION_NAME": "Quills", "PUBLICATION_ACCENT": "#c2185b", "CHAIN_COIN": "xDAI"}
     async with open_world(tmp_path / "named", **GIVEN, **named) as world:
         panel = panel_of(await opened_page(world), "publication")
-        assert "name Quills" in panel
-        assert "accent #c2185b on light pages, #d5608e on dark ones" in panel
-        assert "chain Imprint development, xDAI" in panel
-        assert "contact not set" in panel
+        assert "Name Quills" in panel
+        assert "Accent #c2185b on light pages, #d5608e on dark ones" in panel
+        assert "Chain Imprint development, xDAI" in panel
+        assert "Contact not set" in panel
         assert "imprint site preview" in panel
     async with open_world(tmp_path / "plain", **GIVEN) as world:
-        assert "name not set" in panel_of(await opened_page(world), "publication")
+        assert "Name not set" in panel_of(await opened_page(world), "publication")
 
 
 async def test_the_page_shows_health_process_and_versions(tmp_path: Path) -> None:
     async with open_world(tmp_path, **GIVEN) as world:
         page = await opened_page(world)
-        assert "status ready" in panel_of(page, "health")
-        assert "behind the chain" in panel_of(page, "follower")
+        assert "Status ready" in panel_of(page, "health")
+        assert "Behind the chain" in panel_of(page, "follower")
         assert "responds" in panel_of(page, "nodes")
         assert "provider-b configured none known" in panel_of(page, "webhooks")
-        assert "letters 0" in panel_of(page, "dead-letters")
-        assert "not the owner 0" in panel_of(page, "mismatches")
-        assert "free on the fullest disk" in panel_of(page, "disk")
-        assert "drafts 0 posts 0" in panel_of(page, "usage")
-        assert "last backup" in panel_of(page, "backup")
-        assert "workers configured 1" in panel_of(page, "process")
-        assert "schema" in panel_of(page, "versions")
+        assert "Dead letters 0" in panel_of(page, "dead-letters")
+        assert "other than the owner 0" in panel_of(page, "mismatches")
+        assert "Free on the fullest disk" in panel_of(page, "disk")
+        assert "Drafts 0 Posts 0" in panel_of(page, "usage")
+        assert "Last backup" in panel_of(page, "backup")
+        assert "Workers configured 1" in panel_of(page, "process")
+        assert "Schema" in panel_of(page, "versions")
         assert 'class="operator-problem"' not in page
 
 
@@ -203,7 +203,7 @@ async def test_without_a_node_the_other_panels_are_still_shown(tmp_path: Path) -
         page = await opened_page(world)
         assert "unknown: no node responds" in panel_of(page, "follower")
         assert "unknown: no node responds" in panel_of(page, "nodes")
-        assert "drafts 0" in panel_of(page, "usage")
+        assert "Drafts 0" in panel_of(page, "usage")
 
 
 class SilentStore:
@@ -230,7 +230,7 @@ async def test_a_failing_panel_says_so_and_does_not_affect_the_others(
         page = await opened_page(world)
         assert "Unknown:" in panel_of(page, "dead-letters")
         assert "Unknown:" in panel_of(page, "webhooks")
-        assert "status ready" in panel_of(page, "health")
+        assert "Status ready" in panel_of(page, "health")
 
 
 async def test_the_page_refreshes_itself_only_if_requested(tmp_path: Path) -> None:

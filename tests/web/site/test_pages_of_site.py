@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
-from tests.indexed import forget_completeness
+from tests.indexed import forget_completeness, read_texts
 from tests.web.conftest import EVERY_DATABASE
 from tests.web.site.publication import publish
 from tests.world import DEFAULT_PRICE, ORIGIN, World, open_world, problem
@@ -64,7 +64,7 @@ async def test_while_the_index_is_being_built_pages_ask_to_reload(tmp_path: Path
         assert problem(await world.client.get("/")) == (503, "index_unavailable")
 
 
-async def test_the_front_page_has_posts_hashtags_and_what_is_bought_most(town: World) -> None:
+async def test_the_front_page_has_posts_hashtags_and_best_sellers(town: World) -> None:
     post_id = await publish(town, 1, "essay", price=DEFAULT_PRICE, title="On tides")
     town.buy(town.wallet(2), int(post_id))
     await town.index()
@@ -85,7 +85,7 @@ async def test_the_front_and_author_pages_have_a_picture_for_link_previews(town:
         assert f'<meta property="og:image" content="{ORIGIN}/ipfs/{thumbnail}">' in text
 
 
-async def test_browsers_choose_among_sizes_of_a_picture(town: World) -> None:
+async def test_browsers_can_choose_among_several_picture_sizes(town: World) -> None:
     post_id = await publish(town, 1, title="In sizes")
     thumbnail = (await town.client.get(f"/posts/{post_id}")).json()["thumbnailCid"]
     for path in ("/", f"/p/{post_id}"):
@@ -97,7 +97,7 @@ async def test_browsers_choose_among_sizes_of_a_picture(town: World) -> None:
     assert response.status_code == 200
 
 
-async def test_dates_of_the_current_year_leave_it_out(tmp_path: Path) -> None:
+async def test_dates_in_the_current_year_omit_the_year(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         post_id = await publish(world, 1)
         written = (await world.client.get(f"/posts/{post_id}")).json()["createdAt"]
@@ -115,14 +115,16 @@ async def test_dates_of_the_current_year_leave_it_out(tmp_path: Path) -> None:
             )
 
 
-async def test_a_free_post_shows_how_long_it_takes_to_read(town: World) -> None:
-    free = await publish(town, 6, content="word " * 1_150)
-    assert "5 min read" in await page(town, f"/p/{free}")
-    paid = await publish(town, 6, content="word " * 1_150, price=DEFAULT_PRICE)
-    assert "min read" not in await page(town, f"/p/{paid}")
+@pytest.mark.parametrize("price", [0, DEFAULT_PRICE])
+async def test_a_post_shows_how_long_it_takes_to_read(town: World, price: int) -> None:
+    post_id = await publish(town, 6, content="word " * 1_150, price=price, title="Five minutes")
+    await read_texts(town)
+    assert "5 min read" in await page(town, f"/p/{post_id}")
+    assert "5 min read" in await page(town, "/search?q=minutes")
+    assert ("1150 words, 5 min read." in await page(town, f"/p/{post_id}")) is (price > 0)
 
 
-async def test_a_post_ends_with_others_of_its_author_and_then_of_everybody(
+async def test_a_post_ends_with_more_posts_by_its_author_and_then_by_others(
     tmp_path: Path,
 ) -> None:
     async with open_world(tmp_path) as world:
@@ -164,7 +166,7 @@ async def test_the_page_of_an_unused_hashtag_says_so_and_is_not_indexed(town: Wo
     assert '<meta name="robots" content="noindex">' in text
 
 
-async def test_the_page_of_an_author_has_their_facts_posts_and_feed(town: World) -> None:
+async def test_the_page_of_an_author_shows_their_totals_posts_and_feed(town: World) -> None:
     post_id = await publish(town, 4, title="By four")
     address = town.wallet(4).address.lower()
     text = await page(town, f"/a/{address}")
@@ -343,7 +345,7 @@ async def test_browsers_are_redirected_from_json_to_pages(town: World) -> None:
         assert (await town.client.get(path)).status_code == 200
 
 
-async def test_other_addresses_of_a_post_are_redirected_to_its_slug(town: World) -> None:
+async def test_other_urls_of_a_post_are_redirected_to_its_slug(town: World) -> None:
     post_id = await publish(town, 9, title="On “tides”, again")
     page_of_post = f"/p/{post_id}/on-tides-again"
     for path in (f"/p/{post_id}", f"/p/{post_id}/old-title", f"/p/{post_id}/On-Tides-Again"):
@@ -357,7 +359,7 @@ async def test_other_addresses_of_a_post_are_redirected_to_its_slug(town: World)
         assert f'"{ORIGIN}{page_of_post}"' in (await town.client.get(feed)).text
 
 
-async def test_a_post_whose_title_makes_no_slug_has_its_id_alone(town: World) -> None:
+async def test_the_url_of_a_post_without_a_slug_has_only_the_id(town: World) -> None:
     for title in ("東京の夜", "Text"):
         post_id = await publish(town, 9, title=title)
         assert (await town.client.get(f"/p/{post_id}")).status_code == 200
@@ -368,7 +370,7 @@ async def test_a_post_whose_title_makes_no_slug_has_its_id_alone(town: World) ->
     assert problem(await town.client.get("/p/x/x")) == (400, "invalid_post_id")
 
 
-async def test_no_slug_is_a_path_below_a_page(town: World) -> None:
+async def test_no_slug_equals_a_path_below_a_post_page(town: World) -> None:
     app: Any = town.app
     below = {route.path.removeprefix("/p/{id}/") for route in app.routes if "/p/" in route.path}
     assert below - {"/p/{id}", "{slug}"} == PAGE_PATHS

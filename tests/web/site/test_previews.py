@@ -42,7 +42,9 @@ async def test_a_client_without_a_session_is_refused_before_the_body_is_read(wor
     assert problem(response) == (401, "session_missing")
 
 
-async def test_previews_have_the_rate_of_writes_but_do_not_use_it_up(tmp_path: Path) -> None:
+async def test_previews_have_the_same_rate_limit_as_writes_but_a_separate_count(
+    tmp_path: Path,
+) -> None:
     given = {"RATE_LIMITS": "on", "RATE_SIGNED": "3/60", "RATE_READS": "1/60"}
     async with open_world(tmp_path, **given) as world:
         session = await world.login(world.wallet(1))

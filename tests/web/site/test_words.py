@@ -1,5 +1,6 @@
-"""The sentences of the pages: all of them are in one file, and all of it is used."""
+"""The texts of the pages are all in one file, and all of them are used."""
 
+import ast
 import re
 from html.parser import HTMLParser
 from pathlib import Path
@@ -8,6 +9,8 @@ import pytest
 from markupsafe import Markup
 from tools.files import ROOT
 
+from imprint.bootstrap import operator_page as wiring
+from imprint.services.installation import operator_page
 from imprint.web.site import pages
 from imprint.web.site.words import Words, page_words
 
@@ -17,13 +20,21 @@ TEMPLATES = sorted((FOLDER / "templates").glob("*.html"))
 JINJA = re.compile(r"\{\{.*?\}\}|\{%.*?%\}|\{#.*?#\}", re.DOTALL)
 NAMED_ELEMENT = re.compile(r"(</?)\{\{.*?\}\}")
 LITERAL = re.compile(r"\"[^\"]*\"|'[^']*'")
+PREFIX = re.compile(r"""["']([a-z_]+(?:\.[a-z_]+)*\.)(?:["'] ~|\{)""")
+"""The beginning of a key whose end is a value."""
 KEY = re.compile(r"""["']([a-z_]+(?:\.[a-z_0-9]+)+)["']""")
+SOURCES = [
+    *sorted(FOLDER.rglob("*.py")),
+    Path(operator_page.__file__),
+    Path(wiring.__file__),
+]
+"""Modules that say something on pages."""
 SHOWN = ("alt", "aria-label", "placeholder")
-"""Attributes whose values people read; `title` only repeats addresses."""
+"""Attributes whose values people read. `title` only repeats addresses."""
 
 
 class Sentences(HTMLParser):
-    """Collects the words of a template that no expression gives."""
+    """Collects the words in a template that do not come from an expression."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -43,7 +54,7 @@ class Sentences(HTMLParser):
 
 
 def sentences_in(template: str) -> list[str]:
-    """The sentences that are written in a template, and the texts in its expressions."""
+    """Return the sentences written in a template, and the texts in its expressions."""
     reader = Sentences()
     reader.feed(JINJA.sub("", NAMED_ELEMENT.sub(r"\1x", template)))
     literals = (each[1:-1] for code in JINJA.findall(template) for each in LITERAL.findall(code))
@@ -51,7 +62,7 @@ def sentences_in(template: str) -> list[str]:
 
 
 @pytest.mark.parametrize("path", TEMPLATES, ids=lambda path: path.stem)
-def test_no_sentence_is_left_in_a_template(path: Path) -> None:
+def test_no_template_contains_a_sentence(path: Path) -> None:
     assert sentences_in(path.read_text("utf-8")) == []
 
 
@@ -64,24 +75,25 @@ def test_no_sentence_is_left_in_a_template(path: Path) -> None:
         "{% if a %}Sold{% endif %}",
     ],
 )
-def test_a_sentence_in_a_template_is_found(template: str) -> None:
+def test_a_sentence_in_a_template_is_detected(template: str) -> None:
     assert sentences_in(template)
 
 
 def test_every_sentence_is_used_and_every_key_has_one() -> None:
-    sources = [*FOLDER.rglob("*.py"), *TEMPLATES]
-    named = {key for path in sources for key in KEY.findall(path.read_text("utf-8"))}
+    texts = [path.read_text("utf-8") for path in (*SOURCES, *TEMPLATES)]
+    named = {key for text in texts for key in KEY.findall(text)}
+    prefixes = tuple(prefix for text in texts for prefix in PREFIX.findall(text))
     words = page_words()
     by_name = {f"{page}.{key}" for page in ("search", "library", "studio") for key in NAMED}
-    by_status = {key for key in words.keys if key.startswith("problem.") and key[-1].isdigit()}
+    by_value = {key for key in words.keys if key.rpartition(".")[0] + "." in prefixes}
     sections = {key.partition(".")[0] for key in words.keys}
     asked = {key for key in named if key.partition(".")[0] in sections} - FILES
     assert asked - words.keys == set()
-    assert words.keys - named - by_name - by_status == set()
+    assert words.keys - named - by_name - by_value == set()
 
 
 NAMED = ("title", "about")
-"""What pages ask for by the name of their path."""
+"""Words that pages look up by the name of their path."""
 
 FILES = {f"{page}.html" for page in ("front", "tag", "author", "search", "post", "library")}
 FILES |= {f"{page}.html" for page in ("studio", "problem", "operator")}
@@ -95,7 +107,7 @@ def test_values_are_escaped_in_html_and_not_in_text() -> None:
     assert words.text("a.b", name="<i>&") == "<b><i>&</b>"
 
 
-def test_a_number_chooses_the_form() -> None:
+def test_a_number_selects_singular_or_plural() -> None:
     words = Words({"a": {"b": {"one": "{count} post", "other": "{count} posts"}}})
     assert [words.text("a.b", count=number) for number in (0, 1, 2)] == [
         "0 posts",
@@ -104,10 +116,69 @@ def test_a_number_chooses_the_form() -> None:
     ]
 
 
+UNSAID = {"debug", "info", "warning", "error", "exception", "compile", "Refusal", "TypeVar"}
+UNSAID |= {"RuntimeError", "ValueError", "KeyError", "LookupError", "encode", "TooIntricate"}
+"""Calls whose texts no page shows, or that the API has too."""
+
+
+class Literals(ast.NodeVisitor):
+    """Collects the texts of a module that read like a sentence, but for its documentation."""
+
+    def __init__(self) -> None:
+        self.found: list[str] = []
+
+    def visit_Expr(self, node: ast.Expr) -> None:
+        if not isinstance(node.value, ast.Constant):
+            self.generic_visit(node)
+
+    def visit_Call(self, node: ast.Call) -> None:
+        if getattr(node.func, "attr", getattr(node.func, "id", "")) not in UNSAID:
+            self.generic_visit(node)
+
+    def visit_Constant(self, node: ast.Constant) -> None:
+        if isinstance(node.value, str) and PROSE.search(node.value.replace(RELATION, "")):
+            self.found.append(node.value)
+
+
+RELATION = "nofollow noopener ugc"
+"""How links in texts relate to the page."""
+
+PROSE = re.compile(r"(?<![-\w])(?!imprint )[A-Za-z’]+,? [a-z]+ [a-z]+(?![-\w(=])|: [a-z]+ [a-z]+")
+
+
+def prose_in(source: str) -> list[str]:
+    reader = Literals()
+    reader.visit(ast.parse(source))
+    return reader.found
+
+
+SPOKEN = [path for path in SOURCES if path.name != "machines.py"]
+"""All but the files for machines, which are in English like the API."""
+
+
+@pytest.mark.parametrize("path", SPOKEN, ids=lambda path: path.stem)
+def test_no_sentence_is_left_in_a_module(path: Path) -> None:
+    assert prose_in(path.read_text("utf-8")) == []
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        'x = "none is known"',
+        'f(f"{n} more than one")',
+        'Fact("Free on disk", 1)',
+        'f("off: not set")',
+    ],
+)
+def test_a_sentence_in_a_module_is_found(source: str) -> None:
+    assert prose_in(source)
+
+
 SITE = ROOT / "site"
 PARTS = ("page", "wallet", "chain", "reader", "studio", "docs")
 SENTENCE = re.compile(
-    r"""["`>][A-Z“][a-z’]* ?[^"`<>]* [a-z][^"`<>]*["`<]|\} (?!else )[a-z]+ [a-z][^`]*`"""
+    r"""\bcount\(.*["`]|["`>][A-Z“][a-z’]* ?[^"`<>]* [a-z][^"`<>]*["`<]|"""
+    r"""\} (?!else )[a-z]+ [a-z][^`]*`"""
 )
 NOT_SHOWN = ("*", "//", "/*", "import ")
 INTERNAL = (
@@ -124,7 +195,7 @@ DEVELOPMENT = "wallet/development.ts"
 """The names of the accounts of the development chain."""
 
 
-def test_no_sentence_is_left_in_a_script() -> None:
+def test_no_script_contains_a_sentence() -> None:
     found = [
         f"{path.relative_to(SITE)}: {line.strip()}"
         for part in PARTS

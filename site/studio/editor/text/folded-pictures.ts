@@ -36,6 +36,7 @@ class FoldedPicture extends WidgetType {
     return shown;
   }
 
+  /** Clicks are for the editor, which asks for the words of the picture. */
   override ignoreEvent(): boolean {
     return false;
   }
@@ -45,10 +46,14 @@ class FoldedPicture extends WidgetType {
 function findPictures(state: EditorState, from: number, to: number): Range<Decoration>[] {
   const folds: Range<Decoration>[] = [];
   for (const found of state.sliceDoc(from, to).matchAll(PICTURE)) {
-    const [text, , source = ""] = found;
-    const end = from + found.index + text.length;
+    const [text, alt = "", source = "", caption] = found;
     const widget = new FoldedPicture(source);
-    folds.push(Decoration.replace({ widget }).range(end - source.length - 2, end));
+    const start = from + found.index + `![${alt}](`.length;
+    // A caption stays in view, between the marks around it.
+    const [open, end] = caption
+      ? [start, start + source.length]
+      : [start - 1, from + found.index + text.length];
+    folds.push(Decoration.replace({ widget }).range(open, end));
   }
   return folds;
 }

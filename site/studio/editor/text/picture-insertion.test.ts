@@ -1,25 +1,50 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { EditorState } from "@codemirror/state";
-import { insertBelow, insertSelected, isUntouched } from "./picture-insertion.ts";
+import {
+  describe,
+  insertAtCursor,
+  insertBelow,
+  isUntouched,
+  pictureAt,
+  pictureOf,
+} from "./picture-insertion.ts";
 
 const PICTURE = "data:image/webp;base64,AA";
 
 const stateOf = (doc: string, anchor: number): EditorState =>
   EditorState.create({ doc, selection: { anchor } });
 
-test("a picture is inserted below the line of the cursor, and its description is selected", () => {
-  const state = stateOf("One\nTwo", 1);
-  const next = state.update(insertSelected(state, "A cat", PICTURE)).state;
-  assert.equal(next.doc.toString(), `One\n\n![A cat](${PICTURE})\n\nTwo`);
-  const { from, to } = next.selection.main;
-  assert.equal(next.sliceDoc(from, to), "A cat");
+function inserted(doc: string, anchor: number): string {
+  const state = stateOf(doc, anchor);
+  const next = state.update(insertAtCursor(state, "A cat", PICTURE)).state;
+  const { head } = next.selection.main;
+  return `${next.sliceDoc(0, head)}¦${next.sliceDoc(head)}`;
+}
+
+test("a picture has lines of its own, and the cursor stands behind it", () => {
+  const picture = `![A cat](${PICTURE})`;
+  assert.equal(inserted("One\nTwo", 1), `One\n\n${picture}\n\n¦\nTwo`);
+  assert.equal(inserted("One", 3), `One\n\n${picture}\n\n¦`);
+  assert.equal(inserted("One\n\nTwo", 4), `One\n\n${picture}\n\n¦\nTwo`);
+  assert.equal(inserted("One\n\n\n\nTwo", 5), `One\n\n${picture}\n¦\n\nTwo`);
+  assert.equal(inserted("", 0), `${picture}\n\n¦`);
 });
 
-test("a picture in an empty line takes that line", () => {
-  const state = stateOf("One\n\nTwo", 4);
-  const next = state.update(insertSelected(state, "", PICTURE)).state;
-  assert.equal(next.doc.toString(), `One\n![Describe this picture](${PICTURE})\n\nTwo`);
+test("a picture gets a description and a caption, which cannot end it", () => {
+  const state = stateOf(`One\n\n![](${PICTURE})\n`, 8);
+  const found = pictureAt(state, 8);
+  assert.ok(found);
+  const words = { alt: "A [cat]\nasleep", caption: 'Called "Tom" (2024)' };
+  const next = state.update(describe(found, words)).state;
+  assert.equal(next.doc.toString(), `One\n\n![A cat asleep](${PICTURE} "Called ”Tom” (2024)")\n`);
+  assert.deepEqual(pictureOf(next, PICTURE), {
+    from: 5,
+    to: next.doc.length - 1,
+    source: PICTURE,
+    alt: "A cat asleep",
+    caption: "Called ”Tom” (2024)",
+  });
 });
 
 test("an author who types while a picture is prepared keeps the cursor", () => {

@@ -3,13 +3,25 @@
 import { defaultKeymap, history, historyKeymap } from "@codemirror/commands";
 import { EditorState, type Extension } from "@codemirror/state";
 import { drawSelection, dropCursor, EditorView, keymap, placeholder } from "@codemirror/view";
-import { countBytes } from "../../store/draft-text.ts";
+import { h } from "../../../page/dom.ts";
+import { countBytes, joinTitle, splitTitle, titleLine } from "../../store/draft-text.ts";
 import { WORDS } from "../../words.ts";
 import { writingKeys } from "./commands.ts";
 import { foldedPictures } from "./folded-pictures.ts";
 import { markdown } from "./markdown.ts";
-import { insertBelow, insertSelected, isUntouched } from "./picture-insertion.ts";
+import { openingLine } from "./opening-line.ts";
+import { richPaste } from "./paste.ts";
+import { askForWords } from "./picture-dialog.ts";
+import {
+  describe,
+  insertAtCursor,
+  insertBelow,
+  isUntouched,
+  pictureAt,
+  pictureOf,
+} from "./picture-insertion.ts";
 import { altOf, encodePicture, picturesOf, UnusablePicture } from "./pictures.ts";
+import { visibleCaret } from "./visible-caret.ts";
 
 interface TextEditorOptions {
   readonly parent: HTMLElement;
@@ -21,34 +33,69 @@ interface TextEditorOptions {
   onSave(): void;
   /** A picture could not be used. */
   onPictureFailure(error: unknown): void;
-  /** A picture was inserted; its description is selected unless the author was typing. */
-  onPicture(isSelected: boolean): void;
+  /** A picture was inserted while the author was typing. */
+  onPicture(): void;
 }
 
 const LEFT = WORDS.draftClosedBeforePicture;
 
-/** An editor in the page. */
+/**
+ * An editor in the page: the title of a text in a field, and the rest of it below. To its owner it
+ * is one text.
+ */
 export class TextEditor {
   readonly view: EditorView;
+  private readonly title: HTMLTextAreaElement;
+  private gap: string;
   private isDestroyed = false;
 
   constructor(private readonly options: TextEditorOptions) {
     const { parent, content } = options;
-    const state = EditorState.create({ doc: content, extensions: this.extensions() });
+    const { title, gap, body } = splitTitle(content);
+    this.gap = gap;
+    this.title = h("textarea", {
+      class: "text-title",
+      rows: 1,
+      "aria-label": WORDS.title,
+      placeholder: WORDS.title,
+      spellcheck: "true",
+      enterkeyhint: "next",
+      oninput: () => this.change(),
+      onkeydown: (event) => this.titleKey(event),
+    });
+    this.title.value = title;
+    parent.append(this.title);
+    const state = EditorState.create({ doc: body, extensions: this.extensions() });
     this.view = new EditorView({ parent, state });
+  }
+
+  /** The title and what is below it. */
+  get content(): string {
+    const title = titleLine(this.title.value);
+    return joinTitle({ title, gap: this.gap, body: this.view.state.doc.toString() });
+  }
+
+  /** Put the cursor where writing begins. */
+  focus(): void {
+    if (this.content === "") this.title.focus();
+    else this.view.focus();
   }
 
   /**
    * Replace the text, for example with another version. The history is kept: undo brings it back.
    */
   replace(content: string): void {
+    if (this.content === content) return;
     const { state } = this.view;
-    if (state.doc.toString() === content) return;
-    const at = Math.min(state.selection.main.head, content.length);
+    const { title, gap, body } = splitTitle(content);
+    this.title.value = title;
+    this.gap = gap;
+    const at = Math.min(state.selection.main.head, body.length);
     this.view.dispatch({
-      changes: { from: 0, to: state.doc.length, insert: content },
+      changes: { from: 0, to: state.doc.length, insert: body },
       selection: { anchor: at },
     });
+    this.change();
   }
 
   /** Insert pictures at the cursor. An author who keeps typing meanwhile is not disturbed. */
@@ -56,15 +103,17 @@ export class TextEditor {
     let seen = this.view.state;
     for (const file of files) {
       try {
-        const room = this.options.contentLimit - countBytes(this.view.state.doc.toString());
+        const room = this.options.contentLimit - countBytes(this.content);
         const source = await encodePicture(file, room);
         if (this.isDestroyed) throw new UnusablePicture(LEFT);
         const { state } = this.view;
-        const isSelected = isUntouched(seen, state);
-        const insert = isSelected ? insertSelected : insertBelow;
+        const isWaiting = isUntouched(seen, state);
+        const insert = isWaiting ? insertAtCursor : insertBelow;
         this.view.dispatch(insert(state, altOf(file.name), source));
-        if (isSelected) seen = this.view.state;
-        this.options.onPicture(isSelected);
+        if (isWaiting) {
+          await this.askAbout(source);
+          seen = this.view.state;
+        } else this.options.onPicture();
       } catch (error) {
         this.options.onPictureFailure(error);
         if (this.isDestroyed) return;
@@ -73,9 +122,38 @@ export class TextEditor {
     if (isUntouched(seen, this.view.state)) this.view.focus();
   }
 
+  /** Ask for the words of the picture at the cursor; false if there is none. */
+  describePicture(): boolean {
+    const found = pictureAt(this.view.state, this.view.state.selection.main.head);
+    if (found) void this.askAbout(found.source).then(() => this.view.focus());
+    return found !== null;
+  }
+
   destroy(): void {
     this.isDestroyed = true;
     this.view.destroy();
+  }
+
+  private change(): void {
+    this.options.onChange(this.content);
+  }
+
+  private titleKey(event: KeyboardEvent): void {
+    const isSave = event.key === "s" && (event.ctrlKey || event.metaKey);
+    if (event.isComposing || !(isSave || event.key === "Enter")) return;
+    event.preventDefault();
+    if (isSave) this.options.onSave();
+    else {
+      this.view.dispatch({ selection: { anchor: 0 }, scrollIntoView: true });
+      this.view.focus();
+    }
+  }
+
+  private async askAbout(source: string): Promise<void> {
+    const before = pictureOf(this.view.state, source);
+    const words = before && (await askForWords(source, before));
+    const found = pictureOf(this.view.state, source);
+    if (words && found && !this.isDestroyed) this.view.dispatch(describe(found, words));
   }
 
   private extensions(): Extension {
@@ -97,9 +175,11 @@ export class TextEditor {
       dropCursor(),
       markdown,
       foldedPictures,
+      openingLine,
+      visibleCaret,
       EditorView.lineWrapping,
       EditorState.allowMultipleSelections.of(true),
-      placeholder(WORDS.titleBeginWrite),
+      placeholder(WORDS.beginWrite),
       EditorView.contentAttributes.of({
         "aria-label": WORDS.textDraftMarkdown,
         "aria-describedby": options.hint,
@@ -114,16 +194,25 @@ export class TextEditor {
         ...defaultKeymap,
       ]),
       EditorView.domEventHandlers({
-        paste: ({ clipboardData }) => take(clipboardData),
+        // Word processors add a picture of the text to the text.
+        paste: ({ clipboardData: data }) =>
+          !(data?.getData("text/html") && data.getData("text/plain").trim()) && take(data),
         drop: (event, view) => {
           const at = view.posAtCoords({ x: event.clientX, y: event.clientY });
           if (picturesOf(event.dataTransfer).length && at !== null)
             view.dispatch({ selection: { anchor: at } });
           return take(event.dataTransfer);
         },
+        click: ({ target }, view) => {
+          const picture = (target as Element).closest(".folded-picture");
+          if (!picture) return false;
+          view.dispatch({ selection: { anchor: view.posAtDOM(picture) } });
+          return this.describePicture();
+        },
       }),
+      richPaste,
       EditorView.updateListener.of((update) => {
-        if (update.docChanged) options.onChange(update.state.doc.toString());
+        if (update.docChanged) this.change();
       }),
     ];
   }

@@ -4,7 +4,9 @@ import type { StateCommand } from "@codemirror/state";
 import { useRef } from "preact/hooks";
 import { WORDS } from "../../words.ts";
 import {
+  insertFootnote,
   insertLink,
+  insertTable,
   toggleBold,
   toggleBullets,
   toggleCode,
@@ -13,13 +15,14 @@ import {
   toggleNumbers,
   toggleQuote,
 } from "./commands.ts";
+import { endOpeningHere } from "./opening-line.ts";
 import type { TextEditor } from "./text-editor.ts";
 
 const MOD = /Mac|iP(?:hone|ad)/.test(navigator.userAgent) ? "⌘" : "Ctrl+";
 
 interface Tool {
   readonly tool: Drawn | "bold" | "italic";
-  readonly keys: string;
+  readonly keys?: string;
   readonly run: StateCommand;
 }
 
@@ -32,6 +35,9 @@ const TOOLS: readonly Tool[] = [
   { tool: "numberedList", keys: `${MOD}Shift+7`, run: toggleNumbers },
   { tool: "quotation", keys: `${MOD}Shift+9`, run: toggleQuote },
   { tool: "code", keys: `${MOD}E`, run: toggleCode },
+  { tool: "freeUntilHere", keys: `${MOD}Shift+Enter`, run: endOpeningHere },
+  { tool: "table", run: insertTable(WORDS.column) },
+  { tool: "footnote", run: insertFootnote },
 ];
 
 export function Toolbar({ editor, isHidden }: { editor: TextEditor | null; isHidden: boolean }) {
@@ -56,7 +62,7 @@ export function Toolbar({ editor, isHidden }: { editor: TextEditor | null; isHid
           type="button"
           class={`tool tool-${tool}`}
           aria-label={WORDS[tool]}
-          title={`${WORDS[tool]} (${keys})`}
+          title={keys ? `${WORDS[tool]} (${keys})` : WORDS[tool]}
           onClick={() => use(run)}
         >
           {tool === "bold" || tool === "italic" ? (
@@ -71,7 +77,7 @@ export function Toolbar({ editor, isHidden }: { editor: TextEditor | null; isHid
         class="tool"
         aria-label={WORDS.picture}
         title={WORDS.pictureChoosePasteOr}
-        onClick={() => chooser.current?.click()}
+        onClick={() => editor?.describePicture() || chooser.current?.click()}
       >
         <Icon name="picture" />
       </button>
@@ -97,6 +103,10 @@ const LINES = {
     "M10 6h10M10 12h10M10 18h10M4 4.5 5.5 4v5M3.8 15.5a1.4 1.4 0 1 1 2.2 1.1L4 19.5h2.5",
   quotation: "M5 5v14M10 7h10M10 12h10M10 17h6",
   code: "m8 7-5 5 5 5M16 7l5 5-5 5",
+  freeUntilHere:
+    "M4 5h16M4 9h10M3 14h3M8.5 14h3M14 14h3M19.5 14h1.5M12 21v-3M9.5 19.5 12 17l2.5 2.5",
+  table: "M4 5h16v14H4zM4 10h16M4 14.5h16M12 10v9",
+  footnote: "M4 18 8.5 7 13 18M5.5 14.5h6M17 6l2-1.5V12M17 12h4",
   picture: "M4 5h16v14H4zM4 16l4.5-4.5 4 4 3-3L20 17M15 9.2h.01",
 } as const;
 

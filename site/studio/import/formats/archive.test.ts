@@ -172,7 +172,7 @@ a^2
 `,
   );
   assert.equal(posts[0]?.description, "Sub, title");
-  assert.match(notes[0] ?? "", /^1 post of Substack’s list without a text/);
+  assert.match(notes[0] ?? "", /^1 post in Substack’s list came without a text/);
 });
 
 test("a huge field of a table is bounded by the size of its file", async () => {

@@ -1,17 +1,10 @@
 /** Finds the posts in chosen files, whatever service they come from. */
 
 import { WORDS } from "../words.ts";
-import {
-  checkLength,
-  decodeText,
-  type FileList,
-  type ImportFile,
-  LIMITS,
-  listFiles,
-  Unreadable,
-} from "./files.ts";
+import { checkLength, decodeText, type FileList, type ImportFile, listFiles } from "./files.ts";
 import type { FoundPost } from "./found-post.ts";
 import { ghostPosts, ghostReader, ghostTables } from "./ghost.ts";
+import { LIMITS, Unreadable } from "./limits.ts";
 import { finderOf, isMarkdown, parseMarkdown } from "./markdown.ts";
 import { parseMedium } from "./medium.ts";
 import { isMirror, type MirrorEntry, parseMirror } from "./mirror.ts";

@@ -7,7 +7,8 @@ import {
   TextReader,
   ZipWriter,
 } from "@zip.js/zip.js/lib/zip-core-custom.js";
-import { cleanPath, decodeText, LIMITS, listFiles, pictureType, Unreadable } from "./files.ts";
+import { cleanPath, decodeText, listFiles, pictureType } from "./files.ts";
+import { LIMITS, Unreadable } from "./limits.ts";
 
 /** A zip with these entries. */
 async function zipOf(entries: Readonly<Record<string, string | Blob>>): Promise<Blob> {

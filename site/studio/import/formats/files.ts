@@ -13,6 +13,7 @@ import {
 } from "@zip.js/zip.js/lib/zip-core-custom.js";
 import { fileSize } from "../../../page/format.ts";
 import { WORDS } from "../words.ts";
+import { LIMITS, MEBIBYTE, Unreadable } from "./limits.ts";
 
 /** A file that can be read once or several times. */
 export interface ImportFile {
@@ -21,30 +22,6 @@ export interface ImportFile {
   /** Reads at most `limit` bytes. Throws `Unreadable` for more. */
   read(limit: number): Promise<Uint8Array>;
 }
-
-/** A file or an archive that is not imported, with a sentence for the author. */
-export class Unreadable extends Error {
-  override readonly name = "Unreadable";
-}
-
-const MEBIBYTE = 1024 * 1024;
-
-export const LIMITS = {
-  /** Files and entries of zips together. */
-  files: 20_000,
-  /** One post in a file of its own. */
-  text: 4 * MEBIBYTE,
-  /** A file with all posts: Ghost's JSON, WordPress' XML, Substack's list. */
-  export: 64 * MEBIBYTE,
-  /** Of a post without its pictures. */
-  characters: 1_000_000,
-  picture: 32 * MEBIBYTE,
-  /** Everything that is inflated while one set of files is read. */
-  inflated: 512 * MEBIBYTE,
-  /** Inflated bytes per compressed one, for entries above a megabyte: text has 3 to 20. */
-  ratio: 200,
-  posts: 5_000,
-};
 
 type Limits = typeof LIMITS;
 

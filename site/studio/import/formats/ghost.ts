@@ -1,13 +1,14 @@
 /** Ghost: the JSON of *Settings → Export*, with the pictures of a content zip if it was chosen too. */
 
-import type { ElementContent } from "hast";
+import type { Element, ElementContent } from "hast";
 import { WORDS } from "../words.ts";
-import { type ImportFile, LIMITS, Unreadable } from "./files.ts";
+import type { ImportFile } from "./files.ts";
 import { dayOf, type FoundPost, oneLine, webAddress } from "./found-post.ts";
 import {
   addressOf,
   type Dialect,
   findAll,
+  type HtmlDraft,
   hasClass,
   htmlToMarkdown,
   linkParagraph,
@@ -16,6 +17,7 @@ import {
   newHtmlDraft,
   textOf,
 } from "./html.ts";
+import { LIMITS, Unreadable } from "./limits.ts";
 
 type Row = Readonly<Record<string, unknown>>;
 
@@ -135,15 +137,20 @@ const resolve = (html: string, origin: string | null): string =>
 
 const CUT = /^members-only$/;
 
+/** The link of a card in a paragraph, with the words of the element that has the class `title`. */
+function cardLink(card: Element, title: string, draft: HtmlDraft): ElementContent[] {
+  const link = findAll(card, ({ tagName }) => tagName === "a")[0];
+  const named = findAll(card, (each) => hasClass(each, title))[0];
+  const words = named ? oneLine(textOf(named)) : undefined;
+  return link ? linkParagraph(addressOf(link, "href"), draft, words) : [];
+}
+
 const DIALECT: Dialect = {
   cuts: CUT,
   rewrite(element, draft): ElementContent[] | undefined {
     if (hasClass(element, "kg-bookmark-card")) {
-      const link = findAll(element, ({ tagName }) => tagName === "a")[0];
-      const title = findAll(element, (each) => hasClass(each, "kg-bookmark-title"))[0];
       lose(draft, "embed");
-      const words = title ? oneLine(textOf(title)) : undefined;
-      return link ? linkParagraph(addressOf(link, "href"), draft, words) : [];
+      return cardLink(element, "kg-bookmark-title", draft);
     }
     if (hasClass(element, "kg-gallery-card")) lose(draft, "gallery");
     if (hasClass(element, "kg-product-card")) lose(draft, "product");
@@ -152,11 +159,8 @@ const DIALECT: Dialect = {
       return [];
     }
     if (hasClass(element, "kg-file-card")) {
-      const link = findAll(element, ({ tagName }) => tagName === "a")[0];
-      const name = findAll(element, (each) => hasClass(each, "kg-file-card-title"))[0];
       lose(draft, "file");
-      const words = name ? oneLine(textOf(name)) : undefined;
-      return link ? linkParagraph(addressOf(link, "href"), draft, words) : [];
+      return cardLink(element, "kg-file-card-title", draft);
     }
     if (hasClass(element, "kg-callout-card")) return [{ ...element, tagName: "blockquote" }];
     // A section that unfolds there is shown open.

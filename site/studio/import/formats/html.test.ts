@@ -1,8 +1,8 @@
 import "../../../page/page-double.ts";
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Unreadable } from "./files.ts";
 import { htmlToMarkdown, lossesOf, newHtmlDraft } from "./html.ts";
+import { Unreadable } from "./limits.ts";
 
 const convert = (html: string): string => htmlToMarkdown(html, newHtmlDraft(null));
 

@@ -7,8 +7,8 @@ import { gfmStrikethroughToMarkdown } from "mdast-util-gfm-strikethrough";
 import { gfmTableToMarkdown } from "mdast-util-gfm-table";
 import { toMarkdown } from "mdast-util-to-markdown";
 import { WORDS } from "../words.ts";
-import { LIMITS, Unreadable } from "./files.ts";
 import { type ContainedPicture, pictureAddress, webAddress } from "./found-post.ts";
+import { LIMITS, Unreadable } from "./limits.ts";
 
 /** Elements below this depth are read as the text of their ancestor. Markdown indents each. */
 const DEPTH = 20;

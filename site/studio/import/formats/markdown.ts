@@ -3,7 +3,7 @@
 import { parse as parseToml } from "smol-toml";
 import { parse as parseYaml } from "yaml";
 import { WORDS } from "../words.ts";
-import { checkLength, decodeText, type ImportFile, LIMITS } from "./files.ts";
+import { checkLength, decodeText, type ImportFile } from "./files.ts";
 import {
   type ContainedPicture,
   dayOf,
@@ -13,6 +13,7 @@ import {
   sha256,
   webAddress,
 } from "./found-post.ts";
+import { LIMITS } from "./limits.ts";
 
 export const isMarkdown = (path: string): boolean =>
   /\.(md|markdown|mdown|mdx)$/i.test(path) &&

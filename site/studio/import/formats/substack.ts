@@ -3,7 +3,7 @@
 import type { Element, ElementContent } from "hast";
 import Papa from "papaparse";
 import { WORDS } from "../words.ts";
-import { decodeText, type ImportFile, LIMITS } from "./files.ts";
+import { decodeText, type ImportFile } from "./files.ts";
 import { dayOf, type FoundPost, oneLine, webAddress } from "./found-post.ts";
 import {
   addressOf,
@@ -20,6 +20,7 @@ import {
   paragraph,
   textOf,
 } from "./html.ts";
+import { LIMITS } from "./limits.ts";
 
 /** A line of `posts.csv`, by the names of its columns. */
 export type SubstackRow = Readonly<Record<string, string>>;

@@ -2,7 +2,6 @@
 
 import { Parser } from "htmlparser2";
 import { WORDS } from "../words.ts";
-import { LIMITS, Unreadable } from "./files.ts";
 import { dayOf, type FoundPost, oneLine, webAddress } from "./found-post.ts";
 import {
   type Dialect,
@@ -13,6 +12,7 @@ import {
   lossesOf,
   newHtmlDraft,
 } from "./html.ts";
+import { LIMITS, Unreadable } from "./limits.ts";
 
 /** An item of the export with its fields, as texts. */
 export interface WordPressItem {

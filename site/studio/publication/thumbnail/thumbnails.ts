@@ -130,19 +130,20 @@ export async function drawTitle(canvas: HTMLCanvasElement, title: string): Promi
   context.fillRect(0, 0, width, height);
   context.fillStyle = ink;
   const margin = width / 12;
-  context.fillRect(margin, margin, width / 10, Math.max(2, width / 200));
   const inner = width - 2 * margin;
   let size = width / 10;
   let lines: string[] = [];
   for (; size > width / 40; size *= 0.9) {
     context.font = `600 ${size}px "Source Serif 4", Georgia, serif`;
     lines = breakLines(title || WORDS.untitled, inner, (line) => context.measureText(line).width);
-    if (lines.length * size * 1.18 <= height - 2.6 * margin) break;
+    if (lines.length * size * 1.18 <= height / 2) break;
   }
+  // In the middle: pages show pictures without their upper and lower edges.
+  const top = (height - lines.length * size * 1.18) / 2;
+  context.fillRect(margin, top - size * 0.35, width / 10, Math.max(2, width / 200));
   context.textBaseline = "alphabetic";
-  const bottom = height - margin;
   for (const [index, line] of lines.entries()) {
-    context.fillText(line, margin, bottom - (lines.length - 1 - index) * size * 1.18);
+    context.fillText(line, margin, top + (index + 0.9) * size * 1.18);
   }
 }
 

@@ -22,26 +22,26 @@ from imprint.adapters.archives.tar_file import Member, NotATar, find_near_end, r
 from imprint.ports.archives import BackupEntry, BackupWriter
 
 DEPTH = 3
-"""Folder depth of a backup: content, a network, and two letters of the CID."""
+"""Folder depth of a backup: content, network, and two letters of the CID."""
 
 
 PARTIAL = ".partial"
 """The suffix of an incomplete file or folder."""
 
 _ATTEMPTS = 10
-"""Attempts to claim a temporary name before treating it as in use by another process."""
+"""Number of attempts to claim a temporary name that other processes may also use."""
 
 Report = Callable[[str], None]
-"""Shows the operator a sentence."""
+"""Prints a sentence for the operator."""
 
 
 class BackupUnusable(Exception):
-    """A backup cannot be written or read; the message says why."""
+    """A backup cannot be written or read. The message says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class FolderBackup:
-    """`BackupWriter` in a folder."""
+    """`BackupWriter` that writes to a folder."""
 
     root: Path
 
@@ -71,7 +71,7 @@ class StreamedTar(tarfile.TarFile):
 
 @dataclass(frozen=True, slots=True)
 class TarBackup:
-    """`BackupWriter` in a tar file."""
+    """`BackupWriter` that writes to a tar file."""
 
     tar: StreamedTar
 
@@ -113,11 +113,11 @@ class FileEntry:
 
 @contextmanager
 def create_backup(path: Path, report: Report) -> Iterator[tuple[BackupWriter, Path]]:
-    """Create a backup, and a scratch folder that is removed at the end.
+    """Create a backup and a scratch folder, which is removed at the end.
 
     The backup is a tar file if the path ends in `.tar`, otherwise a folder. Leftovers of a killed
-    backup to the same path are removed and reported. Raises `BackupUnusable`, including for a path
-    that exists or that another process is writing.
+    backup to the same path are removed and reported. Raises `BackupUnusable`, also for a path that
+    exists or that another process is writing.
     """
     if os.path.lexists(path):
         raise BackupUnusable(f"{path} already exists.")
@@ -137,9 +137,9 @@ def create_backup(path: Path, report: Report) -> Iterator[tuple[BackupWriter, Pa
 
 
 def read_entries(path: Path, first: Sequence[str] = ()) -> Iterator[BackupEntry]:
-    """Yield the entries of a backup, those named `first` before the others.
+    """Yield the entries of a backup, those named in `first` before the others.
 
-    Each entry is valid until the next one. Raises `BackupUnusable`.
+    Each entry is valid until the next one is yielded. Raises `BackupUnusable`.
     """
     try:
         if path.is_dir():
@@ -157,8 +157,8 @@ def read_entries(path: Path, first: Sequence[str] = ()) -> Iterator[BackupEntry]
 def make_folder(path: Path, report: Report) -> Iterator[Path]:
     """Create a folder under a temporary name and rename it when it is complete.
 
-    Leftovers of a killed attempt are removed and reported. Raises `BackupUnusable`, including for
-    an existing folder that is not empty.
+    Leftovers of a killed attempt are removed and reported. Raises `BackupUnusable`, also for an
+    existing folder that is not empty.
     """
     if path.exists() and not (path.is_dir() and not any(path.iterdir())):
         raise BackupUnusable(f"{path} is not empty.")
@@ -177,7 +177,7 @@ def make_folder(path: Path, report: Report) -> Iterator[Path]:
 def _partial(path: Path, report: Report, create: Callable[[Path], None]) -> Iterator[Path]:
     """Yield a locked temporary file or folder that becomes `path` on success.
 
-    It is removed on failure.
+    The temporary file or folder is removed on failure.
     """
     partial = path.with_name(path.name + PARTIAL)
     try:
@@ -197,7 +197,7 @@ def _partial(path: Path, report: Report, create: Callable[[Path], None]) -> Iter
 
 
 def _create_locked(partial: Path, report: Report, create: Callable[[Path], None]) -> int:
-    """Create and lock the file or folder, replacing one that no process holds.
+    """Create and lock the file or folder, replacing one that no process has locked.
 
     Another process may remove it as a leftover before it is locked, so this may take a few
     attempts.
@@ -336,14 +336,14 @@ def _raise(error: OSError) -> None:
 
 
 class NoKey(Exception):
-    """The key file has no valid key, or cannot be read or created."""
+    """The key file contains no valid key, or cannot be read or created."""
 
 
 def load_seed(path: Path, size: int, draw: Callable[[int], bytes]) -> bytes:
-    """Read a seed of `size` bytes from a file, creating it on first use, readable by its owner
-    only.
+    """Read a seed of `size` bytes from a file that only its owner can read.
 
-    `draw` returns random bytes. Raises `NoKey` if the file contains something else.
+    Creates the file on first use. `draw` returns random bytes. Raises `NoKey` if the file
+    contains something else.
     """
     try:
         if not path.exists():

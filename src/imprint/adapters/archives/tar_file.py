@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import BinaryIO
 
 BLOCK = 512
-"""Header size; member contents are padded to a multiple of it."""
+"""Header size. Member contents are padded to a multiple of it."""
 
 MAX_EXTENDED = 64 * 1024
 """Size limit for an extended (PAX) header, which is read into memory."""
@@ -33,7 +33,7 @@ class NotATar(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A regular file in a tar file: its header's offset and the range of its bytes."""
+    """A regular file in a tar file: the offset of its header and the range of its bytes."""
 
     name: str
     header: int
@@ -56,9 +56,9 @@ def read_members(file: BinaryIO) -> Iterator[Member]:
 
 
 def find_near_end(file: BinaryIO, name: str) -> Member | None:
-    """Return the last member if it has this name, or None if not or if it cannot be located.
+    """Return the last member if it has this name, or None if it does not or cannot be located.
 
-    Bytes inside another member may look like a header; `read_members` is reliable.
+    Bytes inside another member may look like a header. Only `read_members` is reliable.
     """
     end = file.seek(0, os.SEEK_END)
     wanted = name.encode() + b"\0"
@@ -76,7 +76,7 @@ def find_near_end(file: BinaryIO, name: str) -> Member | None:
 
 
 def _read_member(file: BinaryIO, at: int, end: int) -> tuple[Member, bool] | None:
-    """Read the member header at an offset and whether it is a folder; None at the end."""
+    """Read the member header at an offset, and whether it is a folder. Returns None at the end."""
     file.seek(at)
     header, block = at, file.read(BLOCK)
     if block == _END:
@@ -102,7 +102,7 @@ def _read_member(file: BinaryIO, at: int, end: int) -> tuple[Member, bool] | Non
 
 
 def _parse_header(block: bytes, at: int) -> tuple[str, int, bytes]:
-    """A member's name, size and type."""
+    """The name, size and type of a member."""
     if len(block) != BLOCK:
         raise NotATar("it is truncated")
     if _octal(block[148:156]) != sum(block[:148]) + 8 * ord(" ") + sum(block[156:]):
@@ -130,7 +130,7 @@ def _octal(field: bytes) -> int:
 
 
 def _parse_extended(data: bytes) -> dict[str, str]:
-    """The path and size records of an extended header."""
+    """The path and size recorded in an extended header."""
     found, at = {}, 0
     while at < len(data):
         record = _RECORD.match(data, at)

@@ -21,15 +21,15 @@ from imprint.ports import Clock
 Read = TypeVar("Read")
 
 EthCall = Mapping[str, str]
-"""The first parameter of `eth_call`: the contract and the call data."""
+"""The first parameter of `eth_call`: the contract address and the call data."""
 
 Reader = Callable[[Sequence[bytes]], Read]
-"""Decodes the results of a query's calls; may raise `NodeFailure` and `NotAbi`."""
+"""Decodes the results of a query's calls. May raise `NodeFailure` and `NotAbi`."""
 
 
 @dataclass(frozen=True, slots=True)
 class BlockCalls:
-    """Contract queries; with `max_head_age` 0, a newest block of any age is accepted.
+    """Contract queries. With `max_head_age` 0, a newest block of any age is accepted.
 
     Every method takes a deadline in loop time, and raises `Unavailable` if no node has responded
     properly by then.
@@ -41,7 +41,7 @@ class BlockCalls:
     max_head_age: float = 0.0
 
     async def ask_one(self, calls: Sequence[EthCall], read: Reader[Read], deadline: float) -> Read:
-        """Return `read`'s result from the first node that works."""
+        """Return the result of `read` from the first node that works."""
         await self._compare_nodes(deadline)
 
         async def attempt(node: int) -> Read:
@@ -52,7 +52,7 @@ class BlockCalls:
     async def ask_several(
         self, calls: Sequence[EthCall], read: Reader[Read], deadline: float, quorum: int
     ) -> list[Read]:
-        """Return `read`'s results from a quorum of nodes, each at its own newest block."""
+        """Return the results of `read` from a quorum of nodes, each at its own newest block."""
         await self._compare_nodes(deadline)
 
         async def attempt(node: int) -> Read:
@@ -87,7 +87,7 @@ class BlockCalls:
 
 
 def deadline_in(seconds: float) -> float:
-    """The loop time this many seconds from now."""
+    """The loop time that many seconds from now."""
     return asyncio.get_running_loop().time() + seconds
 
 

@@ -1,7 +1,7 @@
 """Reads the chain's blocks and the marketplace's logs over JSON-RPC.
 
-Results arrive undecoded. A list of logs is split first and each log decoded separately, so that a
-response of many megabytes is never held twice and unrelated logs are never decoded.
+Results arrive undecoded. A list of logs is split first, and each log is decoded separately. A
+response of many megabytes is thus never held twice, and unrelated logs are never decoded.
 """
 
 import asyncio
@@ -41,33 +41,33 @@ from imprint.ports.installation import NodeStatus
 Read = TypeVar("Read")
 
 TIMEOUT = 10.0
-"""Timeout of one exchange in seconds. No client waits for it, and logs of many blocks take a
-while."""
+"""Timeout of one exchange in seconds. No client waits for it, and logs of many blocks take time."""
 
 OTHER_TIMEOUT = 2.0
-"""Timeout in seconds for another node's logs, which only serve as a comparison."""
+"""Timeout in seconds for the logs of another node, which serve only for comparison."""
 
 PROOF_TIMEOUT = 60.0
-"""Seconds allowed to prove a log absent, which may take all receipts of a block."""
+"""Seconds allowed for proving a log absent, which may require all receipts of a block."""
 
 MAX_LOGS_RESPONSE = 4 * 1024 * 1024
-"""Size limit for a response with logs or blocks, in bytes: the logs of thousands of posts."""
+"""Size limit in bytes for a response with logs or blocks: enough for the logs of thousands of
+posts."""
 
 MAX_RECEIPTS_RESPONSE = 16 * 1024 * 1024
-"""Size limit for a response with receipts, in bytes: one transaction can fill a block with logs."""
+"""Size limit in bytes for a response with receipts. One transaction can fill a block with logs."""
 
 SMALL_RESULTS = 256 * 1024
-"""Results larger than this are decoded in a thread: thousands of logs take tenths of a second,
-during which the event loop must serve requests."""
+"""Results larger than this are decoded in a thread, because thousands of logs take tenths of a
+second, during which the event loop must serve requests."""
 
 RECEIPTS_AT_ONCE = 20
-"""Receipts per exchange."""
+"""Number of receipts per exchange."""
 
 BLOCKS_AT_ONCE = 20
-"""Blocks per exchange: each lists its transactions."""
+"""Number of blocks per exchange. Each block lists its transactions."""
 
 NODES_FOR_ABSENCE = 2
-"""Number of nodes, if that many are configured, that must agree a log is absent."""
+"""Number of nodes that must agree that a log is absent, if that many are configured."""
 
 BLOOM_BITS = 2048
 """Number of bits in a block header's bloom filter."""
@@ -76,21 +76,22 @@ ALL_BITS = 2**BLOOM_BITS - 1
 """A bloom filter with every bit set."""
 
 FULL_BLOOM = BLOOM_BITS // 2
-"""A bloom filter with more bits set than this is treated as saturated. At this density one block
-in 64 falsely matches a given log; at three quarters, common on busy chains, one in six."""
+"""A bloom filter with more bits set than this is treated as saturated. At this density, one block
+in 64 falsely matches a given log. At three quarters, which is common on busy chains, it is one in
+six."""
 
 MASKED_VALUES = 4_096
 """Number of addresses and topics whose filter bits are cached."""
 
 LATEST_TIME = 253_402_300_799
-"""The end of the year 9999, the last valid date."""
+"""The end of the year 9999, the last year that Python can represent."""
 
 Reader = Callable[[Sequence[msgspec.Raw]], Read]
 """Decodes the results of a batch."""
 
 
 class Contradiction(NodeRefusal):
-    """A node contradicts itself about a block's logs, so it proves nothing about them."""
+    """A node contradicts itself about the logs of a block, so it proves nothing about them."""
 
 
 class OtherBranch(NodeRefusal):
@@ -151,18 +152,18 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class LogFilter:
-    """The logs of one contract with one of these first topics."""
+    """Selects the logs of one contract that have one of these first topics."""
 
     chain_id: int
     address: Address
     topics: Collection[bytes]
 
     def read_logs(self, result: msgspec.Raw) -> list[Log]:
-        """Decode the matching logs of a list. Raises `ValueError` and `MsgspecError`."""
+        """Decode the matching logs in a list. Raises `ValueError` and `MsgspecError`."""
         return list(self._select(_LISTS.decode(result)))
 
     def read_receipt(self, result: msgspec.Raw, tx_hash: str, block_hash: str) -> list[Log]:
-        """Decode the matching logs of a transaction's receipt, which must be in this block.
+        """Decode the matching logs in a transaction's receipt, which must be of this block.
 
         Raises `NodeFailure`, `ValueError` and `MsgspecError`.
         """
@@ -173,11 +174,11 @@ class LogFilter:
         return list(self._select(receipt.logs))
 
     def may_match(self, bloom: int | None) -> bool:
-        """Whether a block with this bloom filter may contain a matching log; False is certain."""
+        """Whether a block with this bloom filter may contain a matching log. False is certain."""
         return bloom is None or any(self._find_named(bloom))
 
     def name_topics(self, block: Block) -> BlockTopics:
-        """Topics that match a block's bloom filter. Raises `ValueError`."""
+        """The topics that match a block's bloom filter. Raises `ValueError`."""
         bloom = block.bloom or 0
         named = self._find_named(bloom) if bloom.bit_count() <= FULL_BLOOM else ()
         return BlockTopics(block.ref, parse_hash(block.parent_hash), frozenset(named))
@@ -231,13 +232,13 @@ class JsonRpcChainReader:
         self._serving = self._told_logs = 0
 
     async def head(self) -> BlockRef:
-        """The newest block of the first preferred node that is not far behind another."""
+        """The newest block of the first preferred node that is not far behind another node."""
         heads = await self._rpc.learn_heads(self._chain_id, self._deadline())
         self._serving, head = min(heads.items())
         return BlockRef(head.number, head.hash)
 
     def highest_shown(self) -> int:
-        """The highest block shown since start-up by the node that served the last `head`."""
+        """The highest block that the node used by the last `head` has shown since start-up."""
         return self._rpc.heads.highest.get(self._serving, -1)
 
     def nodes(self) -> list[NodeStatus]:
@@ -256,13 +257,14 @@ class JsonRpcChainReader:
         return await self._query([_block_call("latest")], read)
 
     async def block_at(self, number: int, head: BlockRef) -> BlockRef | None:
-        """The block at this height, or None above the newest block."""
+        """The block at this height, or None if the height is above the newest block."""
         return await self._query([_block_call(hex(number))], _read_ref, head)
 
     async def block_times(
         self, blocks: Sequence[BlockRef], head: BlockRef
     ) -> dict[BlockRef, datetime]:
-        """The timestamps of these blocks. A node with other blocks at these heights has failed."""
+        """The timestamps of these blocks. A node with other blocks at these heights counts as
+        failed."""
         times = dict[BlockRef, datetime]()
         for start in range(0, len(blocks), BLOCKS_AT_ONCE):
             some = blocks[start : start + BLOCKS_AT_ONCE]
@@ -279,7 +281,7 @@ class JsonRpcChainReader:
         return times
 
     async def post_details(self, post_ids: Sequence[int], head: BlockRef) -> list[PostDetails]:
-        """Descriptions of these posts, read from their entries at the head."""
+        """The descriptions of these posts, read from their contract entries at the head."""
         pinned = {"blockHash": head.block_hash}
         calls = [
             Call("eth_call", ({"to": self._marketplace, "data": "0x" + data.hex()}, pinned))
@@ -302,7 +304,7 @@ class JsonRpcChainReader:
     async def other_logs(
         self, first: int, last: int, topics: Collection[bytes], head: BlockRef
     ) -> list[Log]:
-        """The same logs from another node, if it responds in time."""
+        """The same logs from another node if it responds in time."""
 
         async def attempt(node: int) -> list[Log]:
             return await self._logs_of(node, first, last, topics, head)
@@ -327,7 +329,7 @@ class JsonRpcChainReader:
     async def logs_by_receipts(
         self, number: int, topics: Collection[bytes], head: BlockRef
     ) -> AsyncIterator[ReceiptLogs]:
-        """The same logs of one block, read from its receipts a few at a time."""
+        """The same logs for one block, read from its receipts a few at a time."""
         wanted = LogFilter(self._chain_id, self._marketplace, topics)
 
         def read(results: Sequence[msgspec.Raw]) -> Block | None:
@@ -371,7 +373,8 @@ class JsonRpcChainReader:
     async def prove_logs(
         self, block: BlockRef, topics: Collection[bytes], head: BlockRef
     ) -> list[Log]:
-        """The logs of one block, from receipts that account for every bit of its bloom filter."""
+        """The logs of one block, from receipts that account for every bit of the block's bloom
+        filter."""
         wanted = LogFilter(self._chain_id, self._marketplace, topics)
 
         async def attempt(node: int) -> list[Log]:
@@ -401,7 +404,8 @@ class JsonRpcChainReader:
         return found[0]
 
     async def _ask_witnesses(self, attempt: Attempt[Read]) -> list[Read]:
-        """What self-consistent nodes prove. Raises `Unproved` if none is consistent."""
+        """The result that self-consistent nodes prove. Raises `Unproved` if no node is
+        consistent."""
         contradicted = False
 
         async def ask(node: int) -> Read:
@@ -521,7 +525,8 @@ class JsonRpcChainReader:
     async def _prove_receipts(
         self, node: int, wanted: LogFilter, hashes: Sequence[str], block: BlockRef, head: BlockRef
     ) -> tuple[list[Log], int]:
-        """The same for a node that has the block: without its receipts, it contradicts itself."""
+        """The same for a node that has the block. A node without the block's receipts contradicts
+        itself."""
         try:
             return await self._receipt_logs(node, wanted, hashes, block, head)
         except OtherBranch:
@@ -638,13 +643,15 @@ def _read_details(results: Sequence[msgspec.Raw]) -> list[PostDetails]:
 
 
 def read_block(result: msgspec.Raw) -> Block | None:
-    """Decode a block without its transactions; None for null. Raises `ValueError` and
-    `MsgspecError`."""
+    """Decode a block without its transactions. Returns None for null.
+
+    Raises `ValueError` and `MsgspecError`.
+    """
     return _block_of(_HEADERS.decode(result), ())
 
 
 def read_whole_block(result: msgspec.Raw) -> Block | None:
-    """Decode a block with its transaction hashes; None for null."""
+    """Decode a block with its transaction hashes. Returns None for null."""
     block = _BLOCKS.decode(result)
     return _block_of(block, () if block is None else map(parse_hash, block.transactions))
 
@@ -669,7 +676,7 @@ def bloom_mask(value: bytes) -> int:
 
 
 def _time_or_none(value: object) -> int | None:
-    """The timestamp in a log, or None where a node does not send one in this form."""
+    """The timestamp in a log, or None if the node does not send one in this form."""
     try:
         seconds = parse_hex_number(value)
     except NotHexadecimal:

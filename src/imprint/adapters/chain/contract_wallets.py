@@ -1,8 +1,8 @@
 """Verifies contract wallets over JSON-RPC: one `eth_call` runs the compiled signature validator.
 
 The call has no recipient, so the node runs its data as the constructor of a contract that is never
-deployed (contracts/SignatureValidator.sol). It returns one byte; anything else, including an error,
-is a node failure. No URL named by a contract is ever requested.
+deployed (contracts/SignatureValidator.sol). The constructor returns one byte. Any other result,
+including an error, is a node failure. No URL named by a contract is ever requested.
 """
 
 import json
@@ -15,19 +15,19 @@ from imprint.adapters.chain.http_client import NodeFailure
 from imprint.domain.formats.addresses import Address
 
 TIMEOUT = 2.0
-"""Timeout of one verification in seconds, whatever the wallet's code does."""
+"""Timeout in seconds of one verification, whatever the wallet's code does."""
 
 GAS = 15_000_000
-"""Gas limit of the call: enough for two calls and a factory, and below every chain's limit."""
+"""Gas limit of the call: enough for two calls and a factory, and below the limit of every chain."""
 
 CALLER = "0x" + "496d7072696e74".rjust(40, "0")
-"""Sender of the call: a keyless address, and not zero, which some contracts trust."""
+"""Sender of the call: an address without a key. It is not zero, which some contracts trust."""
 
 _VERDICTS = {b"\0": False, b"\1": True}
 
 
 class JsonRpcContractWallets:
-    """`ContractWallets` over JSON-RPC; `quorum` nodes must find a signature valid."""
+    """`ContractWallets` over JSON-RPC. `quorum` nodes must accept a signature."""
 
     def __init__(self, calls: BlockCalls, *, timeout: float = TIMEOUT, quorum: int = 1) -> None:
         self._calls = calls

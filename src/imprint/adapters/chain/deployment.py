@@ -24,25 +24,26 @@ POLL_SECONDS = 1.0
 """Polling interval in seconds."""
 
 GAS_MARGIN = 1.2
-"""Safety factor for the gas estimate: a reorg can make the deployment cost more."""
+"""Safety factor for the gas estimate, because a reorg can make the deployment cost more."""
 
 BASE_FEE_MARGIN = 2
-"""Safety factor for the base fee, which rises by an eighth per block: enough for six full
+"""Safety factor for the base fee, which can rise by an eighth per block: enough for six full
 blocks."""
 
 DEFAULT_TIP = 10**9
-"""Default tip in wei per gas, if the node suggests none."""
+"""Default tip in wei per gas if the node suggests none."""
 
 
 class NotDeployed(Exception):
-    """The marketplace was not deployed; the message tells the operator why."""
+    """The marketplace was not deployed. The message tells the operator why."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeploymentTransaction:
     """The transaction that creates the marketplace.
 
-    `head` is the newest block at preparation; `tip` is None on a chain without a base fee.
+    `head` is the newest block when the transaction is prepared. `tip` is None on a chain without a
+    base fee.
     """
 
     sender: Address
@@ -60,7 +61,7 @@ class DeploymentTransaction:
         return self.gas * self.max_fee
 
     def fields(self) -> dict[str, Any]:
-        """The transaction's members as wallets and signers expect them; there is no `to`."""
+        """The members of the transaction as wallets and signers expect them, without `to`."""
         fees: dict[str, Any] = {"gasPrice": hex(self.max_fee)}
         if self.tip is not None:
             fees = {
@@ -127,13 +128,14 @@ class MarketplaceDeployment:
         return transaction
 
     async def check_node(self) -> None:
-        """Raise `NotDeployed` if the node does not respond."""
+        """Check that the node responds. Raises `NotDeployed` if it does not."""
         await self._ask(Call("eth_chainId"))
 
     async def send(self, signed: bytes, transaction_hash: str) -> None:
-        """Send a signed transaction; one that the node already knows counts as sent.
+        """Send a signed transaction. One that the node already knows counts as sent.
 
-        Raises `NotDeployed` if the node refuses it. If the response is lost, `wait` finds out.
+        Raises `NotDeployed` if the node refuses it. If the response is lost, `wait` determines the
+        outcome.
         """
         try:
             await self._call(Call("eth_sendRawTransaction", ("0x" + signed.hex(),)))
@@ -146,7 +148,7 @@ class MarketplaceDeployment:
             return
 
     async def wait(self, transaction_hash: str) -> DeployedMarketplace:
-        """Wait, indefinitely, until the transaction is in a block.
+        """Wait indefinitely until the transaction is in a block.
 
         Raises `NotDeployed` if it failed or created no contract.
         """
@@ -164,9 +166,9 @@ class MarketplaceDeployment:
     async def wait_for_code(
         self, prepared: DeploymentTransaction, address: Address
     ) -> DeployedMarketplace:
-        """Wait, indefinitely, until an externally signed transaction has created the contract.
+        """Wait indefinitely until an externally signed transaction has created the contract.
 
-        Its block is taken to be the one after the last block observed without the contract, so no
+        Its block is assumed to be the one after the last block observed without the contract, so no
         event is earlier. Raises `NotDeployed` if the nonce was used for something else.
         """
         block = prepared.head + 1
@@ -191,7 +193,7 @@ class MarketplaceDeployment:
             await asyncio.sleep(self._poll_seconds)
 
     async def _fees(self, block: dict[str, Any]) -> tuple[int, int | None]:
-        """The maximum fee per gas and its priority part."""
+        """The maximum fee per gas and the priority fee in it."""
         if block.get("baseFeePerGas") is None:
             (price,) = await self._ask(Call("eth_gasPrice"))
             return _read(parse_hex_number, price), None

@@ -1,4 +1,4 @@
-"""Minimal HTTP POST client for JSON-RPC nodes; importing aiohttp would cost 0.4 s.
+"""Minimal HTTP POST client for JSON-RPC nodes, because importing aiohttp would take 0.4 s.
 
 It keeps connections alive, limits response sizes, and follows no redirects
 (docs/decisions/json-rpc-http-client.md).
@@ -18,18 +18,19 @@ MAX_HEAD = 64 * 1024
 """Size limit for a response's headers, in bytes."""
 
 MAX_EXCHANGES = 64
-"""Concurrent exchanges with one address; further ones queue until their deadline."""
+"""Number of concurrent exchanges with one address. Further ones queue until their deadline."""
 
 _SMALLEST_CHUNK = 6
-"""Size of a chunk with a one-byte body: the worst overhead per body byte."""
+"""Size of a chunk with a one-byte body, which has the worst overhead per byte."""
 
 _PORTS = {"http": 80, "https": 443}
 _PATH_SAFE = "/%:@!$&'()*+,;=~-._"
-"""Characters left unescaped in a path, which may already be escaped."""
+"""Characters in a path that stay unescaped, because the path may already be escaped."""
 
 
 class NodeFailure(Exception):
-    """A node failed. The message is safe to log: it never quotes the node or its address."""
+    """A node failed. The message is safe to log, because it never quotes the node or its
+    address."""
 
 
 class NodeRefusal(NodeFailure):
@@ -37,7 +38,7 @@ class NodeRefusal(NodeFailure):
 
 
 class HttpClient:
-    """HTTP client for one address, with its idle connections."""
+    """HTTP client for one address, with a pool of idle connections."""
 
     def __init__(self, address: str, max_response: int) -> None:
         parts = urlsplit(address)
@@ -113,9 +114,9 @@ class HttpClient:
 
 
 class _Connection(asyncio.Protocol):
-    """One connection with at most one request at a time; also its parser's callbacks.
+    """One connection with at most one request at a time, and the callbacks of its parser.
 
-    When an exchange ends, its body, future and parser are dropped: the exception of a failed
+    When an exchange ends, its body, future and parser are dropped. The exception of a failed
     exchange refers to this connection, and would keep the body alive in a reference cycle.
     """
 
@@ -130,7 +131,7 @@ class _Connection(asyncio.Protocol):
 
     @property
     def is_open(self) -> bool:
-        """Whether another request can be sent."""
+        """Whether another request can be sent on this connection."""
         return self._transport is not None and not self._transport.is_closing()
 
     def abort(self) -> None:

@@ -21,24 +21,24 @@ log = logging.getLogger(__name__)
 Read = TypeVar("Read")
 
 Attempt = Callable[[int], Awaitable[Read]]
-"""Queries one node, given by its index; raises `NodeFailure`, `Unavailable` or `TimeoutError`."""
+"""Queries the node with this index. Raises `NodeFailure`, `Unavailable` or `TimeoutError`."""
 
 MAX_RESPONSE = 1024 * 1024
-"""Default response size limit in bytes: a newest block lists some thousands of transactions on the
-largest chains."""
+"""Default size limit of a response in bytes. On the largest chains, a newest block lists several
+thousand transactions."""
 
 SMALL_RESPONSE = 64 * 1024
-"""Responses smaller than this are decoded without counting their values first."""
+"""Responses smaller than this are decoded without first counting their values."""
 
 LEAST_VALUE = 16
-"""Minimum average value size in a large response. Blocks, receipts and logs exceed it; millions of
-smaller values would take many times the response's memory."""
+"""Minimum average size of the values in a large response. Blocks, receipts and logs exceed it.
+Millions of smaller values would take many times the memory of the response."""
 
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0
-"""Seconds for which a failed node is skipped; doubles with each further failure."""
+"""Seconds for which a failed node is skipped. Doubles with each further failure."""
 
 HEADS_TIMEOUT = 2.0
-"""Timeout in seconds for fetching all nodes' heads; slower nodes are not compared."""
+"""Timeout in seconds for fetching the heads of all nodes. Slower nodes are not compared."""
 
 MAX_HEAD_AGES = {
     **dict.fromkeys((1, 17000, 560048, 11155111), 180.0),
@@ -47,26 +47,26 @@ MAX_HEAD_AGES = {
     **dict.fromkeys((59144, 81457, 84532, 534352, 7777777, 11155420), 60.0),
 }
 """Seconds after which a public chain's newest block is considered too old, by chain id: at least
-ten times its block time. Chains that make blocks on demand, such as development chains, have
-none."""
+ten times the block time. Chains that make blocks on demand, such as development chains, have no
+such limit."""
 
 MAX_LAG_BLOCKS = 16
-"""Number of blocks a node may lag behind another."""
+"""Number of blocks by which a node may lag behind another."""
 
 MAX_LAG_SECONDS = 60
-"""Seconds by which its newest block may be older than another node's later block."""
+"""Seconds by which a node's newest block may be older than a later block of another node."""
 
 HEAD_VALIDITY = 60.0
-"""Seconds for which a node's head is compared with others."""
+"""Seconds for which a node's head is compared with other heads."""
 
 REFRESH_SECONDS = 10.0
-"""Seconds after which several nodes' heads are fetched again, if nothing else did."""
+"""Seconds after which the heads of several nodes are fetched again, unless they were used since."""
 
 
 class ChainMisconfigured(Unavailable):
-    """A node is on another chain, or the contract is missing; `sentence` is for the operator.
+    """A node is on another chain, or the contract is missing. `sentence` is for the operator.
 
-    Clients see an unavailable chain; at start-up the sentence is printed.
+    Clients see an unavailable chain. At start-up, the sentence is printed.
     """
 
     def __init__(self, sentence: str) -> None:
@@ -76,7 +76,8 @@ class ChainMisconfigured(Unavailable):
 
 
 def check_chain_id(result: object, configured: int) -> None:
-    """Raise `ChainMisconfigured` if the node is on another chain, and `NodeFailure`."""
+    """Raise `ChainMisconfigured` if the node is on another chain, and `NodeFailure` for a bad
+    result."""
     try:
         found = parse_hex_number(result)
     except NotHexadecimal as error:
@@ -89,14 +90,14 @@ def check_chain_id(result: object, configured: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One method and its parameters."""
+    """A JSON-RPC method and its parameters."""
 
     method: str
     params: tuple[object, ...] = ()
 
 
 class _Response(msgspec.Struct):
-    """The response members that are used; a missing result is equivalent to null."""
+    """The members of a response that are used. A missing result is equivalent to null."""
 
     id: int
     result: Any = None
@@ -116,7 +117,7 @@ _RAW_BATCH_DECODER = msgspec.json.Decoder(list[_RawResponse])
 
 
 class Head(NamedTuple):
-    """A node's newest block; its time is in seconds."""
+    """A node's newest block, with its time in seconds."""
 
     number: int
     timestamp: int
@@ -125,10 +126,10 @@ class Head(NamedTuple):
 
 @dataclass(slots=True)
 class NodeHeads:
-    """The nodes' heads by node index, and when they were seen.
+    """The heads of nodes by node index, and when they were seen.
 
     A lagging node would still grant access to somebody who has given their token away, so it is not
-    trusted. Its head is compared with the clock and with other nodes' heads.
+    trusted. Its head is compared with the clock and with the heads of other nodes.
     """
 
     shown: dict[int, tuple[Head, float]] = field(default_factory=dict)
@@ -136,7 +137,7 @@ class NodeHeads:
     complete_until: float = 0.0
 
     def check(self, node: int, head: Head, now: float) -> None:
-        """Record a node's head. Raises `NodeFailure` if it is too far behind another's."""
+        """Record a node's head. Raises `NodeFailure` if the node is too far behind another."""
         self.shown[node] = head, now
         if head.number > self.highest.get(node, -1):
             self.highest[node] = head.number
@@ -150,14 +151,14 @@ class NodeHeads:
 
 
 _OF_HEAD = frozenset({"eth_blockNumber", "eth_chainId", "eth_getBlockByNumber"})
-"""Methods that only query the chain id and the newest block."""
+"""Methods that query only the chain id and the newest block."""
 
 
 class JsonRpc:
     """Sends batches to the first working node, in the order of the addresses.
 
-    A failed node is skipped for a while, unless all have failed. Raises ValueError if there is no
-    address, or one that is not http or https.
+    A failed node is skipped for a while, unless all nodes have failed. Raises ValueError if there
+    is no address, or if an address is not http or https.
     """
 
     def __init__(self, addresses: Sequence[str], max_response: int = MAX_RESPONSE) -> None:
@@ -182,9 +183,9 @@ class JsonRpc:
     async def exchange(
         self, calls: Sequence[Call], read: Callable[[list[Any]], Read], deadline: float
     ) -> Read:
-        """Return what `read` makes of one batch's results, in the order of the calls.
+        """Return the result of `read` for one batch, whose results are in the order of the calls.
 
-        Otherwise like `ask_one`; `read` may raise `NodeFailure` and `Unavailable`.
+        Otherwise like `ask_one`. `read` may raise `NodeFailure` and `Unavailable`.
         """
 
         async def attempt(node: int) -> Read:
@@ -197,7 +198,7 @@ class JsonRpc:
 
         `deadline` is in loop time. A node fails if it does not respond, if its response has an
         error or does not match the batch, or if the attempt raises `NodeFailure` or `Unavailable`.
-        Raises `Unavailable` when all have failed: the one that an attempt raised, if any.
+        When all nodes have failed, raises the `Unavailable` of an attempt, or a new one.
         """
         nodes, failures = self._order(), list[Exception]()
         try:
@@ -207,7 +208,7 @@ class JsonRpc:
             failures.clear()
 
     async def ask_another(self, node: int, attempt: Attempt[Read], deadline: float) -> Read:
-        """Return the result of `attempt` from another node than this one that is not skipped.
+        """Return the result of `attempt` from a node other than this one that is not skipped.
 
         Raises `Unavailable` as `ask_one` does, also if there is no other node.
         """
@@ -296,7 +297,8 @@ class JsonRpc:
         return asyncio.get_running_loop().time() >= self.heads.complete_until
 
     async def refresh_heads(self, chain_id: int, deadline: float) -> None:
-        """Fetch the nodes' heads in at most half of the time; failures are only recorded."""
+        """Fetch the heads of all nodes in at most half of the remaining time. Failures are only
+        recorded."""
         now = asyncio.get_running_loop().time()
         if self._learning is None or self._learning.done():
             until = now + (deadline - now) / 2
@@ -312,7 +314,7 @@ class JsonRpc:
             self.heads.complete_until = max(self.heads.complete_until, now + FIRST_PAUSE)
 
     def check_head(self, node: int, head: Head) -> None:
-        """Record a node's head. Raises `NodeFailure` if it is too far behind another's."""
+        """Record a node's head. Raises `NodeFailure` if the node is too far behind another."""
         self.heads.check(node, head, asyncio.get_running_loop().time())
 
     def report_nodes(self) -> list[NodeStatus]:
@@ -332,7 +334,7 @@ class JsonRpc:
         return found
 
     async def close(self) -> None:
-        """Close connections; later exchanges are `Unavailable`."""
+        """Close all connections. Later exchanges raise `Unavailable`."""
         self._closed = True
         for client in self._clients:
             client.close()
@@ -402,7 +404,7 @@ class JsonRpc:
         raise Unavailable.chain() from (failures[-1] if failures else None)
 
     def _order(self) -> Sequence[int]:
-        """Nodes in query order: those that failed recently come last."""
+        """The order in which nodes are queried: those that failed recently come last."""
         if self._closed:
             raise Unavailable.chain()
         if not self._pauses:
@@ -438,18 +440,18 @@ class JsonRpc:
 
 
 def _name_batch(calls: Sequence[Call]) -> str:
-    """The method a batch is sent for, ignoring the chain-id and head calls around it."""
+    """The method that a batch is sent for, ignoring the chain-id and head calls around it."""
     return next((each.method for each in calls if each.method not in _OF_HEAD), calls[-1].method)
 
 
 def mask_address(address: str) -> str:
-    """The scheme and host of a node's address; its path and credentials are secret."""
+    """The scheme and host of a node's address. Its path and credentials are secret."""
     parts = urlsplit(address)
     return f"{parts.scheme}://{parts.hostname}"
 
 
 def read_head(block: object) -> Head:
-    """A block's number, time and hash. Raises `NodeFailure`."""
+    """The number, time and hash of a block. Raises `NodeFailure`."""
     if not isinstance(block, dict):
         raise NodeFailure("the newest block is malformed")
     try:

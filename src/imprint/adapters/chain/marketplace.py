@@ -1,4 +1,4 @@
-"""Reads the marketplace contract over JSON-RPC; all values of a query come from one block."""
+"""Reads the marketplace contract over JSON-RPC. All values of a query come from one block."""
 
 from collections.abc import Sequence
 
@@ -20,16 +20,16 @@ from imprint.domain.posts.marketplace import (
 from imprint.domain.posts.posts import PostEntry, PostFacts
 
 TIMEOUT = 1.5
-"""Timeout of one query in seconds, so that a client waits at most two."""
+"""Timeout in seconds of one query, chosen so that a client waits at most two seconds."""
 
 _IMPLEMENTATION_SLOT = "0x360894a13ba1a3210667c828492db98dca3e2076cc3735a920a3ca505d382bbc"
-"""Storage slot where an ERC-1967 proxy keeps its implementation's address."""
+"""Storage slot in which an ERC-1967 proxy keeps the address of its implementation."""
 
 
 class JsonRpcMarketplace:
     """`MarketplaceReader` over JSON-RPC.
 
-    `quorum` nodes must grant access to a post, each at its own newest block.
+    Access to a post must be granted by `quorum` nodes, each at its own newest block.
     """
 
     def __init__(
@@ -43,9 +43,9 @@ class JsonRpcMarketplace:
         self._quorum = quorum
 
     async def post_facts(self, post_id: int, reader: Address | None) -> PostFacts:
-        """The post's entry and the reader's balance (0 without a reader), from one block.
+        """The post's contract entry and the reader's balance (0 without a reader), from one block.
 
-        With a quorum, they come from a node that denies access, if there is one.
+        With a quorum, they come from a node that denies access if there is one.
         """
         calls = [self._call(encode_call(GET_POST_INFO, post_id))]
         if reader is not None:
@@ -68,7 +68,7 @@ class JsonRpcMarketplace:
         return found[0]
 
     async def entry_of_cid(self, cid: Cid) -> PostEntry | None:
-        """The entry that publishes this canonical cid, or None."""
+        """The contract entry that publishes this canonical cid, or None."""
         deadline = deadline_in(self._timeout)
         lookup = self._call(encode_call(POST_CID_TO_TOKEN_ID, cid.encode()))
         post_id = await self._calls.ask_one([lookup], _read_number, deadline)
@@ -106,13 +106,13 @@ class JsonRpcMarketplace:
         return bool(await self._read_bytes("eth_getCode", self._address, block=hex(number)))
 
     async def code(self) -> bytes:
-        """The contract's code, or its implementation's behind an ERC-1967 proxy."""
+        """The contract's code, or the code of its implementation behind an ERC-1967 proxy."""
         slot = await self._read_bytes("eth_getStorageAt", self._address, _IMPLEMENTATION_SLOT)
         implementation = f"0x{slot[-20:].hex()}" if any(slot) else self._address
         return await self._read_bytes("eth_getCode", implementation)
 
     async def close(self) -> None:
-        """Close connections; running and later queries are `Unavailable`."""
+        """Close all connections. Running and later queries raise `Unavailable`."""
         await self._rpc.close()
 
     async def _read_bytes(self, method: str, *params: str, block: str = "latest") -> bytes:

@@ -31,19 +31,19 @@ from imprint.domain.formats.cids import Cid, Codec, NotACid, codec_of, parse_cid
 from imprint.domain.installation import UNNAMED, Identity
 
 MARKER = f"{Network.PRIVATE}/installation"
-"""Name of the marker, stored among private documents so that the public cannot read it."""
+"""Name of the marker object, which is stored among private documents so that it is not public."""
 
 PROBE = f"{Network.PRIVATE}/probe"
-"""Object that a probe writes and deletes, unless writes are known to succeed."""
+"""Object that a probe writes and deletes, unless a recent write has succeeded."""
 
 MAX_REMEMBERED = 50_000
 """Number of documents whose fence is cached, so that reading one takes a single request."""
 
 TIDY_SECONDS = 1.0
-"""Seconds a write waits for deletion of copies with lower fences."""
+"""Seconds that a write waits for the deletion of copies with lower fences."""
 
 READ_ROUNDS = 3
-"""How often a document's copies are listed: another process may be replacing them."""
+"""How many times a document's copies are listed, because another process may be replacing them."""
 
 _log = logging.getLogger(__name__)
 
@@ -78,7 +78,7 @@ class BucketStore:
         label: Label | None = None,
         fence: int = 0,
     ) -> None:
-        """Store a document under a name with its fence; copies with other fences are kept.
+        """Store a document under a name that contains its fence, keeping copies with other fences.
 
         For a public document, which may be stored many times, copies with lower fences are deleted.
         """
@@ -107,7 +107,7 @@ class BucketStore:
     async def read(self, cid: Cid, network: Network) -> bytes | None:
         """Return a document's verified bytes, or None if there is no copy.
 
-        A damaged copy is skipped if there is another one.
+        A damaged copy is skipped if there is a good one.
         """
         timeout = self._policy.timeout
         if codec_of(cid) is Codec.DAG_PB:
@@ -134,9 +134,9 @@ class BucketStore:
             raise StoreFailure("the copies of a document are replaced faster than they can be read")
 
     async def remove(self, cid: Cid, network: Network, fence: int | None = None) -> None:
-        """Delete a document's copies; with a fence, only those with lower fences.
+        """Delete a document's copies. With a fence, delete only those with lower fences.
 
-        A copy stored meanwhile has its own name, so the comparison cannot be stale.
+        A copy stored in the meantime has its own name, so the comparison cannot be stale.
         """
         async with self._client.operation("destroy", self._policy.removal_timeout) as deadline:
             await self._delete_below(cid, network, fence, deadline)
@@ -162,7 +162,7 @@ class BucketStore:
         """The installation id in the marker, or None.
 
         Raises `StoreMisconfigured` if wrong settings prevent the use of the bucket, or if the first
-        check finds it publicly readable.
+        check finds that the bucket is publicly readable.
         """
         async with self._client.operation("respond", self._policy.timeout) as deadline:
             holder, _ = await self._read_marker(deadline)
@@ -173,7 +173,7 @@ class BucketStore:
         return holder
 
     async def claim(self, installation: str, instead_of: str | None = None) -> str:
-        """Write the marker unless another installation has, and return the id in it."""
+        """Write the marker unless another installation has, and return the id in the marker."""
         async with self._client.operation("mark", self._policy.timeout) as deadline:
             holder, tag = await self._read_marker(deadline)
             with suppress(AlreadyThere):
@@ -189,7 +189,7 @@ class BucketStore:
     async def probe(self) -> None:
         """Check that documents can be read and stored.
 
-        Storing is tried once per process, and again after a failed write.
+        The check stores a document only once per process, and again after a failed write.
         """
         async with self._client.operation("respond", self._policy.timeout) as deadline:
             if not self._probed:
@@ -204,7 +204,7 @@ class BucketStore:
             await self._client.get(MARKER, deadline)
 
     async def close(self) -> None:
-        """Refuse further operations."""
+        """Refuse all further operations on the store."""
         self._client.close()
 
     async def _delete_below(
@@ -217,8 +217,8 @@ class BucketStore:
                     self._fences.pop((network, cid))
 
     async def _expect_marker(self, deadline: float) -> None:
-        """Check for our marker until it is found, so that nothing is stored among others'
-        documents."""
+        """Check for our marker until it is found, so that nothing is stored among the documents of
+        others."""
         if not self._marked:
             holder, _ = await self._read_marker(deadline)
             if holder != self._identity.id:
@@ -226,14 +226,14 @@ class BucketStore:
             self._marked = True
 
     async def _read_marker(self, deadline: float) -> tuple[str | None, str | None]:
-        """The marker's id and the object's tag, or both None without a marker."""
+        """The id in the marker and the object's tag. Both are None if there is no marker."""
         found = await self._client.get(MARKER, deadline)
         if found is None:
             return None, None
         return found.data[:100].decode("ascii", "replace").strip(), found.tag
 
     async def _look_as_stranger(self) -> None:
-        """Raise `StoreMisconfigured` if anybody can read private documents; checked once."""
+        """Raise `StoreMisconfigured` if anybody can read private documents. Checked only once."""
         if self._strangers is None:
             return
         strangers, found = self._strangers, None
@@ -255,7 +255,8 @@ class BucketStore:
     async def _read_known(
         self, cid: Cid, network: Network, deadline: float
     ) -> tuple[bytes | None, Damaged | None]:
-        """Read the copy with the cached fence, or with a draft's; or report its damage."""
+        """Read the copy with the cached fence, or a draft's copy, and report it if it is
+        damaged."""
         known = self._fences.get((network, cid))
         if known is None and network is Network.PUBLIC:
             return None, None
@@ -287,7 +288,7 @@ def _key(network: Network, cid: Cid, fence: int) -> str:
 
 
 def _parse_key(key: str) -> tuple[Cid, int] | None:
-    """The cid and fence of a copy, or None for another object."""
+    """The cid and fence of a copy, or None if the object is not a copy."""
     parts = key.split("/")
     if len(parts) != 3 or not parts[2].isdecimal():
         return None
@@ -299,7 +300,7 @@ def _parse_key(key: str) -> tuple[Cid, int] | None:
 
 
 LONGEST_REQUEST = timedelta(minutes=5)
-"""Longer than any request; operations have their own, shorter deadlines."""
+"""Longer than any request takes. Operations have their own, shorter deadlines."""
 
 _PLATFORM = (
     "AWS_ACCESS_KEY_ID",
@@ -312,7 +313,7 @@ _PLATFORM = (
 
 @dataclass(frozen=True, slots=True)
 class BucketAccess:
-    """A bucket's location and credentials; None leaves a value to the platform.
+    """A bucket's location and credentials. The platform supplies values that are None.
 
     `scheme` is s3, gs or az. For S3, `key_id` and `secret` are the two halves of an access key; for
     Azure, the account and its key. Google uses only `secret`, the JSON of a service-account key.

@@ -29,16 +29,17 @@ from imprint.ports import Monotonic, monotonic
 from imprint.traces import timed_call
 
 ATTEMPT_SHARE = 3
-"""An operation's time is divided by this for one attempt, so that a lost request can be retried."""
+"""The time for an operation is divided by this for one attempt, so that a lost request can be
+retried."""
 
 CIRCUIT_FAILURES = 5
-"""Consecutive failures after which the circuit opens and operations fail at once."""
+"""Number of consecutive failures after which the circuit opens and operations fail immediately."""
 
 CIRCUIT_SECONDS = 1.0
-"""Seconds until the open circuit lets one operation through."""
+"""Seconds after which the open circuit lets one operation through."""
 
 PAGE = 1000
-"""Objects listed per page: the maximum of one S3 response."""
+"""Number of objects listed per page: the maximum of one S3 response."""
 
 _CODE = re.compile("<Code>([A-Za-z]{1,60})</Code>")
 _STATUS = re.compile("status code: ([0-9]{3})")
@@ -64,16 +65,16 @@ class AlreadyThere(StoreFailure):
 
 
 class _Missing(StoreFailure):
-    """The object does not exist; or, if the request names none, the server is not an object
+    """The object does not exist, or, if the request names none, the server is not an object
     store."""
 
 
 class _Away(StoreFailure):
-    """The object store did not respond, or reported a failure."""
+    """The object store did not respond or reported a failure."""
 
 
 class _TryAgain(_Away):
-    """An attempt got no complete response; a retry may."""
+    """An attempt got no complete response. A retry may succeed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +87,7 @@ class StoredObject:
 
 @dataclass(slots=True)
 class Circuit:
-    """Circuit breaker: fails operations at once while a service is down, then retries one at a
+    """Circuit breaker: fails operations immediately while a service is down, then retries one at a
     time.
 
     It opens after `CIRCUIT_FAILURES` consecutive failures.
@@ -119,9 +120,9 @@ class Circuit:
 class BucketClient:
     """The objects of one bucket under one prefix.
 
-    Every method except `operation` runs inside one, and raises `StoreFailure` or
-    `StoreMisconfigured`. The library retries connection errors and 5xx statuses; this class retries
-    late or incomplete responses.
+    Every method except `operation` must be called inside an `operation`, and raises `StoreFailure`
+    or `StoreMisconfigured`. The library retries connection errors and 5xx statuses; this class
+    retries late or incomplete responses.
     """
 
     def __init__(
@@ -132,7 +133,7 @@ class BucketClient:
         hint: str = "",
         circuit: Circuit | None = None,
     ) -> None:
-        """Use `store`. Messages name the bucket `name`; those about lost requests end with
+        """Use `store`. Messages call the bucket `name`, and messages about lost requests end with
         `hint`."""
         self._name = name
         self._store = store
@@ -146,7 +147,8 @@ class BucketClient:
         """Yield the loop-time deadline of an operation that may take `seconds`, plus time for
         `size`.
 
-        A `StoreFailure` inside, or a missed deadline, is logged and becomes `Unavailable`.
+        A `StoreFailure` inside the block, or a missed deadline, is logged and becomes
+        `Unavailable`.
         """
         if self._closed or not self._circuit.admits():
             raise Unavailable.storage()
@@ -178,7 +180,7 @@ class BucketClient:
     async def put_unless_changed(
         self, key: str, data: bytes, tag: str | None, deadline: float
     ) -> None:
-        """Replace the object with this tag, or create one if the tag is None.
+        """Replace the object that has this tag, or create one if the tag is None.
 
         Raises `AlreadyThere`, also if an earlier attempt succeeded but its response was lost.
         """
@@ -210,7 +212,7 @@ class BucketClient:
             return None
 
     async def delete(self, key: str, deadline: float) -> None:
-        """Delete an object; a missing one is not an error."""
+        """Delete an object. A missing object is not an error."""
         try:
             await self._repeat(lambda: self._store.delete_async(key), deadline)
         except _Missing:
@@ -229,8 +231,8 @@ class BucketClient:
     async def list_all(self, prefix: str) -> AsyncIterator[tuple[str, float]]:
         """Yield the key and storage time of every object under a prefix, in order.
 
-        One page is in memory at a time, and each is a separate operation. A failed page is listed
-        again from the last key. Raises `Unavailable`.
+        Only one page is in memory at a time, and each page is a separate operation. A failed page
+        is listed again from the last key. Raises `Unavailable`.
         """
         after: str | None = None
         pages = aiter(self._store.list(prefix, chunk_size=PAGE))
@@ -254,13 +256,13 @@ class BucketClient:
             after = page[-1]["path"]
 
     def close(self) -> None:
-        """Refuse later operations; the library closes its own connections."""
+        """Refuse later operations. The library closes its own connections."""
         self._closed = True
 
     async def _repeat(
         self, send: Callable[[], Awaitable[_T]], deadline: float, size: int = 0
     ) -> _T:
-        """Retry until there is a complete response or no time for another attempt."""
+        """Retry until there is a complete response or no time is left for another attempt."""
         loop = asyncio.get_running_loop()
         share = (deadline - loop.time() - size / BYTES_PER_SECOND) / ATTEMPT_SHARE
         pause = self._policy.pause
@@ -293,7 +295,7 @@ class BucketClient:
             raise _Away(" ".join(words + ([code[1]] if code else []))) from error
 
     def _look_for_mistake(self, text: str, error: Exception) -> None:
-        """Raise `StoreMisconfigured` if the response shows that settings are wrong."""
+        """Raise `StoreMisconfigured` if the response shows that the settings are wrong."""
         match = _CODE.search(text)
         code = match[1] if match else ""
         status = _STATUS.search(text)

@@ -2,7 +2,7 @@
 
     <folder>/<two letters>/<cid>        a document, complete and durable, never changed
     <folder>/<two letters>/<cid>.fence  its fence, if it was stored with one
-    <folder>/.incoming/                 files being written; garbage after a crash
+    <folder>/.incoming/                 files being written. Garbage after a crash
     <folder>/.lock                      held while a fence and its document change together
 
 The two letters precede the last character of the cid, where every letter is equally likely.
@@ -29,16 +29,16 @@ from imprint.adapters.disk_space import sync_path
 from imprint.domain.formats.cids import Cid, NotACid, parse_cid
 
 ANY_FENCE = 2**63 - 1
-"""Higher than every fence: a removal with it deletes anything."""
+"""Higher than every fence, so that a removal with it deletes any document."""
 
 LOCK_SECONDS = 4.0
-"""Lock timeout. The lock is held for a few system calls, or by a stopped process."""
+"""Timeout of the lock, which is normally held only for a few system calls."""
 
 _LOCK_POLL = 0.005
 """Seconds between attempts to take the lock."""
 
 _file_numbers = count()
-"""Makes this process's incoming file names unique."""
+"""Counter that makes the names of this process's incoming files unique."""
 
 
 class DocumentFiles:
@@ -58,7 +58,7 @@ class DocumentFiles:
     def store(self, cid: Cid, document: bytes, abandoned: Event, fence: int = 0) -> None:
         """Write a document durably, then make it visible unless `abandoned` is set by then.
 
-        An existing document is written again, which also repairs it, and keeps the higher fence.
+        An existing document is written again, which also repairs it, and the higher fence is kept.
         """
         temporary = self._write(document)
         shard = f"{self._root}/{cid[-3:-1]}"
@@ -93,7 +93,7 @@ class DocumentFiles:
             return file.readall()
 
     def delete(self, cid: Cid, below: int = ANY_FENCE) -> None:
-        """Delete a document durably if its fence is lower; a missing one is not an error."""
+        """Delete a document durably if its fence is lower. A missing document is not an error."""
         shard = self._shard(cid)
         if not (shard / cid).exists() and not _fence_path(shard, cid).exists():
             self._incoming.stat()
@@ -110,7 +110,7 @@ class DocumentFiles:
         return sorted(path.name for path in self._path.iterdir() if path != self._incoming)
 
     def list_documents(self, shard: str, before: float = math.inf) -> list[Cid]:
-        """The cids in one two-letter folder, of files modified before this Unix time.
+        """The cids in one two-letter folder whose files were modified before this Unix time.
 
         Other files are skipped.
         """
@@ -126,7 +126,7 @@ class DocumentFiles:
     def remove_leftovers(self, before: float) -> None:
         """Remove incoming files last written before this Unix time.
 
-        Files that cannot be removed are left for the next run; they only take up space.
+        Files that cannot be removed are left for the next run. They only take up space.
         """
         for leftover in self._incoming.iterdir():
             with suppress(OSError):
@@ -181,7 +181,7 @@ class DocumentFiles:
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        """Exclude other threads and processes; the lock is released if its process dies.
+        """Exclude other threads and processes. The lock is released if its process dies.
 
         Raises `TimeoutError`, an `OSError`, if another process does not release it.
         """

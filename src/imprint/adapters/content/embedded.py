@@ -1,7 +1,7 @@
 """Embedded content store: documents on this machine's disk.
 
-Documents up to `SMALL_DOCUMENT` bytes are rows of one SQLite file per network, and those that
-arrive together share one sync: creating a file needs two syncs and costs more than the rest of
+Documents up to `SMALL_DOCUMENT` bytes are rows of one SQLite file per network. Those that arrive
+together share one sync, because creating a file needs two syncs and costs more than the rest of
 saving a draft. Larger documents are files (document_files.py). A folder that may be shared between
 machines has only files, because SQLite's write-ahead log needs shared memory.
 """
@@ -64,10 +64,10 @@ MARKER = "installation"
 """Name of the marker file."""
 
 _MAX_BYTES = 100
-"""Larger than any marker, in bytes."""
+"""Number of bytes to read, larger than any marker."""
 
 _NO_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS})
-"""Errors raised by file systems without hard links."""
+"""Errors that file systems without hard links raise."""
 
 
 class InstallationMarker:
@@ -77,7 +77,8 @@ class InstallationMarker:
         self._path = path
 
     def read(self) -> str | None:
-        """The marker's id, or None without a marker. A missing folder raises `OSError`."""
+        """The id in the marker, or None if there is no marker. A missing folder raises
+        `OSError`."""
         try:
             with self._path.open("rb") as file:
                 return file.read(_MAX_BYTES).decode("ascii", "replace").strip()
@@ -125,35 +126,35 @@ class InstallationMarker:
 
 
 LEFTOVER_AGE = timedelta(hours=1)
-"""Age after which an incoming file counts as a crash leftover."""
+"""Age after which an incoming file counts as left behind by a crash."""
 
 THREADS = 8
-"""Disk threads: a file system syncs concurrent requests together."""
+"""Number of disk threads. A file system syncs concurrent requests together."""
 
 MAX_QUEUED = 1024
-"""Limit of running and queued operations; further ones fail at once. It exceeds the number of
-concurrent requests, so only a hanging disk can reach it, never a client."""
+"""Limit on running and queued operations. Further ones fail immediately. The limit exceeds the
+number of concurrent requests, so only a hanging disk can reach it, never a client."""
 
 CHUNKED_SECONDS = 20.0
-"""Seconds allowed to read a multi-block document, as in the other stores."""
+"""Seconds allowed for reading a multi-block document, as in the other stores."""
 
 BYTES_PER_SECOND = 1024 * 1024
-"""Slowest supported disk in bytes per second; larger documents get more time."""
+"""Speed of the slowest supported disk in bytes per second. Larger documents get more time."""
 
 MAX_BATCH = 64
-"""Small documents per transaction, at most."""
+"""Maximum number of small documents per transaction."""
 
 LIST_PAGE = 1000
-"""Small documents listed per query."""
+"""Number of small documents listed per query."""
 
 SMALL_DOCUMENTS = "small.db"
-"""File name of a network's small documents."""
+"""Name of the file with a network's small documents."""
 
 _PAGE_BYTES = 8192
-"""SQLite page size: most small documents fit in one page."""
+"""SQLite page size, chosen so that most small documents fit in one page."""
 
 _CACHE_KILOBYTES = 1_000
-"""SQLite page cache per connection; frequently read documents are cached elsewhere."""
+"""SQLite page cache per connection. Frequently read documents are cached elsewhere."""
 
 _TABLE = """
 CREATE TABLE IF NOT EXISTS documents (
@@ -192,7 +193,7 @@ class _Write:
 
 
 class EmbeddedStore:
-    """`ContentStore` on disk; documents are verified against their cids on every put and read."""
+    """`ContentStore` on disk. Documents are verified against their cids on every put and read."""
 
     def __init__(
         self,
@@ -251,7 +252,7 @@ class EmbeddedStore:
 
         A call that is cancelled or times out stores nothing later, unless it is already syncing. An
         existing document is written again and keeps the higher fence. Nothing is stored in a folder
-        whose marker, when last read, was missing or another installation's.
+        whose marker, when last read, was missing or belonged to another installation.
         """
         if self._is_foreign or self._reads_only:
             raise Unavailable.storage()
@@ -298,7 +299,7 @@ class EmbeddedStore:
             return await self._run(load, CHUNKED_SECONDS if chunked else self._seconds)
 
     async def remove(self, cid: Cid, network: Network, fence: int | None = None) -> None:
-        """Delete a document; a missing one is not an error.
+        """Delete a document. A missing document is not an error.
 
         The fence is compared and the document deleted in one step, even while other processes store
         it.
@@ -340,7 +341,8 @@ class EmbeddedStore:
         return holder
 
     async def claim(self, installation: str, instead_of: str | None = None) -> str:
-        """Mark the folder durably unless another installation has, and return the marker's id."""
+        """Mark the folder durably unless another installation has, and return the id in the
+        marker."""
         if self._reads_only:
             raise Unavailable.storage()
         holder = await self._run(partial(self._marker.write, installation, instead_of))
@@ -384,7 +386,7 @@ class EmbeddedStore:
             raise
 
     def _commit(self, jobs: Sequence[Job[_Write]]) -> None:
-        """Apply queued writes, one transaction per network; runs in the writer thread."""
+        """Apply queued writes in one transaction per network. Runs in the writer thread."""
         for network, small in self._small.items():
             theirs = [job for job in jobs if job.work.network is network and not job.work.abandoned]
             try:
@@ -414,14 +416,14 @@ class EmbeddedStore:
 
 
 class SmallDocuments:
-    """A network's small documents in a SQLite file: one thread writes, others read.
+    """A network's small documents in a SQLite file, which one thread writes and others read.
 
     All methods block, and raise `OSError` or `sqlite3.Error` if the disk fails. Only `commit` calls
     `store`, `delete` and `probe`.
     """
 
     def __init__(self, path: Path, access: Access = Access.MIGRATE) -> None:
-        """Open the file.
+        """Open the file of small documents.
 
         Raises `DamagedLog` if opening it would lose documents, and `NeedsUpgrade` if an earlier
         release wrote it.
@@ -465,13 +467,13 @@ class SmallDocuments:
             raise
 
     def store(self, cid: Cid, document: bytes, fence: int = 0) -> None:
-        """Store a document; an existing one is written again and counts as new."""
+        """Store a document. An existing document is written again and counts as new."""
         failpoints.reach("during_put")
         self._writer.execute(_STORE, (cid, time.time(), document, fence))
         failpoints.reach("unsynced_put")
 
     def delete(self, cid: Cid, below: int = ANY_FENCE) -> None:
-        """Delete a document, if it exists with a lower fence."""
+        """Delete a document if it exists with a lower fence."""
         self._writer.execute(_DELETE, (cid, below))
 
     def probe(self) -> None:
@@ -498,12 +500,12 @@ class SmallDocuments:
         return [Cid(row["cid"]) for row in rows]
 
     def close(self) -> None:
-        """Close all connections; no thread may use them any longer."""
+        """Close all connections, which no thread may use any longer."""
         for connection in (*self._readers, self._writer):
             connection.close()
 
     def _make_table(self, access: Access) -> None:
-        """Create the table, or add the columns an earlier release lacks."""
+        """Create the table, or add the columns that an earlier release lacks."""
         self._writer.execute("BEGIN IMMEDIATE")
         self._writer.execute(_TABLE)
         if ("fence",) not in self._writer.execute(_COLUMNS).fetchall():
@@ -515,7 +517,7 @@ class SmallDocuments:
         self._writer.execute("COMMIT")
 
     def _reader(self) -> sqlite3.Connection:
-        """This thread's connection."""
+        """The connection of the current thread."""
         connection: sqlite3.Connection | None = getattr(self._thread, "connection", None)
         if connection is None:
             connect = connect_looker if self._reads_only else connect_reader
@@ -542,7 +544,7 @@ def _open_small(root: Path, access: Access) -> dict[Network, SmallDocuments]:
 
 
 def lacks_fences(root: Path) -> bool:
-    """Whether a store's small documents have an earlier release's layout; only reads."""
+    """Whether a store's small documents have the layout of an earlier release. Only reads."""
     files = [path for network in Network if (path := root / network / SMALL_DOCUMENTS).exists()]
     for path in files if is_local(root) else ():
         with closing(connect_looker(path)) as connection:
@@ -553,7 +555,7 @@ def lacks_fences(root: Path) -> bool:
 
 
 def is_local(folder: Path, mounts: Path = _MOUNTS) -> bool:
-    """Whether only this machine can have the folder mounted; assumed if there is no /proc."""
+    """Whether only this machine can mount the folder. True is assumed if there is no /proc."""
     if not mounts.exists():
         return True
     kind = _file_system_of(folder.resolve(), mounts.read_text(errors="replace"))
@@ -561,7 +563,7 @@ def is_local(folder: Path, mounts: Path = _MOUNTS) -> bool:
 
 
 def _file_system_of(folder: Path, mounts: str) -> str:
-    """The file system at the longest mount point above a folder; the latest mount wins."""
+    """The file system at the longest mount point above a folder. The latest mount wins."""
     longest, kind = -1, ""
     for line in mounts.splitlines():
         mounted, _, mount = line.partition(" - ")
@@ -575,7 +577,8 @@ def _file_system_of(folder: Path, mounts: str) -> str:
 def verify_document(cid: Cid, document: bytes, network: Network) -> bytes:
     """Return the document if it matches this cid.
 
-    Otherwise raises `Damaged` and logs it as critical: only a fault causes that.
+    Otherwise raises `Damaged` and logs a critical message, because only a fault can cause a
+    mismatch.
     """
     if layout_of(cid, document) is None:
         _log.critical("The bytes for the %s document %s do not match its cid.", network, cid)
@@ -584,7 +587,7 @@ def verify_document(cid: Cid, document: bytes, network: Network) -> bytes:
 
 
 async def verify_received(cid: Cid, document: bytes, network: Network) -> bytes:
-    """Like `verify_document`, for other stores; a large document is hashed in a thread."""
+    """Like `verify_document`, for other stores. A large document is hashed in a thread."""
     if len(document) <= SMALL_DOCUMENT:
         return verify_document(cid, document, network)
     return await asyncio.to_thread(verify_document, cid, document, network)
@@ -599,13 +602,14 @@ def _apply(job: Job[_Write]) -> None:
 
 
 def _retrieve(ended: "asyncio.Future[Any]") -> None:
-    """Retrieve an error that arrives after its caller gave up, which asyncio would warn about."""
+    """Retrieve an error that arrives after its caller gave up. Otherwise asyncio would log a
+    warning."""
     if not ended.cancelled():
         ended.exception()
 
 
 def _nothing() -> None:
-    """Stands in for a write that was given up."""
+    """Does nothing, in place of a write that was given up."""
 
 
 def _too_slow() -> TimeoutError:
@@ -631,7 +635,7 @@ async def _translate_errors(running: Awaitable[_T]) -> _T:
 
 
 def _reason(error: OSError | sqlite3.Error) -> str | None:
-    """The system's error message, without the path that Python appends."""
+    """The system's error message, without the path that Python appends to it."""
     return error.strerror if isinstance(error, OSError) else str(error)
 
 

@@ -15,13 +15,13 @@ from imprint.domain.errors import Unavailable
 from imprint.traces import timed_call, trace_headers
 
 BYTES_PER_SECOND = 1024 * 1024
-"""Slowest allowed transfer in bytes per second; large documents get more time."""
+"""Slowest allowed transfer in bytes per second. Large documents get more time."""
 
 MAX_RESPONSE = 4 * 1024 * 1024
 """Size limit for a response that is not a document."""
 
 MAX_DOCUMENT = 128 * 1024 * 1024
-"""Size limit for a document in a response; larger than any stored document."""
+"""Size limit for a document in a response, larger than any stored document."""
 
 _CHUNK = 64 * 1024
 _MAX_EXCERPT = 160
@@ -32,9 +32,9 @@ _log = logging.getLogger(__name__)
 class RetryPolicy:
     """Timeouts of a store's operations in seconds, and retry settings.
 
-    `timeout` bounds an operation on a small document, `chunked_timeout` one on a multi-block
-    document of unknown size, `removal_timeout` a removal, which runs in the background, and
-    `connect_timeout` one attempt to connect. A request is sent up to `attempts` times; the pause
+    `timeout` bounds an operation on a small document, and `chunked_timeout` one on a multi-block
+    document of unknown size. `removal_timeout` bounds a removal, which runs in the background, and
+    `connect_timeout` one attempt to connect. A request is sent up to `attempts` times. The pause
     between attempts starts at `pause` and doubles.
     """
 
@@ -47,16 +47,17 @@ class RetryPolicy:
 
 
 DEFAULT_POLICY = RetryPolicy()
-"""With these settings a reader learns within five seconds that a store is down."""
+"""With these settings, a reader learns within five seconds that a store is down."""
 
 
 class StoreFailure(Exception):
-    """A store operation failed. The message is safe to log: no addresses, no secrets."""
+    """A store operation failed. The message is safe to log: it contains no addresses and no
+    secrets."""
 
 
 @dataclass(frozen=True, slots=True)
 class HttpRequest:
-    """A request; `body` builds the body for each attempt, `limit` bounds the response in bytes.
+    """A request. `body` builds the body for each attempt, and `limit` bounds the response in bytes.
 
     A request that is not `repeatable` is sent only once.
     """
@@ -72,7 +73,7 @@ class HttpRequest:
 
 @dataclass(frozen=True, slots=True)
 class HttpResponse:
-    """A complete response; header names are in lower case."""
+    """A complete response, with header names in lower case."""
 
     status: int
     headers: Mapping[str, str]
@@ -84,7 +85,7 @@ class HttpResponse:
 
 
 class RetryingClient:
-    """Client of one service that retries connection errors and some statuses."""
+    """Client for one service that retries connection errors and some statuses."""
 
     def __init__(self, service: str, retry_statuses: frozenset[int], policy: RetryPolicy) -> None:
         self._service = service
@@ -98,7 +99,8 @@ class RetryingClient:
         """Yield the loop-time deadline of an operation that may take `seconds`, plus time for
         `size`.
 
-        A `StoreFailure` inside, or a missed deadline, is logged and becomes `Unavailable`.
+        A `StoreFailure` inside the block, or a missed deadline, is logged and becomes
+        `Unavailable`.
         """
         if self._closed:
             raise Unavailable.storage()
@@ -116,7 +118,7 @@ class RetryingClient:
         """Send a request and return the response, whatever its status.
 
         A status in `retry_statuses` is returned only after the last attempt. Raises `StoreFailure`
-        if there is no response, or no time for another attempt.
+        if there is no response and no time for another attempt.
         """
         for attempt in range(1, self._policy.attempts + 1):
             last = attempt == self._policy.attempts or not request.repeatable
@@ -137,7 +139,7 @@ class RetryingClient:
         raise AssertionError("The last attempt returns or raises.")
 
     async def close(self) -> None:
-        """Close connections; later operations are `Unavailable`."""
+        """Close all connections. Later operations raise `Unavailable`."""
         self._closed = True
         if self._session is not None:
             await self._session.close()

@@ -1,9 +1,9 @@
 """Content store on a Kubo node: a document is visible while its pin node is pinned.
 
-A node may hold blocks for others too, so having a document's blocks is not enough. Each document
+A node may also hold blocks for others, so having a document's blocks is not enough. Each document
 has one small directory node per network and installation (`write_pin_node`). The pin on that node
-records that the document belongs to this installation, and its network. Documents stored before
-installations had ids have pin nodes without one.
+records that the document belongs to this installation, and to which network. Documents stored
+before installations had ids have pin nodes without an id.
 """
 
 import asyncio
@@ -51,10 +51,10 @@ from imprint.domain.formats.cids import (
 from imprint.domain.installation import UNNAMED, Identity
 
 RETRY_STATUSES = frozenset({502, 503, 504})
-"""Statuses of a proxy whose node is down; the node's own errors have status 500."""
+"""Statuses that a proxy returns if the node is down. The node's own errors have status 500."""
 
 _OFFLINE = ("offline", "true")
-"""Without this, a node spends minutes searching the network for blocks it does not have."""
+"""Without this option, a node spends minutes searching the network for blocks it does not have."""
 
 _SHAPE = (
     ("hash", "sha2-256"),
@@ -62,13 +62,14 @@ _SHAPE = (
     ("inline", "false"),
     ("wrap-with-directory", "false"),
 )
-"""The options that change a cid, besides those of the layout; their defaults depend on the
-configuration of the node."""
+"""The options that change a cid, besides those of the layout. Their defaults depend on the node's
+configuration."""
 
 _NOT_FOUND = "could not find"
 _NOT_PINNED = "not pinned"
 _PINNED = "pinned"
-"""Fragments of the node's error messages: a block is missing, not pinned, or pinned."""
+"""Fragments of the node's error messages for a missing block, an unpinned block and a pinned
+block."""
 
 _Shape = TypeVar("_Shape")
 
@@ -106,7 +107,7 @@ class _Removed(msgspec.Struct):
 
 
 class KuboRpc:
-    """RPC of one node. Every method raises `StoreFailure` and is safe to repeat."""
+    """RPC client of one node. Every method raises `StoreFailure` and is safe to repeat."""
 
     def __init__(self, client: RetryingClient, api: str, authorization: str | None) -> None:
         self._client = client
@@ -116,7 +117,7 @@ class KuboRpc:
     async def add(self, document: bytes, layout: Layout, announce: bool, deadline: float) -> str:
         """Add a document without pinning it and return the cid that the node computed.
 
-        A document that is not announced is added offline.
+        A document that must not be announced is added offline.
         """
         params = [*_SHAPE, ("pin", "false"), ("progress", "false")]
         params += [("cid-version", str(int(layout.raw))), ("raw-leaves", _flag(layout.raw))]
@@ -137,24 +138,25 @@ class KuboRpc:
         return _decode(response, _Put).cid
 
     async def pin(self, root: Cid, recursive: bool, name: str, deadline: float) -> None:
-        """Pin a block, or rename its pin. Raises `BlockMissing`, also for blocks it links to."""
+        """Pin a block, or rename its pin. Raises `BlockMissing`, also for missing blocks it
+        links to."""
         params = [("arg", root), ("recursive", _flag(recursive)), ("name", name), _OFFLINE]
         response = await self._call("pin/add", params, deadline)
         if _decode(response, _Pinned).pins != [root]:
             raise StoreFailure("pin/add: the response does not confirm the pin")
 
     async def unpin(self, root: Cid, deadline: float) -> None:
-        """Remove a pin; a missing one is not an error."""
+        """Remove a pin. A missing pin is not an error."""
         response = await self._send("pin/rm", [("arg", root), ("recursive", "true")], deadline)
         if _NOT_PINNED not in _error_message(response):
             _expect_success("pin/rm", response)
 
     async def is_pinned(self, root: Cid, recursive: bool, deadline: float) -> bool:
-        """Whether a block is pinned directly, with this kind of pin."""
+        """Whether a block itself is pinned with this type of pin."""
         return await self.pin_name(root, recursive, deadline) is not None
 
     async def pin_name(self, root: Cid, recursive: bool, deadline: float) -> str | None:
-        """The name of a block's own pin of this kind, or None if it has none."""
+        """The name of a block's own pin of this type, or None if it has none."""
         kind = "recursive" if recursive else "direct"
         params = [("arg", root), ("type", kind), ("names", "true"), _OFFLINE]
         response = await self._send("pin/ls", params, deadline)
@@ -169,7 +171,7 @@ class KuboRpc:
     async def find_pins(self, part: str, deadline: float) -> dict[str, str]:
         """Roots and names of the recursive pins whose names contain a text.
 
-        The node visits every recursive pin, which is still faster than deleting one block.
+        The node visits every recursive pin, but this is still faster than deleting one block.
         """
         params = [("type", "recursive"), ("names", "true"), ("name", part), _OFFLINE]
         response = await self._send("pin/ls", params, deadline)
@@ -180,7 +182,7 @@ class KuboRpc:
         """A document's unverified bytes. Raises `BlockMissing`.
 
         The node reports an interrupted stream in a trailer, which few HTTP clients expose, so the
-        length is compared with the announced one.
+        length is compared with the announced length.
         """
         params = [("arg", cid), ("progress", "false"), _OFFLINE]
         response = await self._call("cat", params, deadline, limit=MAX_DOCUMENT)
@@ -193,9 +195,9 @@ class KuboRpc:
         return (await self._call("block/get", [("arg", cid), _OFFLINE], deadline)).body
 
     async def remove_block(self, cid: Cid, deadline: float) -> bool:
-        """Delete a block; returns False if a pin holds it. A missing block is not an error.
+        """Delete a block. Returns False if a pin holds it. A missing block is not an error.
 
-        The node walks all recursive pins before deleting, so `block/rm` is sent only for blocks
+        The node walks all recursive pins before it deletes, so `block/rm` is sent only for blocks
         that exist.
         """
         try:
@@ -292,16 +294,16 @@ def _expect_success(command: str, response: HttpResponse) -> None:
 
 
 STORE_ATTEMPTS = 3
-"""Attempts to add a document whose blocks are damaged, or vanish before they are pinned.
+"""Attempts to add a document whose blocks are damaged or vanish before they are pinned.
 
 The node may collect garbage in between, or another document that shares blocks may be removed.
 """
 
 NOT_STORED = -1
-"""Fence of a document that is not stored: lower than every other."""
+"""Fence of a document that is not stored, lower than every other fence."""
 
 _DIRECTORY = b"\x0a\x02\x08\x01"
-"""A UnixFS directory's data field in a dag-pb node."""
+"""The data field of a UnixFS directory in a dag-pb node."""
 
 _MARKER = "imprint installation "
 """Prefix of an installation's marker, followed by its id."""
@@ -315,8 +317,8 @@ _log = logging.getLogger(__name__)
 def write_pin_node(cid: Cid, network: Network, installation: str = "") -> tuple[Cid, bytes]:
     """The cid and block of a document's pin node: a UnixFS directory with one entry.
 
-    Both derive from the document's cid, network and installation alone. The entry's size is 0,
-    because it is unknown when a pin node is looked up.
+    The pin node depends only on the document's cid, network and installation. The entry's size is
+    0, because it is unknown when a pin node is looked up.
     """
     entry = f"imprint-{network}-{installation}" if installation else f"imprint-{network}"
     binary, name = cid_bytes(cid), entry.encode()
@@ -344,7 +346,7 @@ class KuboStore:
         policy: RetryPolicy = DEFAULT_POLICY,
         identity: Identity = UNNAMED,
     ) -> None:
-        """Use the node whose RPC is at `api`; `authorization` is the header it requires."""
+        """Use the node whose RPC is at `api`. `authorization` is the header it requires."""
         self._policy = policy
         self._identity = identity
         self._marked = not identity.id
@@ -436,7 +438,7 @@ class KuboStore:
                 await self._rpc.remove_block(block, deadline)
 
     async def claimed_by(self, installation: str) -> str | None:
-        """Return `installation` if its marker is pinned; without our marker nothing more is
+        """Return `installation` if its marker is pinned. Without our marker, nothing more is
         stored."""
         async with self._client.operation("respond", self._policy.timeout) as deadline:
             marker, _ = write_marker(installation)
@@ -446,7 +448,7 @@ class KuboStore:
         return installation if is_marked else None
 
     async def claim(self, installation: str, instead_of: str | None = None) -> str:
-        """Pin an installation's marker beside those of others."""
+        """Pin the marker of an installation. Markers of other installations stay."""
         marker, block = write_marker(installation)
         async with self._client.operation("mark", self._policy.timeout) as deadline:
             if await self._rpc.put_block(block, deadline) != marker:
@@ -472,7 +474,7 @@ class KuboStore:
             await self._rpc.show_version(deadline)
 
     async def close(self) -> None:
-        """Close connections."""
+        """Close the connections to the node."""
         await self._client.close()
 
     def _timeout(self, cid: Cid) -> float:
@@ -481,8 +483,8 @@ class KuboStore:
     async def _expect_marker(self, deadline: float) -> None:
         """Check for our marker until it is found.
 
-        Other installations find our pins by it, so nothing may be pinned before it. A node without
-        the marker is not the one this installation marked.
+        Other installations find our pins through the marker, so nothing may be pinned before it. A
+        node without the marker is not the one that this installation marked.
         """
         if not self._marked:
             marker, _ = write_marker(self._identity.id)
@@ -501,7 +503,7 @@ class KuboStore:
         return await self._read_fence(cid, network, deadline) != NOT_STORED
 
     async def _read_fence(self, cid: Cid, network: Network, deadline: float) -> int:
-        """The fence the document was stored with, or `NOT_STORED` if we have no pin for it."""
+        """The fence that the document was stored with, or `NOT_STORED` if we have no pin for it."""
         for pin_cid in self._own_pins(cid, network):
             name = await self._rpc.pin_name(pin_cid, _is_chunked(cid), deadline)
             if name is not None:
@@ -537,7 +539,8 @@ class KuboStore:
         return " ".join(words)
 
     async def _is_held(self, cid: Cid, deadline: float) -> bool:
-        """Whether any installation's pin node still holds a document; if not, it is unpinned.
+        """Whether any installation's pin node still holds a document. If not, the document is
+        unpinned.
 
         A one-block document's pin is shared by all its holders. It is removed between two checks of
         the pin nodes, and restored if one appeared meanwhile or an interrupted removal left it
@@ -562,7 +565,7 @@ class KuboStore:
         return False
 
     async def _find_all_pins(self, cid: Cid, deadline: float) -> list[Cid]:
-        """All pin nodes a document may have: every installation's, in both networks."""
+        """All pin nodes that a document may have: those of every installation, in both networks."""
         installations = {"", self._identity.id}
         for root, name in (await self._rpc.find_pins(_MARKER, deadline)).items():
             installation = name.removeprefix(_MARKER)
@@ -597,7 +600,7 @@ class KuboStore:
         return fences
 
     async def _list_blocks(self, cid: Cid, deadline: float) -> list[Cid]:
-        """A document's blocks, each once, every node after those it links to."""
+        """A document's blocks, each once, and every node after the nodes it links to."""
         found: dict[Cid, None] = {}
         waiting = [cid]
         while waiting:
@@ -621,7 +624,7 @@ class KuboStore:
 
 
 def _names(text: str, cid: Cid) -> bool:
-    """Whether a text is this cid, also as a CIDv0."""
+    """Whether a text is this cid, possibly written as a CIDv0."""
     try:
         return parse_cid(text) == cid
     except NotACid:

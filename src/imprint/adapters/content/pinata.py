@@ -1,13 +1,13 @@
 """Content store at Pinata: a document is stored if a file has its cid as a keyvalue.
 
-For single-chunk documents Pinata computes the same cid as this service. It may lay out larger ones
+For single-chunk documents, Pinata computes the same cid as this service. It may lay out larger ones
 differently, under another cid, so each file carries this service's cid in a keyvalue, and downloads
 are verified against it. The keyvalue's name contains the network and the installation:
 `imprint_private_<id>`, or `imprint_private` for documents stored before installations had ids. A
 file shared by two installations has a keyvalue for each.
 
 An account with private files separates the two networks. An account without them keeps all files in
-Pinata's public network, separated only by keyvalues; private documents must then be encrypted
+Pinata's public network, separated only by keyvalues. Private documents must then be encrypted
 before they are stored.
 """
 
@@ -52,21 +52,21 @@ RETRY_STATUSES = frozenset({429, 500, 502, 503, 504})
 """Statuses for rate limiting and for transient server errors."""
 
 LINK_SECONDS = 60
-"""Lifetime of a signed link: long enough for the slowest allowed download."""
+"""Lifetime of a signed link, long enough for the slowest allowed download."""
 
 MAX_PAGES = 20
-"""List pages read at most; a document rarely has more than one file."""
+"""Maximum number of list pages to read. A document rarely has more than one file."""
 
 _PAGE = "100"
 _NOT_FOUND = (403, 404, 410)
-"""A gateway's statuses for missing files; only the file list is reliable."""
+"""Statuses of a gateway for missing files. Only the file list is reliable."""
 
 _Shape = TypeVar("_Shape")
 
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """An account: its key, its gateway's origin, and the API's base URLs."""
+    """A Pinata account: its key, the origin of its gateway, and the base URLs of the API."""
 
     jwt: str = field(repr=False)
     gateway: str
@@ -75,7 +75,7 @@ class Account:
 
 
 class Record(msgspec.Struct):
-    """The members used from Pinata's description of a file."""
+    """The members that we use from Pinata's description of a file."""
 
     id: str
     cid: str
@@ -104,7 +104,7 @@ class _Groups(msgspec.Struct):
 
 
 class PinataApi:
-    """The API with one account's key. Every method raises `StoreFailure`."""
+    """The API, used with the key of one account. Every method raises `StoreFailure`."""
 
     def __init__(self, client: RetryingClient, account: Account, clock: Clock) -> None:
         self._client = client
@@ -122,7 +122,7 @@ class PinataApi:
         keyvalues: Mapping[str, str],
         group_id: str | None,
     ) -> Record:
-        """Store a document; storing it again may return the same record or another one."""
+        """Store a document. Storing it again may return the same record or another one."""
 
         def write_form() -> aiohttp.FormData:
             form = aiohttp.FormData()
@@ -159,7 +159,7 @@ class PinataApi:
     async def list_page(
         self, network: Network, token: str | None, deadline: float, *params: tuple[str, str]
     ) -> tuple[list[Record], str | None]:
-        """A page of files and the next page's token."""
+        """A page of files and the token of the next page."""
         page_params = (*params, ("limit", _PAGE), *_page_token(token))
         request = self._request("GET", f"files/{network}", page_params)
         page = await self._send("list", request, _Files, deadline)
@@ -173,7 +173,7 @@ class PinataApi:
         deadline: float,
         name: str | None = None,
     ) -> None:
-        """Rename a file and merge keyvalues into its own; None removes one."""
+        """Rename a file and merge keyvalues into its own. None removes a keyvalue."""
         body: dict[str, Any] = {"keyvalues": dict(keyvalues)}
         if name is not None:
             body["name"] = name
@@ -181,14 +181,14 @@ class PinataApi:
         await self._send("update", request, Record, deadline)
 
     async def delete(self, network: Network, file_id: str, deadline: float) -> None:
-        """Delete a file; a missing one is not an error."""
+        """Delete a file. A missing file is not an error."""
         request = self._request("DELETE", f"files/{network}/{file_id}")
         response = await self._client.send(request, deadline)
         if response.status != 404:
             _expect_success("delete", response)
 
     async def fetch(self, network: Network, cid: str, deadline: float) -> bytes | None:
-        """The gateway's unverified bytes under Pinata's cid, or None."""
+        """The unverified bytes that the gateway returns for Pinata's cid, or None."""
         url = f"{self._account.gateway}/ipfs/{cid}"
         if network is Network.PRIVATE:
             url = await self._sign(f"{self._account.gateway}/files/{cid}", deadline)
@@ -200,7 +200,7 @@ class PinataApi:
         return response.body
 
     async def find_groups(self, network: Network, name: str, deadline: float) -> list[Group]:
-        """Groups with exactly this name, oldest first; Pinata allows several."""
+        """Groups with exactly this name, oldest first. Pinata allows several."""
         found: list[Group] = []
         token = None
         for _ in range(MAX_PAGES):
@@ -215,7 +215,8 @@ class PinataApi:
         return sorted(named, key=lambda each: (each.created_at, each.id))
 
     async def create_group(self, network: Network, name: str, deadline: float) -> Group:
-        """Create a group, even if its name exists; not retried, as that would create another."""
+        """Create a group, even if its name exists. Not retried, because that could create
+        another."""
         body = {"name": name}
         request = self._request("POST", f"groups/{network}", body=body, repeatable=False)
         return await self._send("create group", request, Group, deadline)
@@ -307,7 +308,7 @@ def read_reason(body: bytes) -> str:
 
 
 MAX_REMEMBERED = 10_000
-"""Number of documents whose Pinata cid is cached, and of groups whose id is."""
+"""Number of documents whose Pinata cid is cached, and of groups whose id is cached."""
 
 PENDING = "pending"
 """Value of `cid` until Pinata has computed it."""
@@ -316,7 +317,7 @@ REMOVAL_ROUNDS = 3
 """Attempts to list and delete a document's files until none is left."""
 
 GROUP_SHARE = 3
-"""Fraction of the remaining time for finding a group, which is only a label."""
+"""Fraction of the remaining time allowed for finding a group, which is only a label."""
 
 _DOCUMENT_KEY = re.compile("imprint_(private|public)(_[0-9a-f]{32})?")
 """Keyvalue that marks a file as a document of a network and an installation."""
@@ -328,7 +329,8 @@ _log = logging.getLogger(__name__)
 
 
 class PinataStore:
-    """`ContentStore` in one account; `public` if all its files are in Pinata's public network."""
+    """`ContentStore` in one account. `public` means that all its files are in Pinata's public
+    network."""
 
     def __init__(
         self,
@@ -408,7 +410,7 @@ class PinataStore:
         return await verify_received(cid, document, network)
 
     async def remove(self, cid: Cid, network: Network, fence: int | None = None) -> None:
-        """Delete every file of a document; a shared file only loses our keyvalues."""
+        """Delete every file of a document. A shared file only loses our keyvalues."""
         where, keys = self._where(network), self._own_keys(network)
         ours = (*keys, self._fence_key(network))
         self._cids.pop((network, cid))
@@ -430,7 +432,7 @@ class PinataStore:
             raise StoreFailure("deleted files are still listed")
 
     async def claimed_by(self, installation: str) -> str | None:
-        """Return `installation` if a file is its marker; without our marker nothing more is
+        """Return `installation` if a file is its marker. Without our marker, nothing more is
         stored."""
         where = self._where(Network.PRIVATE)
         async with self._client.operation("respond", self._policy.timeout) as deadline:
@@ -440,7 +442,7 @@ class PinataStore:
         return installation if found else None
 
     async def claim(self, installation: str, instead_of: str | None = None) -> str:
-        """Upload an installation's marker beside those of others."""
+        """Upload the marker of an installation. Markers of other installations stay."""
         text = f"imprint installation {installation}"
         keyvalues = {_MARKER_KEY: installation}
         where = self._where(Network.PRIVATE)
@@ -458,11 +460,11 @@ class PinataStore:
             await self._api.list_one(self._where(Network.PRIVATE), deadline)
 
     async def close(self) -> None:
-        """Close connections."""
+        """Close the connections to Pinata."""
         await self._client.close()
 
     def _where(self, network: Network) -> Network:
-        """Pinata's network that holds this network's documents."""
+        """The Pinata network that holds this network's documents."""
         return Network.PUBLIC if self._public else network
 
     async def _upload(
@@ -489,7 +491,7 @@ class PinataStore:
         )
 
     async def _expect_marker(self, deadline: float) -> None:
-        """Check for our marker until it is found: another account would not have it."""
+        """Check for our marker until it is found. Another account would not have it."""
         if not self._marked:
             filters = {_MARKER_KEY: self._identity.id}
             if not await self._api.find(self._where(Network.PRIVATE), filters, deadline):
@@ -497,7 +499,8 @@ class PinataStore:
             self._marked = True
 
     def _own_keys(self, network: Network) -> list[str]:
-        """Keyvalues that mark a file as this installation's, the one for new files first."""
+        """Keyvalues that mark a file as this installation's, starting with the one for new
+        files."""
         unnamed = f"imprint_{network}"
         if not self._identity.id:
             return [unnamed]
@@ -508,7 +511,7 @@ class PinataStore:
         return f"imprint_fence_{network}_{self._identity.id}"
 
     def _fence_of(self, record: Record, network: Network) -> int:
-        """The fence a file was stored with."""
+        """The fence that a file was stored with."""
         text = (record.keyvalues or {}).get(self._fence_key(network)) or ""
         return int(text) if text.isdecimal() else 0
 
@@ -534,7 +537,7 @@ class PinataStore:
                 raise StoreFailure("a shared file was deleted by another installation")
 
     async def _look_up(self, cid: Cid, network: Network, deadline: float) -> str | None:
-        """Pinata's cid for a document, or None if no file has its cid as a keyvalue."""
+        """Pinata's cid of a document, or None if no file has the document's cid as a keyvalue."""
         records = await self._find(cid, network, deadline)
         self._cids.pop((network, cid))
         if not records:
@@ -550,7 +553,7 @@ class PinataStore:
     async def _is_stored(
         self, record: Record, cid: Cid, document: bytes, where: Network, deadline: float
     ) -> bool:
-        """Whether Pinata stored these bytes, by comparing a known cid or reading them back."""
+        """Whether Pinata stored these bytes: compares a known cid, or else reads them back."""
         if record.cid == cid:
             return True
         one_chunk = codec_of(cid) is Codec.RAW and len(document) <= KUBO_LAYOUT.chunk
@@ -561,10 +564,10 @@ class PinataStore:
         return await self._api.fetch(where, record.cid, deadline) == document
 
     async def _find_group(self, where: Network, label: Label | None, deadline: float) -> str | None:
-        """The id of the group for a label, created if needed; None if that fails.
+        """The id of the group for a label, created if needed, or None if that fails.
 
-        Two processes may create it at the same time. Both then use the older one, and the process
-        that created the newer one deletes it.
+        Two processes may create the group at the same time. Both then use the older one, and the
+        process that created the newer one deletes it.
         """
         if label is None:
             return None
@@ -595,7 +598,7 @@ class PinataStore:
 
 
 def _document_keys(record: Record) -> set[str]:
-    """Keyvalues of all installations and networks a file belongs to."""
+    """Keyvalues of all installations and networks that a file belongs to."""
     return {key for key in record.keyvalues or {} if _DOCUMENT_KEY.fullmatch(key)}
 
 
@@ -608,7 +611,7 @@ def _describe(label: Label | None) -> dict[str, str]:
 
 
 class PinataEarlierFiles:
-    """`EarlierFiles` over an account's private files, which are only read."""
+    """`EarlierFiles` over an account's private files, which it only reads."""
 
     def __init__(
         self, account: Account, clock: Clock, policy: RetryPolicy = DEFAULT_POLICY

@@ -1,4 +1,4 @@
-"""`Database`: runs store rules in transactions on SQLite or PostgreSQL."""
+"""`Database`: runs transaction rules of the stores on SQLite or PostgreSQL."""
 
 import asyncio
 from abc import ABC, abstractmethod
@@ -15,10 +15,10 @@ from imprint.domain.sessions import Session
 from imprint.ports.damage import Damage
 
 UNKNOWN_REACH = 1_000_000
-"""`reach` of a read that may visit any number of rows."""
+"""Value of `reach` for a read that may visit any number of rows."""
 
 _PROBE_SECONDS = 2.0
-"""How long a probe waits for its transaction."""
+"""Timeout of the transaction that a probe runs."""
 
 READ_HEARTBEAT = "SELECT value FROM counters WHERE name = 'heartbeat'"
 HEARTBEAT = "UPDATE counters SET value = value + 1 WHERE name = 'heartbeat'"
@@ -34,22 +34,22 @@ NO_VALUES: Mapping[str, Value] = {}
 """Parameters of a statement that has none."""
 
 ReadFor = Callable[[Session | None], Awaitable[T]]
-"""A read that refuses an ended session."""
+"""Runs a read that refuses an ended session."""
 
 
 class Snapshot(Protocol):
     """A snapshot of the database."""
 
     async def read(self, rule: Rule[*Ts, T], *args: *Ts) -> T:
-        """Run a read-only rule."""
+        """Run a read-only transaction rule."""
         ...
 
 
 class Database(ABC):
-    """A database that runs rules in transactions; implements the port `DatabaseHealth`."""
+    """A database that runs rules in transactions, and implements the port `DatabaseHealth`."""
 
     name: ClassVar[str]
-    """Display name for operators."""
+    """Name of the database, shown to operators."""
     identity: Identity
     """Id of the installation that owns the records."""
     damage: Damage
@@ -58,7 +58,7 @@ class Database(ABC):
     async def transact(
         self, locks: Collection[str], rule: Rule[*Ts, T], *args: *Ts, durable: bool = True
     ) -> T:
-        """Take the locks, run a rule and commit; retry the rule after a conflict.
+        """Take the locks, run a rule and commit, and retry the rule after a conflict.
 
         Without `durable`, the commit survives a process crash but perhaps not a power loss.
         """
@@ -106,7 +106,7 @@ class Database(ABC):
     ) -> T:
         """Like `cached`, but refuse an ended session.
 
-        `read` refuses it if it is given the session; for a cached result, the rule does.
+        If `read` is given the session, it refuses it. For a cached result, the rule does.
         """
         return await read(session)
 
@@ -127,7 +127,7 @@ class Database(ABC):
 
     @abstractmethod
     def lease_now(self) -> int | None:
-        """Current time for leases in microseconds; None means the database server's clock."""
+        """Current time for leases in microseconds. None means the clock of the database server."""
 
     async def probe(self, *, grow: bool = False) -> None:
         # Every commit of SQLite makes its log longer, so this one also covers `grow`.
@@ -166,7 +166,7 @@ async def _change(tx: Transaction, statement: str, values: Mapping[str, Value]) 
 
 
 async def identify(tx: Transaction, new_id: str) -> Identity:
-    """The database's id; a database without one gets `new_id`.
+    """The id of the database. A database without an id gets `new_id`.
 
     Processes that open a new database at the same time agree on one id.
     """
@@ -178,7 +178,7 @@ async def identify(tx: Transaction, new_id: str) -> Identity:
 
 
 async def find_identity(tx: Transaction) -> Identity:
-    """The database's id. Raises `NoCatalog` for a database that was never used."""
+    """The id of the database. Raises `NoCatalog` for a database that was never used."""
     row = await tx.fetchone(INSTALLATION)
     if row is None:
         raise NoCatalog

@@ -1,7 +1,7 @@
 """Group commit: one thread runs all queued jobs together, so that they share one fsync.
 
 Callers get their results when the whole group is done, or an error when they time out. Cancelling a
-caller does not cancel its job; a job that has timed out is not started.
+caller does not cancel its job. A job that has timed out is not started.
 """
 
 import asyncio
@@ -17,13 +17,13 @@ from typing import Any, Generic, TypeVar
 W = TypeVar("W")
 
 CALL_SECONDS = 4.5
-"""Seconds until a caller gets a result or an error; with overhead, less than five."""
+"""Seconds after which a caller gets a result or an error. Including overhead, less than five."""
 
 MAX_QUEUED = 4096
-"""Queue limit: more than the number of concurrent requests."""
+"""Maximum length of the queue, which exceeds the number of concurrent requests."""
 
 _WATCH_SECONDS = 0.25
-"""Seconds between checks for timed-out callers; one timer serves all of them."""
+"""Seconds between checks for timed-out callers. One timer serves all of them."""
 
 
 @dataclass(slots=True, eq=False)
@@ -45,10 +45,10 @@ class Job(Generic[W]):
 
 
 class GroupCommit(Generic[W]):
-    """A queue and its thread; `commit` gives every job its result or error and never raises.
+    """A queue and its thread. `commit` gives every job its result or error and never raises.
 
     A group has at most `largest` jobs, so that the first does not wait long. A caller gets the
-    error `overdue` after `seconds`, even if the thread hangs, and at once if the queue is full.
+    error `overdue` after `seconds`, even if the thread hangs, and immediately if the queue is full.
     `commit` skips jobs that became overdue while it waited for a lock.
     """
 
@@ -68,13 +68,13 @@ class GroupCommit(Generic[W]):
         self._thread = Thread(target=self._work, name=name, daemon=True)
         self._started = self._closed = False
         self._waiting: dict[Job[W], None] = {}
-        """Jobs with waiting callers, oldest first; used on the event loop only."""
+        """Jobs with waiting callers, oldest first. Used on the event loop only."""
         self._watching: asyncio.AbstractEventLoop | None = None
 
     async def submit(self, work: W) -> Any:
         """Run this job in the next group and return its result.
 
-        Raises `RuntimeError` once closed, and `overdue` if it takes too long.
+        Raises `RuntimeError` if the queue is closed, and `overdue` if the job takes too long.
         """
         if self._closed:
             raise RuntimeError("This queue is closed.")
@@ -125,7 +125,7 @@ class GroupCommit(Generic[W]):
                 _finish(jobs)
 
     def _gather(self, jobs: list[Job[W]]) -> bool:
-        """Collect the next group; returns False if the queue ends after it."""
+        """Collect the next group. Returns False if the queue ends after it."""
         job = self._queue.get()
         while job is not None:
             if not job.is_overdue:

@@ -1,4 +1,4 @@
-"""Schema migrations, how SQLite applies them, and derived tables."""
+"""Schema migrations, the code that applies them to SQLite, and derived tables."""
 
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
@@ -59,7 +59,7 @@ def known_migrations(database: str = "sqlite") -> tuple[Migration, ...]:
 
 
 def expect_schema(found: int, migrations: Sequence[Migration], access: Access) -> None:
-    """Raise unless a database with this schema version, 0 for none, can be opened with this access.
+    """Raise unless a database with this schema version (0 for none) can be opened with this access.
 
     Raises `NewerSchema`, `NoCatalog` and `NeedsUpgrade`.
     """
@@ -84,7 +84,7 @@ def find_schema(connection: sqlite3.Connection) -> int:
 
 
 def migrate(connection: sqlite3.Connection, migrations: tuple[Migration, ...]) -> None:
-    """Bring the schema up to date in one transaction; a second process finds it done.
+    """Bring the schema up to date in one transaction. A second process finds it done.
 
     Raises `NewerSchema` if the database is ahead of these migrations.
     """
@@ -139,21 +139,22 @@ INDEX_TABLES = frozenset(
         "posts",
         "price_changes",
         "purchases",
+        "text_facts",
     }
 )
 """Every table of the index."""
 
 SEARCH_TABLE = "post_search"
-"""The table of post words; SQLite keeps them in further tables."""
+"""The table with the words of posts. SQLite stores them in further internal tables."""
 
 _INDEX_STORES = "imprint.adapters.stores.posts."
-"""Modules whose rules use only index tables, except for the files that a post is compared with."""
+"""Modules whose rules use only index tables, except for the files that posts are compared with."""
 
 EMPTY_POSTGRESQL = (
     f"TRUNCATE {', '.join(sorted(INDEX_TABLES))}",
     "INSERT INTO market_totals (only_row) VALUES (1)",
 )
-"""Empties the index on PostgreSQL; created by a migration."""
+"""Function that empties the index on PostgreSQL, created by a migration."""
 
 
 def is_of_index(table: str) -> bool:
@@ -181,5 +182,5 @@ EMPTY_INDEX = (
     *(Sql(text, postgresql=f"TRUNCATE {SEARCH_TABLE}") for text in _renew_search()),
 )
 """Statements that empty the index. On PostgreSQL, deleting a million rows would exceed the
-statement timeout. In SQLite the word table is dropped as a whole, even if it is damaged: deleting
-row by row would read all of it."""
+statement timeout. In SQLite, the word table is dropped as a whole, even if it is damaged, because
+deleting row by row would read all of it."""

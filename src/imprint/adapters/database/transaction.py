@@ -1,8 +1,8 @@
 """Transactions: the interface that the stores' rules use, the same for every database.
 
 A rule is a coroutine function over a `Transaction`. It reads and writes through it, and its return
-value is the transaction's result; an exception rolls it back. Lock names, the values that databases
-store, and record checksums are defined here as well.
+value is the transaction's result. An exception rolls the transaction back. Lock names, the values
+that databases store, and record checksums are defined here as well.
 """
 
 import sqlite3
@@ -39,7 +39,7 @@ _MICROSECOND = timedelta(microseconds=1)
 
 
 class Row(Protocol):
-    """A row whose values are read by column name; it can be unpacked and sliced."""
+    """A row whose values are read by column name. It can be unpacked and sliced."""
 
     def __getitem__(self, column: str | slice, /) -> Any: ...
 
@@ -47,7 +47,7 @@ class Row(Protocol):
 
 
 class Sql(str):
-    """A statement with another text on PostgreSQL; an empty text skips it there."""
+    """A statement with another text on PostgreSQL. An empty text skips it there."""
 
     __slots__ = ("postgresql",)
 
@@ -70,7 +70,8 @@ def by_server_time(text: str) -> Sql:
 
 
 class Unstorable(Exception):
-    """The database refused a statement's values: a constraint, or a value it cannot store."""
+    """The database refused a statement's values: a constraint failed, or it cannot store a
+    value."""
 
 
 class Transaction(Protocol):
@@ -80,8 +81,8 @@ class Transaction(Protocol):
     that, a rule can continue only from a savepoint. Any other database error ends the transaction,
     and rules do not catch it.
 
-    A rule may be called again after a rollback, so it changes nothing but the database. It awaits
-    nothing but its transaction: on SQLite a transaction never suspends, and a rule that does is
+    A rule may be called again after a rollback, so it must change nothing but the database. It must
+    await only its transaction: on SQLite, a transaction never suspends, and a rule that does is
     refused.
     """
 
@@ -95,13 +96,13 @@ class Transaction(Protocol):
         """Run a statement and ignore its rows."""
 
     async def executemany(self, sql: str, /, rows: Rows) -> None:
-        """Run a statement once per row of values."""
+        """Run a statement once for each set of values."""
 
     async def lock(self, names: Collection[str]) -> None:
         """Take additional locks, held until the transaction ends.
 
-        What is read under a lock stays valid until the commit. SQLite ignores locks: it runs one
-        writing transaction at a time.
+        Data read under a lock stays valid until the commit. SQLite ignores locks, because it runs
+        one writing transaction at a time.
         """
 
 
@@ -114,7 +115,8 @@ Rule = Callable[[Transaction, *Ts], Coroutine[Any, Any, T]]
 # and used again by several owners, so a transaction that does either also locks the document.
 
 CONDEMN_LOCK = frozenset({"sweep"})
-"""Lets one transaction at a time mark documents for deletion; two could empty a group unnoticed."""
+"""Name of the lock that lets only one transaction at a time mark documents for deletion. Two could
+empty a group unnoticed."""
 
 
 def owner_lock(owner: str) -> frozenset[str]:
@@ -128,13 +130,15 @@ def document_lock(cid: Cid | str, network: Network | str) -> frozenset[str]:
 
 
 def write_locks(write: Write, intent: Intent | None, *drafts: Cid) -> frozenset[str]:
-    """Locks of a signed write: its signer, the document it stores, and its drafts' documents."""
+    """Locks of a signed write: those of its signer, of the document it stores, and of the documents
+    of its drafts."""
     locks = owner_lock(write.signer).union(*(document_lock(cid, Network.PRIVATE) for cid in drafts))
     return locks if intent is None else locks | document_lock(intent.cid, intent.network)
 
 
 def event_locks(events: Iterable[PostCreated]) -> frozenset[str]:
-    """Locks of events: their authors, and the documents and thumbnails they may publish."""
+    """Locks of events: those of their authors, and of the documents and thumbnails they may
+    publish."""
     locks: set[str] = set()
     for event in events:
         locks |= owner_lock(event.author)
@@ -146,7 +150,7 @@ def event_locks(events: Iterable[PostCreated]) -> frozenset[str]:
 
 
 def file_locks(file: File) -> frozenset[str]:
-    """Locks of a file: its owner, document and thumbnail."""
+    """Locks of a file: those of its owner, document and thumbnail."""
     locks = owner_lock(file.owner) | document_lock(file.cid, Network.PRIVATE)
     if file.thumbnail_cid is None:
         return locks
@@ -162,12 +166,12 @@ def micros(moment: datetime) -> int:
 
 
 def moment_of(value: int) -> datetime:
-    """The time this many microseconds after 1970, UTC."""
+    """The time that many microseconds after 1970, UTC."""
     return _EPOCH + timedelta(0, 0, value)
 
 
 def key_text(text: str) -> str:
-    """Escape untrusted text for use in a key, if it has characters that no database accepts.
+    """Escape untrusted text for use in a key if it has characters that no database accepts.
 
     Different texts stay different: NUL and lone surrogates are escaped, and so is the backslash.
     """
@@ -177,12 +181,12 @@ def key_text(text: str) -> str:
 
 
 def kept_text(text: str) -> str:
-    """Prepare untrusted text for storage; characters that no database accepts are replaced."""
+    """Prepare untrusted text for storage by replacing characters that no database accepts."""
     clean = text.replace("\0", "\N{REPLACEMENT CHARACTER}")
     return clean.encode("utf-8", "replace").decode("utf-8")
 
 
-CHECKED_TABLES = ("file_groups", "files", "profiles", "measure_log")
+CHECKED_TABLES = ("file_groups", "files", "profiles", "revisions", "measure_log")
 """Tables whose rows have a checksum."""
 
 _FILE = (
@@ -199,17 +203,17 @@ _FILE = (
     "published_at",
     "tx_hash",
 )
-"""Checksummed columns of a file, in order."""
+"""Columns of a file that the checksum covers, in order."""
 
 
 _encode = msgspec.msgpack.Encoder().encode
-"""Encodes values unambiguously, identically on every database and release."""
+"""Encodes values unambiguously, and identically on every database and release."""
 
 
 def file_checksum(*columns: Value) -> int:
     """The checksum of a `files` row over its columns from id to tx_hash.
 
-    The wrapped key is not included: unwrapping verifies it.
+    The wrapped key is not included, because unwrapping verifies it.
     """
     return crc32(_encode(columns))
 
@@ -220,20 +224,41 @@ def group_checksum_of(id: str, hashtags: str, thumbnail_cid: str | None) -> int:
 
 
 _PROFILE = ("address", "name", "bio", "links", "avatar_cid", "updated_at")
-"""The columns of a profile that have a checksum, in its order."""
+"""Columns of a profile that the checksum covers, in order."""
 
 
 def profile_checksum(*columns: Value) -> int:
-    """The checksum of a row of `profiles`, of its columns from address to updated_at."""
+    """The checksum of a `profiles` row over its columns from address to updated_at."""
+    return crc32(_encode(columns))
+
+
+_REVISION = (
+    "id",
+    "document",
+    "number",
+    "owner",
+    "name",
+    "cid",
+    "size",
+    "note",
+    "created_at",
+    "salt",
+    "signature",
+)
+"""The columns of a revision that have a checksum, in its order."""
+
+
+def revision_checksum(*columns: Value) -> int:
+    """The checksum of a row of `revisions`, of its columns from id to signature."""
     return crc32(_encode(columns))
 
 
 _DECISION = ("id", "at", "measure", "kind", "target", "ground", "statement")
-"""The columns of a decision in the log, in the order of its checksum."""
+"""Columns of a logged decision that the checksum covers, in order."""
 
 
 def decision_checksum(*columns: Value) -> int:
-    """The checksum of a row of `measure_log`, of its columns from id to statement."""
+    """The checksum of a `measure_log` row over its columns from id to statement."""
     return crc32(_encode(columns))
 
 
@@ -243,6 +268,8 @@ def record_checksum(table: str, row: Mapping[str, Any]) -> int:
         return file_checksum(*(row[column] for column in _FILE))
     if table == "profiles":
         return profile_checksum(*(row[column] for column in _PROFILE))
+    if table == "revisions":
+        return revision_checksum(*(row[column] for column in _REVISION))
     if table == "measure_log":
         return decision_checksum(*(row[column] for column in _DECISION))
     return group_checksum_of(row["id"], row["hashtags"], row["thumbnail_cid"])
@@ -256,7 +283,7 @@ def is_damaged(table: str, row: Mapping[str, Any]) -> bool:
 def damaged_records(connection: sqlite3.Connection, table: str) -> Iterator[str]:
     """The ids or addresses of the rows whose checksum does not match their values.
 
-    A catalog of an earlier release has no checksums, or not the table.
+    A catalog of an earlier release has no checksums, or lacks the table.
     """
     if connection.execute(f"PRAGMA table_info({table})").fetchone() is None:
         return

@@ -1,10 +1,10 @@
 """Image recoder: the script that decodes and encodes images in a sandboxed process.
 
-It is started by its path and imports nothing of the service, so some constants are repeated here;
-a test compares them. Standard input is a socket: a request is the length of an image, the sides of
-the box that it must fit into, 0 for no box, whether it is cropped to a square, and its bytes. The
-process sends `ACCEPTED` when it has
-received them, and later a byte for the outcome, the length of the response, and the response.
+It is started by its path and imports nothing from the service, so some constants are repeated here;
+a test compares them. Standard input is a socket. A request is the length of an image, the sides of
+the box that it must fit into (0 for no box), whether it is cropped to a square, and its bytes. The
+process sends `ACCEPTED` when it has received them, and later a byte for the outcome, the length of
+the response, and the response.
 """
 
 import io
@@ -25,10 +25,10 @@ REQUEST = struct.Struct(">IHH?")
 ACCEPTED, RECODED, INVALID = b"a", b"r", b"i"
 
 MAX_PIXELS = 16_000_000
-"""Pixel limit of an image: a good camera's, 64 MB when decoded."""
+"""Pixel limit of an image: as large as a good camera's, and 64 MB when decoded."""
 
 MAX_JPEG_PIXELS = 4 * MAX_PIXELS
-"""Pixel limit of a JPEG file; above `MAX_PIXELS` it is decoded at half its width and height."""
+"""Pixel limit of a JPEG file. Above `MAX_PIXELS`, it is decoded at half its width and height."""
 
 MAX_PROGRESSIVE_PIXELS = 2 * MAX_PIXELS
 """Pixel limit of a multi-scan JPEG file, whose decoder needs 6 bytes per pixel at any scale."""
@@ -37,37 +37,37 @@ MAX_SIDE = 16_384
 """Maximum width or height in pixels."""
 
 MAX_SCANS = 100
-"""Scan limit of a JPEG file; encoders write up to 18."""
+"""Limit on the scans of a JPEG file. Encoders write up to 18."""
 
 MAX_SCANNED = 20 * MAX_PIXELS
-"""Limit of a JPEG file's pixels times scans: each scan takes 10 ms for the largest image."""
+"""Limit on a JPEG file's pixels times scans. Each scan of the largest image takes 10 ms."""
 
 MAX_SEGMENTS = 10_000
-"""Limit of PNG or WebP chunks and JPEG segments: twice as many as 5 MiB of small chunks."""
+"""Limit on PNG or WebP chunks and JPEG segments, twice as many as in 5 MiB of small chunks."""
 
 MAX_FILL = 64
-"""Limit of stray bytes between two JPEG segments; Pillow reads them one at a time."""
+"""Limit on stray bytes between two JPEG segments, which Pillow reads one at a time."""
 
 MEMORY_LIMIT = 512 * 1024 * 1024
-"""Address-space limit in bytes: twice what the largest image was measured to need."""
+"""Address-space limit in bytes, twice what the largest image was measured to need."""
 
 CPU_LIMIT = 5
-"""CPU-time limit per image in seconds: twice what the largest was measured to need."""
+"""CPU-time limit per image in seconds, twice what the largest image was measured to need."""
 
 IDLE_LIMIT = 60.0
-"""Idle seconds after which the process exits to free its memory."""
+"""Number of idle seconds after which the process exits to free its memory."""
 
 PNG_LEVEL = 4
-"""zlib level: half the time of the default 6, for slightly larger files."""
+"""zlib level, which takes half the time of the default 6 and makes files slightly larger."""
 
 JPEG_QUALITIES = (90, 80, 65)
-"""JPEG qualities to try; the first result that fits `JPEG_TARGET` is used, otherwise the last."""
+"""JPEG qualities to try. The first result that fits `JPEG_TARGET` is used, otherwise the last."""
 
 JPEG_TARGET = 5 * 1024 * 1024
-"""Size limit of an uploaded image, which a recoded one should not exceed."""
+"""Size limit of an uploaded image, which a recoded image should not exceed either."""
 
 MAX_RESPONSE = 16_000_000
-"""Hard size limit of a recoded image; only a crafted one exceeds it."""
+"""Hard size limit of a recoded image, which only a crafted image exceeds."""
 
 _TRANSPOSITIONS = {
     2: Image.Transpose.FLIP_LEFT_RIGHT,
@@ -78,7 +78,7 @@ _TRANSPOSITIONS = {
     7: Image.Transpose.TRANSVERSE,
     8: Image.Transpose.ROTATE_90,
 }
-"""The transposition that reverts each EXIF orientation."""
+"""Transposition that undoes each EXIF orientation."""
 
 _ORIENTATION = ExifTags.Base.Orientation
 
@@ -92,14 +92,14 @@ Box = tuple[int, int]
 
 
 def recode(data: bytes, box: Box | None = None, *, cropped: bool = False) -> bytes:
-    """The image of a PNG, JPEG or WebP file, turned upright and encoded again without metadata.
+    """Return the image of a PNG, JPEG or WebP file, upright and encoded again without metadata.
 
-    With a box, a PNG or JPEG is made smaller until it fits into it, and never larger. If it is
-    cropped, only the square in its middle is left.
+    With a box, a PNG or JPEG is scaled down, but never up, until it fits. If it is cropped, only
+    the square in its middle is left.
 
-    A WebP file becomes a PNG if it is lossless or transparent, otherwise a JPEG, which every
-    client can show. Of an animation, it is the first frame. Raises `InvalidImage` for too many
-    pixels or scans, before anything is decoded, and for a file that is cut short or cannot be
+    A WebP file becomes a PNG if it is lossless or transparent, otherwise a JPEG, which every client
+    can show. Only the first frame of an animation is used. Raises `InvalidImage` for too many
+    pixels or scans, before anything is decoded, and for a file that is truncated or cannot be
     decoded completely.
     """
     try:
@@ -112,7 +112,7 @@ def recode(data: bytes, box: Box | None = None, *, cropped: bool = False) -> byt
 
 
 def _crop(data: bytes, side: int) -> bytes:
-    """The square in the middle of an image, of this side at most."""
+    """Return the square in the middle of an image, scaled down to at most this side."""
     if data.startswith(b"RIFF"):
         upright, png = _open_webp(data)
     else:
@@ -136,7 +136,8 @@ def _crop(data: bytes, side: int) -> bytes:
 
 
 def _open(data: bytes) -> tuple[ImageFile.ImageFile, bool]:
-    """A PNG or JPEG file whose sizes are checked, before it is decoded; whether it is a PNG."""
+    """Open a PNG or JPEG file and check its size before it is decoded. Returns whether it is a
+    PNG."""
     png = data.startswith(b"\x89PNG")
     scans = _check_chunks(data) if png else _count_scans(data)
     plugin = PngImagePlugin.PngImageFile if png else JpegImagePlugin.JpegImageFile
@@ -172,7 +173,7 @@ def _recode(data: bytes, box: Box | None) -> bytes:
 
 
 def _open_webp(data: bytes) -> tuple[Image.Image, bool]:
-    """Decode a WebP file and turn it upright; also return whether to store it as PNG."""
+    """Decode a WebP file and turn it upright. Also returns whether to store it as PNG."""
     end, lossless = _check_riff(data)
     image = WebPImagePlugin.WebPImageFile(io.BytesIO(data[:end]))
     _check_size(*image.size)
@@ -195,13 +196,13 @@ _START_OF_SCAN, _END_OF_IMAGE = 0xDA, 0xD9
 _CHUNK = struct.Struct(">I4s")
 _CRC = struct.Struct(">I")
 _MARKER = re.compile(rb"\xff[^\x00\xd0-\xd7\xff]")
-"""Matches a JPEG marker other than those within a scan's pixels."""
+"""Matches any JPEG marker except those within the pixels of a scan."""
 
 
 def _check_chunks(data: bytes) -> int:
     """Check that a PNG file has all its chunks, which form one scan.
 
-    Decoders tolerate missing trailing chunks, so a truncated file would pass.
+    Decoders tolerate missing chunks at the end, so a truncated file would pass.
     """
     offset = 8
     for _ in range(MAX_SEGMENTS):
@@ -239,7 +240,7 @@ _FRAME_HEADER = 16
 
 
 def _check_riff(data: bytes) -> tuple[int, bool]:
-    """Check that a WebP file has all its chunks; return its end and whether it is lossless.
+    """Check that a WebP file has all its chunks, and return its end and whether it is lossless.
 
     The decoder allocates the whole canvas when it is opened, so its size is checked here.
     """

@@ -25,22 +25,22 @@ from imprint.domain.errors import Code, RateLimited, Refusal, Unavailable
 from imprint.domain.formats.addresses import Address
 
 MAX_WAITING = 32
-"""Images held in memory at once; more are refused as overload."""
+"""Number of images held in memory at once. Further ones are refused as overload."""
 
 MAX_OF_SIGNER = 4
-"""Images per signer held in memory at once; one of them is being recoded."""
+"""Number of images per signer held in memory at once, including the one being recoded."""
 
 RETRY_AFTER = 2
 """Seconds after which a signer with too many images should retry."""
 
 WALL_LIMIT = 20.0
-"""Seconds allowed for one image, on a busy machine."""
+"""Seconds allowed for one image, even on a busy machine."""
 
 MAX_RESPONSE = 16_000_000
-"""Size limit of a recoded image; repeated in recoder.py."""
+"""Size limit of a recoded image, repeated in recoder.py."""
 
 ACCEPTED, RECODED = b"a", b"r"
-"""Sent by the process when it has received an image, and before a recoded one."""
+"""Byte sent by the process when it has received an image, and before a recoded one."""
 
 _SIGNATURES = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff")
 """The first bytes of PNG and JPEG files."""
@@ -49,7 +49,7 @@ _WEBP = re.compile(rb"RIFF....WEBP", re.DOTALL)
 """The first bytes of WebP files."""
 
 _REQUEST = struct.Struct(">IHH?")
-"""What precedes an image: its length, the box that it must fit into, and whether it is cropped."""
+"""Header of an image: its length, the box that it must fit into, and whether it is cropped."""
 
 Box = tuple[int, int]
 NO_BOX = (0, 0)
@@ -73,7 +73,7 @@ class SandboxedRecoder:
         self._closed = False
 
     async def recode(self, image: bytes, signer: Address) -> bytes:
-        """Recode an image without metadata: a WebP becomes PNG or JPEG, others keep their format.
+        """Recode an image without metadata. A WebP becomes PNG or JPEG; others keep their format.
 
         Each signer's images are recoded one at a time, so that they do not delay those of others.
         Refuses `too_large`, `unsupported_media_type`, `invalid_image`, `rate_limited`.
@@ -82,7 +82,8 @@ class SandboxedRecoder:
         return await self._take_turn(image, signer)
 
     async def crop_square(self, image: bytes, side: int, signer: Address) -> bytes:
-        """The square in the middle of an image, made smaller and encoded again like `recode`."""
+        """Return the square in the middle of an image, scaled down and encoded again like
+        `recode`."""
         _check_format(image)
         return await self._take_turn(image, signer, (side, side), cropped=True)
 
@@ -121,7 +122,7 @@ class SandboxedRecoder:
             raise
 
     async def close(self) -> None:
-        """Abandon all images and end every process."""
+        """Abandon all images and kill every process."""
         self._closed = True
         for job in self._jobs:
             job.abandon()
@@ -130,7 +131,7 @@ class SandboxedRecoder:
             self._idle.pop().close()
 
     def _recode(self, image: "_Request", job: "_Job") -> bytes:
-        """Recode an image; if a reused process turns out to be dead, use another one."""
+        """Recode an image. If a reused process turns out to be dead, use another one."""
         while not job.abandoned:
             process = self._take_process()
             try:
@@ -188,7 +189,7 @@ class ProcessDied(Exception):
 
 
 class ImageProcess:
-    """A process that runs recoder.py, and the socket to it; all calls block."""
+    """A process that runs recoder.py, and the socket to it. All calls block."""
 
     def __init__(self, script: Path) -> None:
         self.used = False
@@ -211,7 +212,8 @@ class ImageProcess:
             raise
 
     def exchange(self, image: "_Request", seconds: float) -> tuple[bytes, bytes]:
-        """Send an image; return the outcome and the recoded image or the reason for its refusal.
+        """Send an image, and return the outcome and the recoded image or the reason for its
+        refusal.
 
         Raises `NotAccepted` and `ProcessDied`.
         """
@@ -231,7 +233,7 @@ class ImageProcess:
         return head[:1], self._receive(length, deadline)
 
     def kill(self) -> None:
-        """Kill the process from any thread; a running `exchange` raises `ProcessDied`."""
+        """Kill the process from any thread. A running `exchange` raises `ProcessDied`."""
         self._process.kill()
 
     def close(self) -> None:
@@ -265,7 +267,7 @@ class _Request:
 
 
 class _Turns:
-    """One signer's images: their number, and the lock of the one being recoded."""
+    """One signer's images: their number, and the lock held while one is being recoded."""
 
     __slots__ = ("lock", "taken")
 
@@ -283,7 +285,7 @@ class _Job:
         self.abandoned = False
 
     def assign(self, process: ImageProcess | None) -> bool:
-        """Set the process that has the image; returns False if the job was abandoned."""
+        """Set the process that recodes the image. Returns False if the job was abandoned."""
         with self._lock:
             self._process = process
             return not self.abandoned

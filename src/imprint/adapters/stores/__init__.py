@@ -1,1 +1,1 @@
-"""Stores by subject, each with its rules and their statements for both databases."""
+"""Stores by subject, each with its transaction rules and their statements for both databases."""

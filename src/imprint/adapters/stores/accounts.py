@@ -148,7 +148,8 @@ async def _save_update(tx: Transaction, update: ProfileUpdate, intent: Intent | 
 async def _change_avatar(
     tx: Transaction, update: ProfileUpdate, intent: Intent | None, row: Row | None
 ) -> tuple[Cid | None, int]:
-    """The picture from now on, and its bytes. A damaged profile is replaced, unless it is kept."""
+    """The new picture of a profile, and its bytes. A damaged profile is replaced, unless it is
+    kept."""
     if update.avatar is AvatarChange.KEEP:
         return (None, 0) if row is None else (profile_of(row).avatar_cid, row["avatar_size"])
     avatar, size = None, 0
@@ -163,7 +164,7 @@ async def _change_avatar(
 
 
 async def _drop_avatar(tx: Transaction, row: Row, write: Write, successor: Cid | None) -> None:
-    """Detach the picture of a profile, unless its successor is the same."""
+    """Detach the picture of a profile, unless the new profile has the same picture."""
     old, size = row["avatar_cid"], row["avatar_size"]
     if old is None:
         return
@@ -202,7 +203,8 @@ NOTE_FETCH = "UPDATE private_feeds SET fetched_at = :at WHERE id = :id"
 
 @dataclass(frozen=True, slots=True)
 class SqlPrivateFeeds:
-    """Private feeds of all readers. Nothing is cached: a replaced token is refused at once."""
+    """Private feeds of all readers. Nothing is cached, so that a replaced token is refused at
+    once."""
 
     database: Database
 

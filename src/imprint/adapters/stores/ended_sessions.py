@@ -14,7 +14,7 @@ from imprint.domain.formats.addresses import Address
 from imprint.domain.sessions import Session, session_ended
 
 _LAST_GENERATION = 2**62
-"""Generation of a row about one session: above every session's."""
+"""Generation of a row about one session, above the generation of every session."""
 
 _ENDED = "SELECT 1 FROM ended_sessions WHERE generation > :generation AND subject"
 
@@ -22,7 +22,7 @@ IS_ENDED = f"(EXISTS ({_ENDED} = :session) OR EXISTS ({_ENDED} = :reader))"
 """Whether a session was ended. In SQLite, a list of two subjects would be a separate table."""
 
 IS_ENDED_IN_POSTGRESQL = f"EXISTS ({_ENDED} IN (:session, :reader))"
-"""The same for PostgreSQL, which opens the table once for a list."""
+"""The same condition for PostgreSQL, which opens the table once for a list."""
 
 FIND_ENDED = f"SELECT {IS_ENDED} AS ended"
 
@@ -41,10 +41,10 @@ WITH marked AS (
     VALUES ('ended_sessions', CAST(random() * 4611686018427387904 AS BIGINT))
     ON CONFLICT (name) DO UPDATE SET value = excluded.value
 )"""
-"""Additional statement of every logout on PostgreSQL: see `postgresql_files`."""
+"""Additional statement that every logout runs on PostgreSQL (see `postgresql_files`)."""
 
 END_SESSION = Sql(_END, postgresql=_MARK_END + _END)
-"""An address's generation rises each time, whatever the clocks say."""
+"""Raises the generation of an address with every logout, whatever the clocks say."""
 
 SPEND_LOGIN_NONCE = """
 INSERT INTO login_nonces (address, nonce, spent_at) VALUES (:address, :nonce, :spent_at)
@@ -54,8 +54,8 @@ RETURNING (SELECT generation FROM ended_sessions WHERE subject = :address) AS ge
 
 @dataclass(frozen=True, slots=True)
 class SqlSessionStore:
-    """Logins and ended sessions of all readers. Nothing is cached: other processes end sessions
-    too."""
+    """Logins and ended sessions of all readers. Nothing is cached, because other processes end
+    sessions, too."""
 
     database: Database
 
@@ -76,7 +76,7 @@ class SqlSessionStore:
 
 @lru_cache(maxsize=64)
 def for_session(text: str, is_ended: str = IS_ENDED) -> str:
-    """A statement whose last column also says whether the session is `ended`."""
+    """A statement whose last column says whether the session is `ended`."""
     return text.replace(" FROM ", f", {is_ended} AS ended FROM ", 1)
 
 

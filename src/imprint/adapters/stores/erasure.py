@@ -1,7 +1,7 @@
 """`ErasureStore` in the database: deletes records, and leaves their documents to the collector.
 
-Every method is one transaction and can be repeated. A document that nobody else has is detached so
-long ago that the garbage collector destroys it at once.
+Every method is one transaction and can be repeated. A document that nobody else has is detached
+with an old time, so that the garbage collector destroys it immediately.
 """
 
 from collections.abc import Iterable
@@ -21,6 +21,7 @@ from imprint.adapters.stores.drafts.garbage import (
     FORGET_EMPTY_GROUP,
     FORGET_THUMBNAIL,
     FORGET_VERSION,
+    forget_revisions,
 )
 from imprint.adapters.stores.files import (
     DETACH,
@@ -32,8 +33,9 @@ from imprint.adapters.stores.files import (
     thumbnail_size,
 )
 from imprint.adapters.stores.posts.index_writer import INDEX_LOCK
-from imprint.adapters.stores.posts.post_words import drop_texts
+from imprint.adapters.stores.posts.post_words import DROP_FACTS, drop_texts, want_texts
 from imprint.adapters.stores.profiles import FIND_PROFILE, profile_of, store_profile
+from imprint.adapters.stores.revisions import REVISION_WITH_CID, REVISIONS_OF
 from imprint.domain.drafts.files import File, Network, State
 from imprint.domain.formats.addresses import Address
 from imprint.domain.formats.cids import Cid
@@ -58,7 +60,7 @@ SELECT 1 FROM file_groups g JOIN files f ON f.group_id = g.id
 WHERE g.thumbnail_cid = :picture AND f.state IN ('pending', 'onchain')
   AND g.id <> (SELECT group_id FROM files WHERE cid = :cid)
 UNION ALL SELECT 1 FROM profiles WHERE avatar_cid = :picture LIMIT 1"""
-"""Whether a picture is used beside the group of a file."""
+"""Whether a picture is used outside the group of a file."""
 
 HASTEN = """
 UPDATE detached SET detached_at = 0 WHERE cid = :cid AND network = :network AND condemned = 0"""
@@ -71,6 +73,9 @@ FORGET_FEEDS_OF = "DELETE FROM private_feeds WHERE owner = :owner"
 DRAFTS_WITH_THUMBNAIL = """
 SELECT g.owner, g.thumbnail_size AS size FROM file_groups g JOIN files f ON f.group_id = g.id
 WHERE g.thumbnail_cid = :cid AND f.state = 'pending'"""
+REVISIONS_OF_OWNER = "SELECT cid FROM revisions WHERE owner = :owner ORDER BY id"
+FORGET_REVISION = "DELETE FROM revisions WHERE cid = :cid RETURNING document, owner, size"
+PLACES_OF_DOCUMENT = "SELECT place FROM posts WHERE cid = :cid"
 PROFILES_WITH_AVATAR = """
 SELECT address, name, bio, links, avatar_cid, updated_at, avatar_size, checksum FROM profiles
 WHERE avatar_cid = :cid"""
@@ -78,7 +83,7 @@ WHERE avatar_cid = :cid"""
 
 @dataclass(frozen=True, slots=True)
 class SqlErasureStore:
-    """The records of all authors, to be deleted."""
+    """Erases records of any author."""
 
     database: Database
 
@@ -94,6 +99,10 @@ class SqlErasureStore:
             locks = file_locks(file) | INDEX_LOCK
             await self.database.transact(locks, _erase_file, cid)
 
+    async def erase_revision(self, cid: Cid) -> None:
+        locks = document_lock(cid, Network.PRIVATE) | INDEX_LOCK
+        await self.database.transact(locks, _erase_revision, cid)
+
     async def erase_account(self, address: Address) -> None:
         await self.database.transact(owner_lock(address), _erase_account, address)
 
@@ -108,11 +117,13 @@ async def _records_of(tx: Transaction, address: Address) -> PersonalRecords:
     if profile is not None and profile["avatar_cid"] is not None:
         pictures[Cid(profile["avatar_cid"])] = None
     own = [cid for cid in pictures if await tx.fetchone(OTHER_USER, cid=cid, owner=address) is None]
+    revisions = await tx.fetchall(REVISIONS_OF_OWNER, owner=address)
     (sessions,) = await tx.fetchall(COUNT_SESSIONS, wallet=address)
     (feeds,) = await tx.fetchall(COUNT_FEEDS, owner=address)
     return replace(
         found,
         pictures=tuple(own),
+        revisions=tuple(Cid(row["cid"]) for row in revisions),
         profile=profile is not None,
         writing_sessions=sessions["sessions"],
         private_feeds=feeds["feeds"],
@@ -120,6 +131,8 @@ async def _records_of(tx: Transaction, address: Address) -> PersonalRecords:
 
 
 async def _records_with(tx: Transaction, cid: Cid) -> PersonalRecords:
+    if await tx.fetchone(REVISION_WITH_CID, cid=cid) is not None:
+        return PersonalRecords(revisions=(cid,))
     found = _files_in(await tx.fetchall(FILES_OF_GROUP, cid=cid))
     if cid in found.versions:
         # A newer version has taken its place, and stays.
@@ -131,7 +144,9 @@ async def _records_with(tx: Transaction, cid: Cid) -> PersonalRecords:
     ]
     if await tx.fetchone(NAMES_PICTURE, cid=cid) is not None:
         own.append(cid)
-    return replace(found, pictures=tuple(own))
+    revisions = await tx.fetchall(REVISIONS_OF, document=cid)
+    cids = tuple(Cid(row["cid"]) for row in revisions)
+    return replace(found, pictures=tuple(own), revisions=cids)
 
 
 def _files_in(rows: Iterable[Row]) -> PersonalRecords:
@@ -155,7 +170,8 @@ async def _find_file(tx: Transaction, cid: Cid) -> File | None:
 
 
 async def _erase_file(tx: Transaction, cid: Cid) -> None:
-    """Delete a version with its key; what is bound to it on the chain has no file from now on."""
+    """Delete a version with its key. A post that is bound to it on the chain has no file from
+    now on."""
     file = await find_version(tx, VERSION_BY_CID, cid=cid)
     if file is None:
         return
@@ -166,9 +182,11 @@ async def _erase_file(tx: Transaction, cid: Cid) -> None:
         await tx.execute(RELEASE_BINDING, file_id=file.id)
         rows = await tx.fetchall(PLACES_OF_POST, post_id=str(file.publication.post_id))
         await drop_texts(tx, [row["place"] for row in rows])
+    await tx.execute(DROP_FACTS, cid=cid)
     if is_draft:
         await count_usage(tx, file.owner, 0, drafts=-1)
     thumbnail_bytes = await thumbnail_size(tx, file)
+    await forget_revisions(tx, cid, 0)
     await tx.fetchall(FORGET_VERSION, cid=cid)
     await tx.execute(FORGET_EMPTY_GROUP, id=file.group_id)
     await _detach(tx, cid, Network.PRIVATE, owner, file.size)
@@ -177,10 +195,23 @@ async def _erase_file(tx: Transaction, cid: Cid) -> None:
         await _detach(tx, file.thumbnail_cid, Network.PUBLIC, owner, thumbnail_bytes)
 
 
+async def _erase_revision(tx: Transaction, cid: Cid) -> None:
+    """Delete a revision with its key; the version before is shown from now on."""
+    row = await tx.fetchone(FORGET_REVISION, cid=cid)
+    if row is None:
+        return
+    places = [row["place"] for row in await tx.fetchall(PLACES_OF_DOCUMENT, cid=row["document"])]
+    await drop_texts(tx, places)
+    await want_texts(tx, places)
+    await tx.execute(DROP_FACTS, cid=cid)
+    await _detach(tx, cid, Network.PRIVATE, row["owner"], row["size"])
+
+
 async def _detach(
     tx: Transaction, cid: Cid, network: Network, owner: str | None, size: int
 ) -> None:
-    """Detach a document for immediate destruction; a draft's counts for its owner until then."""
+    """Detach a document for immediate destruction. A draft's document counts for its owner until
+    then."""
     values = {"cid": cid, "network": network.value, "owner": owner, "detached_at": 0}
     if owner is None:
         await tx.fetchall(DETACH_UNLESS_KNOWN, **values, size=0)
@@ -204,7 +235,7 @@ async def _erase_account(tx: Transaction, address: Address) -> None:
 
 
 async def _erase_picture(tx: Transaction, cid: Cid) -> None:
-    """Take a picture away from every post, draft and profile that has it."""
+    """Remove a picture from every post, draft and profile that has it."""
     for row in await tx.fetchall(DRAFTS_WITH_THUMBNAIL, cid=cid):
         await count_usage(tx, row["owner"], -row["size"])
     await tx.execute(FORGET_THUMBNAIL, cid=cid)

@@ -1,9 +1,9 @@
 """`FileStore` in the database, and what all file stores share: rows, tags, usage.
 
 Every record has a checksum over the values that clients see. It is verified when a row is turned
-into a file, so that a damaged record is `Damaged` and never shown:
-docs/decisions/record-checksums.md. Only files in the live states, 'pending' and 'onchain', are ever
-shown; statements spell the states out so that the partial indexes on them apply.
+into a file, so that a damaged record is `Damaged` and never shown
+(docs/decisions/record-checksums.md). Only files in the live states, 'pending' and 'onchain', are
+ever shown. Statements spell the states out so that the partial indexes on them apply.
 """
 
 import json
@@ -36,10 +36,11 @@ FILE_COLUMNS = """
 SELECT f.id, f.group_id, f.owner, f.name, f.cid, f.size, f.created_at, f.state, f.position,
        f.post_id, f.published_at, f.tx_hash, g.hashtags, g.thumbnail_cid, f.wrapped_key,
        f.checksum, g.checksum AS group_checksum"""
-"""A file's columns, in the order of `build_file`'s parameters."""
+"""Columns of a file, in the order of the parameters of `build_file`."""
 
 FILE = FILE_COLUMNS + " FROM files f LEFT JOIN file_groups g ON g.id = f.group_id"
-"""Every file has a group. A file without one is damaged, and must not be skipped silently."""
+"""Joins a file with its group. A file without a group is damaged, and must not be skipped
+silently."""
 
 # The rules check the states of single files: a damaged state would make a file seem absent.
 
@@ -51,14 +52,14 @@ PICTURE_IN_USE = """
 SELECT g.thumbnail_size AS size FROM file_groups g JOIN files f ON f.group_id = g.id
 WHERE g.thumbnail_cid = :cid AND f.state IN ('pending', 'onchain')
 UNION ALL SELECT avatar_size FROM profiles WHERE avatar_cid = :cid LIMIT 1"""
-"""The bytes of a picture that a live file or a profile has."""
+"""Selects the bytes of a picture that a live file or a profile has."""
 
 REPLACED_THUMBNAIL = """
 SELECT d.size FROM detached d
 WHERE d.cid = :cid AND d.network = 'public' AND d.condemned = 0 AND d.detached_at > 0
   AND d.owner IS NOT NULL
   AND NOT EXISTS (SELECT 1 FROM file_groups g WHERE g.thumbnail_cid = :cid)"""
-"""A thumbnail in its grace period; a deleted draft's group keeps naming its own."""
+"""Selects a thumbnail in its grace period. The group of a deleted draft keeps naming its own."""
 
 NEXT_POSITION = Sql(
     "UPDATE counters SET value = value + 1 WHERE name = 'position' RETURNING value",
@@ -84,7 +85,8 @@ ON CONFLICT (tag) DO UPDATE
 SET posts = tags.posts + excluded.posts, drafts = tags.drafts + excluded.drafts""",
     postgresql="",
 )
-"""On PostgreSQL, a stored count per tag would be one row that all its writers wait for."""
+"""Counts the files of a tag. On PostgreSQL, a stored count would be one row that all writers of the
+tag wait for."""
 COUNT_USAGE = """
 UPDATE owners SET used_bytes = used_bytes + :bytes, drafts = drafts + :drafts
 WHERE owner = :owner"""
@@ -124,7 +126,7 @@ WHERE g.thumbnail_cid = :cid
   AND NOT EXISTS (SELECT 1 FROM detached WHERE cid = :cid AND network = 'public')
   AND NOT EXISTS (SELECT 1 FROM intents WHERE cid = :cid)
 LIMIT 1"""
-"""A group that still names its thumbnail although no file leads to it any longer."""
+"""Selects a group that still names its thumbnail although no file leads to it any longer."""
 
 _ALSO_TAGGED = """
 AND EXISTS (SELECT 1 FROM file_tags o WHERE o.tag = :tag AND o.position = t.position)"""
@@ -154,7 +156,7 @@ def list_tagged(tags: int, drafts_too: bool) -> str:
 
 @dataclass(frozen=True, slots=True)
 class SqlFileStore:
-    """Files of all owners; reads are cached until the next commit."""
+    """Files of all owners. Reads are cached until the next commit."""
 
     database: Database
 
@@ -203,8 +205,7 @@ class SqlFileStore:
         return size
 
     def _refuse_miss(self) -> None:
-        """Raise `Unavailable` if a record that was not found may exist because an index is
-        damaged."""
+        """Raise `Unavailable` if a record was not found because an index may be damaged."""
         if self.database.damage.structure is not None:
             raise Unavailable.database()
 
@@ -226,7 +227,7 @@ async def _find(
 
 
 async def _public_size(tx: Transaction, cid: Cid) -> int | None:
-    """The bytes of this picture, if a live file or a profile has it or had it a while ago.
+    """The size in bytes of this picture, if a live file or a profile has or recently had it.
 
     Raises `Damaged` if a file must have it.
     """
@@ -244,7 +245,7 @@ async def _public_size(tx: Transaction, cid: Cid) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class ListPlan:
-    """How to read a list; `reach` is the maximum number of rows this may visit."""
+    """How to read a list. `reach` is the maximum number of rows that the read may visit."""
 
     statement: str
     values: dict[str, Value]
@@ -254,7 +255,7 @@ class ListPlan:
 async def plan_list(
     tx: Transaction, which: ListFilter, before: int | None, limit: int
 ) -> ListPlan | None:
-    """Plan a list by its rarest tag; None if the list is empty."""
+    """Plan a list by its rarest tag, or return None if the list is empty."""
     end = END if before is None else before
     values: dict[str, Value] = {"before": end, "limit": limit}
     if isinstance(which, OwnDrafts):
@@ -297,10 +298,10 @@ async def _count(tx: Transaction, tag: str, which: PublicList) -> int:
 # Records
 
 UNPLACED = 0
-"""Placeholder position of a new file, below every other."""
+"""Placeholder for the position of a new file, below every real position."""
 
 END = 2**63 - 1
-"""Above every position, for a list from its beginning."""
+"""Above every position, to read a list from its beginning."""
 
 _STATES = {state.value: state for state in State}
 
@@ -350,7 +351,7 @@ def build_file(  # noqa: PLR0917  one parameter for each column
     """Build the file of a row with `FILE_COLUMNS`. Raises `Damaged` if its checksum does not match.
 
     Successive lists have mostly the same rows, and a cache hit takes a twentieth of the time of
-    building the file: see docs/decisions/query-cache.md.
+    building the file (docs/decisions/query-cache.md).
     """
     found = file_checksum(
         id, group_id, owner, name, cid, size, created_at, state, position,
@@ -388,10 +389,10 @@ def _damaged(id: object, position: object) -> Damaged:  # noqa: A002
 
 
 COLUMNS = tuple(signature(build_file).parameters)
-"""A file's columns, in order."""
+"""Columns of a file, in order."""
 
 WIDTH = len(COLUMNS)
-"""Number of file columns; a statement's other columns follow them."""
+"""Number of a file's columns. Other columns of a statement follow them."""
 
 
 def file_of(row: Row) -> File:
@@ -464,12 +465,12 @@ async def count_usage(tx: Transaction, owner: str, size: int, *, drafts: int = 0
 
 
 async def draft_size(tx: Transaction, file: File) -> int:
-    """Bytes that a draft counts for: its document and its group's thumbnail."""
+    """Number of bytes that a draft counts for: its document and the thumbnail of its group."""
     return file.size + await thumbnail_size(tx, file)
 
 
 async def thumbnail_size(tx: Transaction, file: File) -> int:
-    """Bytes that a file's thumbnail counts for."""
+    """Number of bytes that the thumbnail of a file counts for."""
     if file.thumbnail_cid is None:
         return 0
     (row,) = await tx.fetchall(THUMBNAIL_SIZE, id=file.group_id)
@@ -479,7 +480,7 @@ async def thumbnail_size(tx: Transaction, file: File) -> int:
 async def store_group(
     tx: Transaction, file: File, thumbnail_bytes: int, *, of_chain: bool = False
 ) -> None:
-    """Store the hashtags and the thumbnail of a file, which are those of its group.
+    """Store the hashtags and the thumbnail of a file in its group.
 
     `of_chain` marks hashtags that the publish request did not name.
     """
@@ -504,7 +505,7 @@ async def own_hashtags(tx: Transaction, file: File) -> tuple[str, ...]:
 
 
 async def set_hashtags_of_chain(tx: Transaction, post: File, hashtags: tuple[str, ...]) -> None:
-    """Set the hashtags of a post that its event has, unless its publish request named some."""
+    """Give a post the hashtags of its event, unless its publish request named some."""
     if hashtags == post.hashtags or await own_hashtags(tx, post):
         return
     tagged = replace(post, hashtags=hashtags)
@@ -513,19 +514,21 @@ async def set_hashtags_of_chain(tx: Transaction, post: File, hashtags: tuple[str
 
 
 async def reattach(tx: Transaction, cid: Cid, network: Network) -> None:
-    """Delete a document's detached mark unless it is marked for deletion; it no longer counts as
-    detached."""
+    """Delete a document's detached mark unless it is marked for deletion.
+
+    The document no longer counts as detached.
+    """
     await release(tx, await tx.fetchone(REATTACH, cid=cid, network=network.value))
 
 
 async def release(tx: Transaction, detached: Row | None) -> None:
-    """Stop counting a detached document, if one was recorded."""
+    """Stop counting a detached document if one was recorded."""
     if detached is not None and detached["owner"] is not None:
         await count_usage(tx, detached["owner"], -detached["size"], drafts=-detached["drafts"])
 
 
 async def take_back(tx: Transaction, cid: Cid, network: Network) -> None:
-    """Delete a document's deletion mark: the caller is about to reference it.
+    """Delete a document's deletion mark, because the caller is about to reference it.
 
     Raises `Unavailable` if a process of an earlier release marked it, which deletes it without a
     fence.

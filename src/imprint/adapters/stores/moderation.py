@@ -1,6 +1,6 @@
 """`ModerationStore` in the database: the log of decisions, and reports."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -16,6 +16,7 @@ from imprint.adapters.database.transaction import (
     moment_of,
 )
 from imprint.adapters.stores.files import END, FILE, file_of
+from imprint.adapters.stores.posts.index_reader import find_tags, refuse_damaged_index
 from imprint.domain.drafts.files import File
 from imprint.domain.errors import Damaged
 from imprint.domain.formats.addresses import Address
@@ -42,38 +43,43 @@ INSERT INTO measure_log (id, at, measure, kind, target, ground, statement, check
 VALUES (:id, :at, :measure, :kind, :target, :ground, :statement, :checksum)"""
 
 MODERATION_LOCK = frozenset({"moderation"})
-"""One decision at a time is added, so that their numbers have the order of their commits."""
+"""Lock under which decisions are added one at a time, so that they are numbered in commit order."""
 
 WAIT_FOR_POSTS = Sql(
     "SELECT 1 AS one", postgresql="SELECT pg_advisory_xact_lock(5281730018833220013)"
 )
 """Waits for transactions that add posts or publish files, which may not see the decision."""
 
-_SHOW_POST = """
-UPDATE posts SET shown = (SELECT s.shown FROM post_standing s WHERE s.place = posts.place)
-WHERE post_id = :target RETURNING place"""
+SHOW_POST = "UPDATE posts SET shown = -1 WHERE post_id = :target"
 _SHOW = """
-UPDATE posts SET shown = (SELECT s.shown FROM post_standing s WHERE s.place = posts.place)
+UPDATE posts SET shown = -1
 WHERE place IN ({places} AND place > :after ORDER BY place LIMIT :limit) RETURNING place"""
-"""Lists some posts where they belong now; the next ones follow after the last place."""
+"""Lists some posts where they belong now, which triggers decide for -1; the next ones follow after
+the last place."""
 SHOW_POSTS_OF = {
-    TargetKind.POST: _SHOW_POST,
+    TargetKind.POST: f"{SHOW_POST} RETURNING place",
     TargetKind.AUTHOR: _SHOW.format(places="SELECT place FROM posts WHERE author = :target"),
     TargetKind.CID: _SHOW.format(places="SELECT place FROM posts WHERE cid = :target"),
     TargetKind.TAG: _SHOW.format(places="SELECT place FROM post_tags WHERE tag = :target"),
     None: _SHOW.format(places="SELECT place FROM posts WHERE place >= 0"),
 }
-"""Lists the posts of each kind of target where they belong, and all posts."""
+"""Statements that update the visibility of posts, for each type of target and for all posts."""
+
+TAGGED_POSTS = """
+SELECT t.position, f.post_id FROM file_tags t JOIN files f ON f.position = t.position
+WHERE t.tag = :tag AND t.state = 'onchain' AND t.position > :after
+ORDER BY t.position LIMIT :limit"""
+"""Posts whose files have a hashtag; on the chain they may have others."""
 
 _AT_ONCE = 1_000
-"""Posts that one statement lists where they belong."""
+"""Number of posts whose visibility one statement updates."""
 
 SHOWN_COUNTERS = "SELECT name, value FROM counters WHERE name IN ('show', 'shown')"
 SET_COUNTER = """
 INSERT INTO counters (name, value) VALUES (:name, :value)
 ON CONFLICT (name) DO UPDATE SET value = excluded.value"""
 _SHOWS = (Show.ALL, Show.HOSTED, Show.ALLOWED)
-"""What is shown, by the value of the counters."""
+"""Which posts are shown, by the value of the counters."""
 
 AUTHORS_WITH_AVATAR = "SELECT address FROM profiles WHERE avatar_cid = :cid LIMIT :limit"
 
@@ -82,15 +88,17 @@ EVENTS_OF = {
     TargetKind.POST: _EVENT + "post_id = :target LIMIT :limit",
     TargetKind.CID: _EVENT + "cid = :target LIMIT :limit",
 }
-"""What the chain published as a post id or with a cid."""
+"""Selects what the chain published under a post id or with a cid."""
 
 _MOST_EVENTS = 10
-"""Events that are looked at; anybody can claim a cid."""
+"""Maximum number of events to inspect, because anybody can claim a cid."""
 
-IS_WITHHELD = """
-SELECT 1 FROM measures WHERE kind = 'author' AND target = :author AND measure = 'withheld'
-UNION ALL
-SELECT 1 FROM measures WHERE kind = 'cid' AND target = :cid AND measure = 'withheld' LIMIT 1"""
+_WITHHELD = """
+SELECT 1 FROM measure_log m WHERE m.kind = '{kind}' AND m.target = :{kind}
+AND m.measure = 'withheld' AND NOT EXISTS (
+    SELECT 1 FROM measure_log u WHERE u.kind = '{kind}' AND u.target = :{kind} AND u.id > m.id
+    AND u.measure = 'undone')"""
+IS_WITHHELD = f"{_WITHHELD.format(kind='author')} UNION ALL {_WITHHELD.format(kind='cid')} LIMIT 1"
 
 FILES_WITH_THUMBNAIL = FILE + (
     " WHERE g.thumbnail_cid = :cid AND f.state IN ('pending', 'onchain') LIMIT :limit"
@@ -107,13 +115,17 @@ DELETE FROM reports WHERE id IN (
     SELECT id FROM reports WHERE closed_at IS NOT NULL AND at >= 0 ORDER BY at, id LIMIT :limit)"""
 DROP_OPEN_REPORTS = """
 DELETE FROM reports WHERE id IN (
-    SELECT id FROM reports WHERE closed_at IS NULL AND at >= 0 ORDER BY at, id LIMIT :limit)"""
+    SELECT id FROM reports WHERE closed_at IS NULL AND at >= 0 AND post_id = (
+        SELECT post_id FROM reports WHERE closed_at IS NULL
+        GROUP BY post_id ORDER BY count(*) DESC, min(at) LIMIT 1)
+    ORDER BY at, id LIMIT :limit)"""
+"""Drops reports of the post that has the most, so that a flood displaces itself first."""
 CLOSE_REPORT = "UPDATE reports SET closed_at = :at WHERE id = :id AND closed_at IS NULL"
 
 
 @dataclass(frozen=True, slots=True)
 class SqlModerationStore:
-    """The decisions of the operator, and the reports of readers."""
+    """The operator's decisions and the readers' reports."""
 
     database: Database
 
@@ -144,6 +156,13 @@ class SqlModerationStore:
     async def authors_with_avatar(self, cid: Cid, limit: int) -> list[Address]:
         values: dict[str, Value] = {"cid": cid, "limit": limit}
         return await self.database.fetch(_author_of, AUTHORS_WITH_AVATAR, values, reach=limit)
+
+    async def tags_of_posts(self, post_ids: Sequence[int]) -> Mapping[int, Collection[str]]:
+        refuse_damaged_index(self.database)
+        ids = tuple(post_ids)
+        return await self.database.cached(
+            ("tags", ids), lambda: self.database.read(find_tags, ids, reach=2 * len(ids))
+        )
 
     async def targets_of_event(self, target: Target) -> list[Target]:
         values: dict[str, Value] = {"target": target.value, "limit": _MOST_EVENTS}
@@ -184,12 +203,23 @@ async def _add_decision(tx: Transaction, decision: Decision) -> LoggedDecision:
     while True:
         rows = await tx.fetchall(statement, target=target.value, after=after, limit=_AT_ONCE)
         if len(rows) < _AT_ONCE:
-            return LoggedDecision(number, decision)
+            break
         after = max(row["place"] for row in rows)
+    if target.kind is TargetKind.TAG:
+        await _show_tagged_files(tx, target.value)
+    return LoggedDecision(number, decision)
+
+
+async def _show_tagged_files(tx: Transaction, tag: str) -> None:
+    """List the posts whose files have a hashtag where they belong."""
+    after = -1
+    while rows := await tx.fetchall(TAGGED_POSTS, tag=tag, after=after, limit=_AT_ONCE):
+        await tx.executemany(SHOW_POST, [{"target": row["post_id"]} for row in rows])
+        after = rows[-1]["position"]
 
 
 async def add_logged(tx: Transaction, logged: LoggedDecision) -> None:
-    """Add a decision with its number to the log; the caller lists its posts where they belong."""
+    """Add a numbered decision to the log. The caller updates the visibility of its posts."""
     decision = logged.decision
     columns: tuple[Value, ...] = (
         logged.number,
@@ -206,7 +236,7 @@ async def add_logged(tx: Transaction, logged: LoggedDecision) -> None:
 
 
 def decision_of(row: Row) -> LoggedDecision:
-    """The decision of a row. Raises `Damaged` if it is not as it was written."""
+    """Decode the decision in a row. Raises `Damaged` if it is not as it was written."""
     *columns, checksum = row
     if decision_checksum(*columns) != checksum:
         raise Damaged.record(f"decision {row['id']!a} of the operator")
@@ -221,14 +251,15 @@ def decision_of(row: Row) -> LoggedDecision:
 
 
 async def _is_chosen(tx: Transaction, chosen: int) -> bool:
-    """Whether lists show this already; without a choice, a new catalog shows all."""
+    """Whether lists already show this selection. Without a choice, a new catalog shows all
+    posts."""
     found = {row["name"]: row["value"] for row in await tx.fetchall(SHOWN_COUNTERS)}
     all_posts = _SHOWS.index(Show.ALL)
     return {found.get(name, all_posts) for name in ("show", "shown")} == {chosen}
 
 
 async def _choose_shown(tx: Transaction, chosen: int) -> None:
-    """Choose for posts that arrive from now on; the others follow."""
+    """Choose which posts are shown from now on. Existing posts are updated later."""
     await tx.fetchall(WAIT_FOR_POSTS)
     await tx.execute(SET_COUNTER, name="show", value=chosen)
     # The next start goes on if this one does not come to its end.
@@ -236,7 +267,7 @@ async def _choose_shown(tx: Transaction, chosen: int) -> None:
 
 
 async def _show_next(tx: Transaction, chosen: int, after: int) -> int | None:
-    """List the next posts where they belong; None after the last ones."""
+    """Update the visibility of the next posts. Returns None after the last ones."""
     await tx.fetchall(WAIT_FOR_POSTS)
     rows = await tx.fetchall(SHOW_POSTS_OF[None], after=after, limit=_AT_ONCE)
     if len(rows) == _AT_ONCE:

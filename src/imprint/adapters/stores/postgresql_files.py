@@ -1,9 +1,9 @@
-"""`FileStore` on PostgreSQL: the rules' statements with less overhead.
+"""`FileStore` on PostgreSQL: the statements of the rules with less overhead.
 
 Every logout writes a random mark in its transaction. While a statement sees the same mark, no
-session has been ended, so a session that was checked once need not be checked again: reading the
-mark takes half the time. The mark's row serializes logouts, so a reader that sees one logout's mark
-sees all earlier logouts.
+session has been ended, so a session that was checked once need not be checked again. Reading the
+mark takes half the time. The row of the mark serializes logouts, so a reader that sees the mark of
+one logout sees all earlier logouts.
 """
 
 from collections.abc import Iterable, Mapping
@@ -44,7 +44,7 @@ from imprint.domain.sessions import Session, session_ended
 # Single files
 
 MOST_SESSIONS = 10_000
-"""Number of sessions a process caches."""
+"""Number of sessions that a process caches."""
 
 _MARK = "(SELECT value FROM counters WHERE name = 'ended_sessions') AS mark"
 
@@ -59,24 +59,24 @@ def _with(text: str, *columns: str) -> str:
 _FINDS = {_BY_CID: VERSION_BY_CID, _BY_POST: VERSION_BY_POST}
 
 MARKED = {find: _with(text, _MARK) for find, text in _FINDS.items()}
-"""Finds a file and the mark."""
+"""Statement that finds a file and the mark."""
 
 CHECKED = {
     find: _with(text, _MARK, f"{IS_ENDED_IN_POSTGRESQL} AS ended") for find, text in _FINDS.items()
 }
-"""Finds a file, the mark, and whether a session is ended; its generation, id and address are the
-first parameters."""
+"""Statement that finds a file, the mark, and whether a session is ended. The session's generation,
+id and address are the first parameters."""
 
 
 class KnownSessions:
-    """Ids of sessions that were live at this mark."""
+    """Ids of sessions that were live when this mark was current."""
 
     def __init__(self) -> None:
         self._mark: int | None = None
         self._ids: BoundedCache[str, None] = BoundedCache(MOST_SESSIONS)
 
     def may_know(self, session: Session) -> bool:
-        """Whether this session was live at the last seen mark."""
+        """Whether this session was live at the last mark seen."""
         return session.id in self._ids
 
     def knows(self, session: Session, mark: int | None) -> bool:
@@ -94,10 +94,11 @@ class KnownSessions:
 # Lists
 
 _COUNTED = 20_000
-"""Files of a tag counted at most to find the rarest tag, which takes some milliseconds."""
+"""Maximum number of a tag's files to count to find the rarest tag, which takes some
+milliseconds."""
 
 _CHANGED = f"{SNAPSHOT} <> :known"
-"""Evaluated once, before any row is read."""
+"""Condition that is evaluated once, before any row is read."""
 
 _LIST = f"""
 SELECT page.*, {SNAPSHOT} AS snapshot, {{ended}} AS ended
@@ -113,7 +114,7 @@ WITH rarest AS MATERIALIZED (
         ) AS counted
     ) LIMIT 1
 ), found"""
-"""The list walks its rarest tag."""
+"""Statement that walks the rarest tag of a list."""
 
 _LIST_TAGGED = """
 {found} AS MATERIALIZED (
@@ -123,7 +124,7 @@ _LIST_TAGGED = """
 LEFT JOIN LATERAL (SELECT * FROM files x WHERE x.position = found.position LIMIT 1) f ON true
 LEFT JOIN LATERAL (SELECT * FROM file_groups x WHERE x.id = f.group_id LIMIT 1) g ON true
 ORDER BY found.position DESC"""
-"""Positions are found before any file is read, and each file by a separate subquery, so the tags
+"""Finds positions before it reads any file, and each file by a separate subquery, so that the tags
 are walked in list order whatever the planner estimates."""
 
 _ALSO_TAGGED = """
@@ -156,7 +157,7 @@ LISTS: Mapping[str, str] = {
         for drafts_too in (False, True)
     },
 }
-"""Reads a list with its rule's statement, in one round trip and only if it changed."""
+"""Reads a list with the statement of its rule, in one round trip and only if it has changed."""
 
 LIST_DRAFTS_FOR = LISTS[LIST_DRAFTS].replace("false AS", f"{IS_ENDED_IN_POSTGRESQL} AS")
 """Reads a list of drafts for a session."""
@@ -167,8 +168,8 @@ def list_statement(
 ) -> tuple[str, dict[str, Value]]:
     """A single statement that reads a list unless the snapshot is `known`.
 
-    It always returns a row; if nothing was read or the list is empty, that row is not `present`.
-    Each row tells whether the session is `ended`.
+    It always returns a row. If nothing was read or the list is empty, that row is not `present`.
+    Each row says whether the session is `ended`.
     """
     values: dict[str, Value] = {"before": END if before is None else before, "limit": limit}
     if isinstance(which, OwnDrafts):
@@ -185,7 +186,7 @@ def list_statement(
 
 @dataclass(frozen=True, slots=True)
 class PostgresqlFileStore(SqlFileStore):
-    """Files of all owners; lists are cached until a transaction ends."""
+    """Files of all owners. Lists are cached until a transaction ends."""
 
     database: PostgresqlDatabase
     _sessions: KnownSessions = field(default_factory=KnownSessions, init=False)
@@ -217,7 +218,7 @@ class PostgresqlFileStore(SqlFileStore):
         return self.live(rows[0][:WIDTH])
 
     def live(self, row: Iterable[Any] | None) -> File | None:
-        """The file of a row, if it is live."""
+        """The file of a row if it is live."""
         try:
             file = live_file_of(row)
         except Damaged as problem:
@@ -238,8 +239,8 @@ class PostgresqlFileStore(SqlFileStore):
     ) -> list[File]:
         """Read a list, unless the cached one is still current.
 
-        A list cached for a session was read while the session was live; ending it since would have
-        ended a transaction too.
+        A list cached for a session was read while the session was live. Ending the session since
+        would have ended a transaction, too.
         """
         lists = self.database.lists
         key = which, before, limit, None if session is None else session.id

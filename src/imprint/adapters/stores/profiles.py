@@ -38,7 +38,7 @@ async def walk_profiles(tx: Transaction, after: str, limit: int) -> list[Row]:
 
 
 async def store_profile(tx: Transaction, profile: Profile, avatar_size: int) -> None:
-    """Add a profile, or replace that of its author."""
+    """Add a profile, or replace the author's existing profile."""
     texts = profile.texts
     links, updated_at = "\n".join(texts.links), micros(profile.updated_at)
     columns = (profile.address, texts.name, texts.bio, links, profile.avatar_cid, updated_at)

@@ -3,9 +3,9 @@
 An event binds the file with its cid to its post id if its author is the owner. Two events can claim
 one post id only if one of them is in a block that has left the chain or will leave it. Until the
 follower knows which, the event in the higher block holds the post id (or the later one at equal
-height): the other file becomes a draft again, and its event is no longer canonical. But an event
-that the follower has read yields only to another that it reads: a delivery may be wrong, and final
-blocks are not read again.
+height). The other file becomes a draft again, and its event is no longer canonical. But an event
+that the follower has read yields only to another that it reads, because a delivery may be wrong,
+and final blocks are not read again.
 """
 
 import json
@@ -52,7 +52,7 @@ from imprint.adapters.stores.files import (
     store_group,
     thumbnail_size,
 )
-from imprint.adapters.stores.posts.post_words import WANT_FREE_TEXT
+from imprint.adapters.stores.posts.post_words import WANT_TEXT_OF_POST
 from imprint.domain.drafts.files import File, Network, Publication, State
 from imprint.domain.errors import Damaged
 from imprint.domain.formats.addresses import Address
@@ -192,14 +192,14 @@ UNION ALL
 SELECT g.thumbnail_size FROM file_groups g JOIN files f ON f.group_id = g.id
 WHERE g.thumbnail_cid = :cid AND g.owner = :owner AND f.state IN ('pending', 'onchain')
 LIMIT 1"""
-"""A picture that an owner's drafts have, or had recently."""
+"""Selects a picture that an owner's drafts have, or had recently."""
 CORRECT_FILE = "UPDATE files SET tx_hash = :tx_hash, checksum = :checksum WHERE id = :id"
 
 CURSOR, FINAL = "stand", "final"
-"""Kinds of blocks stored per chain."""
+"""Names of the blocks that are stored per chain."""
 
 _KEPT_AT_ONCE = 10
-"""Stored events tried per cid or post id: all but one are false."""
+"""Number of stored events to try per cid or post id. All but one of them are false."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,9 +266,9 @@ async def apply_events(
     *,
     canonical: bool = False,
 ) -> ApplyResult:
-    """Store and apply events, each in its own savepoint; the caller has locked them.
+    """Store and apply events, each in its own savepoint. The caller has locked them.
 
-    With `canonical` they were read from the chain, which also restores an event whose block had
+    With `canonical`, they were read from the chain, which also restores an event whose block had
     left it. A delivery cannot do that, so repeating an old delivery has no effect.
     """
     if key is not None and not await _add_delivery(tx, key, at):
@@ -297,7 +297,7 @@ async def _advance(tx: Transaction, chain_id: int, step: Advance, at: datetime) 
 
 
 async def apply_kept(tx: Transaction, draft: File) -> File:
-    """Apply the stored events that name a draft's cid; returns the resulting file."""
+    """Apply the stored events that name a draft's cid, and return the resulting file."""
     rows = await tx.fetchall(KEPT_FOR_CID, cid=draft.cid, author=draft.owner, limit=_KEPT_AT_ONCE)
     for row in rows:
         at = max(_seen_at(row), draft.created_at)
@@ -417,7 +417,7 @@ async def _correct(tx: Transaction, file_id: str, tx_hash: str | None) -> None:
 
 
 async def _lock_known(tx: Transaction, event: PostCreated) -> Row | None:
-    """The stored event with this identity; if its author differs, that author is locked too."""
+    """The stored event with this identity. If its author differs, that author is locked, too."""
     identity = _identity(event.place)
     known = await tx.fetchone(KNOWN_EVENT, **identity)
     if known is not None and known["author"] != event.author:
@@ -454,7 +454,7 @@ async def _apply(tx: Transaction, event: PostCreated, at: datetime, canonical: b
 async def _judge(
     tx: Transaction, event: PostCreated, file: File | None, canonical: bool
 ) -> tuple[EventStatus, File | None]:
-    """An event's status, and the file that loses its post id to it and becomes a draft."""
+    """The status of an event, and the file that loses its post id to it and becomes a draft."""
     if file is None:
         return EventStatus.UNKNOWN_FILE, None
     if file.owner != event.author:
@@ -473,7 +473,7 @@ async def _judge(
 
 
 async def _lock_holder(tx: Transaction, claim: PostCreated) -> File | None:
-    """The file bound to a claim's post id; its owner is locked."""
+    """The file bound to the post id of a claim. Its owner is locked."""
     locked = {claim.author}
     while True:
         holder = await find_by_post_id(tx, claim.post_id)
@@ -506,11 +506,11 @@ async def _bind(tx: Transaction, event: PostCreated, file: File, at: datetime) -
     await retag(tx, file, post)
     await set_hashtags_of_chain(tx, post, await _indexed_hashtags(tx, event))
     # The index may have seen this post before, without its document.
-    await tx.execute(WANT_FREE_TEXT, post_id=str(event.post_id), free=bytes(32))
+    await tx.execute(WANT_TEXT_OF_POST, post_id=str(event.post_id))
 
 
 async def _indexed_hashtags(tx: Transaction, event: PostCreated) -> tuple[str, ...]:
-    """The hashtags of the post of this event, if the index has read it already."""
+    """The hashtags of this event's post if the index has already read it."""
     row = await tx.fetchone(
         INDEXED_HASHTAGS,
         post_id=str(event.post_id),
@@ -522,7 +522,7 @@ async def _indexed_hashtags(tx: Transaction, event: PostCreated) -> tuple[str, .
 
 
 async def _unbind(tx: Transaction, file_id: str) -> File:
-    """Turn a post back into a draft at its earlier position; its event is no longer canonical."""
+    """Turn a post back into a draft at its earlier position. Its event is no longer canonical."""
     (row,) = await tx.fetchall(VERSION_BY_ID, id=file_id)
     post = file_of(row)
     await tx.execute(RELEASE_EVENT, file_id=file_id)
@@ -540,7 +540,7 @@ async def _unbind(tx: Transaction, file_id: str) -> File:
 
 
 async def _make_room(tx: Transaction, restored: File) -> File:
-    """Move a newer draft to a new group; a post stays, and the restored file moves.
+    """Move a newer draft to a new group. If it is a post, it stays and the restored file moves.
 
     Returns the restored file in its current group.
     """
@@ -648,7 +648,7 @@ async def _set_disputed(tx: Transaction, chain_id: int, blocks: Collection[Block
 async def _add_dead_letter(
     tx: Transaction, letter: DeadLetter, source: str | None, at: datetime
 ) -> bool:
-    """Store a dead letter; returns False if it was already stored."""
+    """Store a dead letter. Returns False if it was already stored."""
     place = letter.place
     if place is None:
         content = f"{letter.reason}\n{letter.payload}".encode("utf-8", "surrogatepass")

@@ -24,7 +24,7 @@ SET until = CASE WHEN paces.until <= :now OR paces.until > :furthest THEN :first
 RATE_LIMIT = "SELECT until FROM paces WHERE key = :key"
 
 _SECOND = 1_000_000
-"""Microseconds per second: times are stored in microseconds."""
+"""Number of microseconds per second, because times are stored in microseconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,15 +52,15 @@ class SqlRateLimits:
 
 
 async def _admit(tx: Transaction, key: str, rate: Rate, now: datetime, cost: int) -> None:
-    """Count a key's request, for all processes together. Raises `RateLimited`.
+    """Count a request against its key, for all processes together. Raises `RateLimited`.
 
     One timestamp is stored per key. A request moves it forward by its share of the period, starting
     from now if it has passed. A request that would move it more than a whole period ahead of now is
-    refused. One that costs more than the whole rate takes the whole period.
+    refused. A request that costs more than the whole rate takes the whole period.
 
     A timestamp for which the request would wait longer than a period was stored with a wrong clock,
-    and counts as passed. One that is ahead by less may come from a process whose clock differs a
-    little; if it counted as passed, the limits of all such processes would add up.
+    and counts as passed. A timestamp that is ahead by less may come from a process whose clock
+    differs a little. If it counted as passed, the limits of all such processes would add up.
     """
     values = admission(key, rate, now, cost)
     if await tx.fetchone(ADMIT, **values) is None:
@@ -73,7 +73,7 @@ async def _admit(tx: Transaction, key: str, rate: Rate, now: datetime, cost: int
 
 
 def admission(key: str, rate: Rate, now: datetime, cost: int = 1) -> dict[str, Any]:
-    """Parameters of `ADMIT`."""
+    """Return the parameters of the statement `ADMIT`."""
     moment, period = micros(now), rate.seconds * _SECOND
     share = period * min(cost, rate.count) // rate.count
     return {

@@ -28,22 +28,24 @@ from imprint.domain.posts.marketplace import (
 from imprint.domain.posts.posts import AccessChanged, DeadLetter, LogPosition, PostCreated
 
 MAX_PAYLOAD = 64 * 1024
-"""Characters of a log that a dead letter keeps; the whole log is on the chain."""
+"""Number of characters of a log that a dead letter keeps. The whole log is on the chain."""
 
 MAX_PAYLOADS = 1024 * 1024
-"""Characters that a delivery's dead letters keep in total; further ones keep only their reason."""
+"""Number of characters that the dead letters of a delivery keep in total. Further ones keep only
+their reason."""
 
 MAX_DEAD_LETTERS = 1_000
-"""Dead letters per delivery, at most; one more tells how many were dropped."""
+"""Maximum number of dead letters per delivery. One more says how many were dropped."""
 
 MAX_TOPICS = 4
-"""Topics per log, at most; the EVM has no instruction for more."""
+"""Maximum number of topics per log. The EVM has no instruction for more."""
 
 COUNT_LIMIT = 2**63
-"""Above every block number and log index; databases store no larger integers."""
+"""Above every block number and log index, because databases store no larger integers."""
 
 MAX_VALUES = 250_000
-"""Arrays, objects and logs read per delivery, at most; the logs of many blocks have far fewer."""
+"""Maximum number of arrays, objects and logs read per delivery. The logs of many blocks have far
+fewer."""
 
 _POST_CREATED_TOPIC = "0x" + POST_CREATED.hex()
 _ACCESS_TOPICS = frozenset(
@@ -74,10 +76,10 @@ class TooManyValues(Exception):
 
 @dataclass(frozen=True, slots=True)
 class SentLog:
-    """A log as sent, with unvalidated members; None for those not sent.
+    """A log as sent, with unvalidated members that are None if they were not sent.
 
-    A value that should be a log and is not has only `raw`, which a dead letter keeps. `networks`
-    and `chain_ids` are all the delivery's claims about the log's chain.
+    A value that should be a log but is not has only `raw`, which a dead letter keeps. `networks`
+    and `chain_ids` are all claims of the delivery about the chain of the log.
     """
 
     raw: object
@@ -96,7 +98,7 @@ class SentLog:
 
 @dataclass(frozen=True, slots=True)
 class Marketplace:
-    """The contract whose logs are read; `networks` are its chain's names."""
+    """The contract whose logs are read. `networks` are the names of its chain."""
 
     chain_id: int
     address: Address
@@ -105,7 +107,7 @@ class Marketplace:
 
 @dataclass(frozen=True, slots=True)
 class SortedLogs:
-    """A delivery's logs by kind, as in `Delivery`."""
+    """The logs of a delivery by category, as in `Delivery`."""
 
     findings: tuple[PostCreated | DeadLetter, ...]
     access_changes: tuple[AccessChanged, ...] | None
@@ -113,13 +115,13 @@ class SortedLogs:
 
 
 def read_list(value: object) -> Sequence[object]:
-    """A JSON array; empty for any other value."""
+    """A JSON array, or an empty one for any other value."""
     return value if isinstance(value, list) else ()
 
 
 @dataclass(slots=True)
 class _Findings:
-    """Events and dead letters in order, with limits on dead letters' number and size."""
+    """Collects events and dead letters in order, and limits the number and size of dead letters."""
 
     found: list[PostCreated | DeadLetter] = field(default_factory=list)
     letters: int = 0
@@ -140,12 +142,12 @@ class _Findings:
 
 
 def sort_logs(sent: Iterable[SentLog], payload: Payload, marketplace: Marketplace) -> SortedLogs:
-    """Classify a payload's logs.
+    """Classify the logs of a payload.
 
     The marketplace's PostCreated logs are events, and its Transfer, PostSubscribed and
     PostPriceUpdated logs are access changes. Either becomes a dead letter if it cannot be decoded,
-    as does a value that is not a log. All other logs are ignored; access changes are counted with
-    them. A malformed payload is itself a dead letter if no part of it is one.
+    and so does a value that is not a log. All other logs are ignored, and access changes are
+    counted with them. A malformed payload is itself a dead letter if no part of it is one.
     """
     findings = _Findings()
     changes: list[AccessChanged] = []
@@ -180,7 +182,7 @@ def sort_logs(sent: Iterable[SentLog], payload: Payload, marketplace: Marketplac
 
 
 def _find_topic(log: SentLog, marketplace: Marketplace) -> str | None:
-    """The first topic of a log that is an event or an access change; None for any other log.
+    """The first topic of a log that is an event or an access change, or None for any other log.
 
     Logs of another network or contract, removed logs, and logs of failed transactions count as
     other logs. Raises `Undecodable` for a value that is not a log.
@@ -210,13 +212,13 @@ def _find_topic(log: SentLog, marketplace: Marketplace) -> str | None:
 def _is_effective(log: SentLog) -> bool:
     """Whether the log was neither removed nor reverted.
 
-    Unreadable claims count against the log: the chain itself will show it.
+    Unreadable claims count against the log, because the chain itself will show it.
     """
     return log.removed in (None, False) and (log.status is None or _read_number(log.status) == 1)
 
 
 def is_given(network: object) -> bool:
-    """Whether a member names a network at all: some providers send an empty string."""
+    """Whether a member names a network at all. Some providers send an empty string."""
     return network is not None and network != ""
 
 
@@ -244,7 +246,7 @@ def _read_members(log: SentLog, chain_id: int) -> tuple[LogPosition, tuple[bytes
 
 
 def _read_number(value: object) -> int | None:
-    """Parse a JSON number, or decimal or hexadecimal text; None for any other value."""
+    """Parse a JSON number, or decimal or hexadecimal text. Returns None for any other value."""
     if isinstance(value, str):
         if _DECIMAL.match(value):
             return int(value)
@@ -288,10 +290,10 @@ class _Context:
 
 @dataclass(slots=True)
 class _Container:
-    """An array or object being searched; `logs` is an object's array of logs.
+    """An array or object being searched. `logs` is an object's array of logs.
 
-    `beside_logs` if its values should be logs. `in_place` if it should itself be a log and
-    `found_before` logs were found before it: without a log in it, it is malformed.
+    `beside_logs` means that its values should be logs. `in_place` means that it should itself be a
+    log; if no log has been found in it since `found_before`, it is malformed.
     """
 
     value: object
@@ -306,7 +308,7 @@ class _Container:
 def find_logs(sent: Any, networks: tuple[object, ...] = ()) -> Iterator[SentLog]:
     """Yield every log at any depth of decoded JSON, in document order, and misplaced values.
 
-    `networks` are claims outside the JSON. Raises `TooManyValues`.
+    `networks` are claims from outside the JSON. Raises `TooManyValues`.
     """
     # An explicit stack instead of recursion: the sender chooses the depth.
     stack = [_Container(sent, iter((sent,)), _Context(networks=networks))]
@@ -347,7 +349,7 @@ def _not_a_log(value: object, context: _Context) -> SentLog:
 
 
 def _is_read(value: Any, beside_logs: bool) -> bool:
-    """Whether a value may contain a log, or should be one and is not."""
+    """Whether a value may contain a log, or should be one but is not."""
     if isinstance(value, list):
         return bool(value)
     return beside_logs or (isinstance(value, dict) and bool(value))
@@ -358,10 +360,7 @@ def _is_log(value: Any) -> TypeGuard[dict[str, Any]]:
 
 
 def _read_context(value: dict[str, Any], outer: _Context) -> _Context:
-    """The context for values inside `value`.
-
-    Inner members replace outer ones, except for networks and chain ids, which are collected.
-    """
+    """Return the context for the members of `value`."""
     if _CONTEXT_MEMBERS.isdisjoint(value):
         return outer
     metadata = value.get("metadata")

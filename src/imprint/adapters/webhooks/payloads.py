@@ -13,16 +13,16 @@ MAX_DEPTH = 400
 """Nesting depth read in a malformed body."""
 
 MAX_DOCUMENTS = 100
-"""Consecutive documents read in a malformed body, at most."""
+"""Maximum number of consecutive documents read in a malformed body."""
 
 MAX_TOKENS = 1_000_000
-"""Strings and brackets searched for deep nesting, at most."""
+"""Maximum number of strings and brackets searched for deep nesting."""
 
 TOO_DEEP = "(nested too deep)"
 """Stands in for an array or object nested deeper than `MAX_DEPTH`."""
 
 _LONGEST_INTEGER = 78
-"""Digits of 2^256; a longer number stays text."""
+"""Number of digits of 2^256. A longer number stays text."""
 
 _WHITE_SPACE = re.compile(r"\s*")
 _STRING_OR_BRACKET = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)
@@ -33,7 +33,7 @@ class Payload:
     """The JSON documents in a body, usually one.
 
     `problem` says what is wrong with the rest of the body, and `excerpt` is the beginning of the
-    body; both are empty if the body is valid JSON. A body without a document and without a problem
+    body. Both are empty if the body is valid JSON. A body without a document and without a problem
     is plain text from the provider, such as a heartbeat.
     """
 
@@ -80,7 +80,7 @@ def _read_documents(text: str) -> tuple[Any, ...]:
 
 
 def _cut_depth(text: str) -> str:
-    """Replace deeply nested values in the text with `TOO_DEEP`; it may end there."""
+    """Replace deeply nested values in the text with `TOO_DEEP`. The text may end there."""
     pieces: list[str] = []
     depth = position = 0
     for count, token in enumerate(_STRING_OR_BRACKET.finditer(text)):
@@ -142,10 +142,10 @@ _CHAINS = {
 
 
 def network_names(chain_id: int, more: Iterable[str] = ()) -> frozenset[str]:
-    """A chain's known names and those the operator adds, normalized."""
+    """The known names of a chain and those that the operator adds, normalized."""
     return frozenset(map(simplify_name, (*_CHAINS.get(chain_id, ()), *more)))
 
 
 def simplify_name(network: str) -> str:
-    """A name in lower case with `_` between words: providers differ in both."""
+    """A name in lower case with `_` between words, because providers differ in both."""
     return network.strip().lower().replace("-", "_")

@@ -2,7 +2,7 @@
 
 The query is expected to select `data`, `topics`, `index`, `account.address`, `transaction.hash`
 and `transaction.status` of the marketplace's logs, and `hash` and `number` of the block. The
-signature covers neither a time nor a nonce: a repeated delivery is recognized by its events.
+signature covers neither a time nor a nonce. A repeated delivery is recognized by its events.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -43,7 +43,7 @@ class ProviderA:
         self._marketplace = Marketplace(chain_id, marketplace, network_names(chain_id, networks))
 
     def is_connection_test(self, headers: Mapping[str, str]) -> bool:
-        """False: this provider signs its test deliveries."""
+        """Always False, because this provider signs its test deliveries."""
         return False
 
     def check_headers(self, headers: Mapping[str, str], now: datetime) -> None:
@@ -53,7 +53,7 @@ class ProviderA:
         check_spelling(headers.get("x-alchemy-signature", ""))
 
     def open(self, headers: Mapping[str, str], body: bytes) -> Delivery:
-        """Verify the raw body, then parse its block's logs; the headers have been checked."""
+        """Verify the raw body, then parse the logs of its block. The headers have been checked."""
         self._secrets.verify(headers.get("x-alchemy-signature", ""), [body])
         payload = read_payload(body, MAX_PAYLOAD)
         if not (payload.documents or payload.problem):
@@ -64,7 +64,7 @@ class ProviderA:
 
 
 def _find_logs(sent: Any) -> Iterator[SentLog]:
-    """The block's logs, and values among them that are not logs. Raises `TooManyValues`."""
+    """The logs of the block, and values among them that are not logs. Raises `TooManyValues`."""
     event = _member(sent, "event")
     data = _member(event, "data")
     block = _member(data, "block")

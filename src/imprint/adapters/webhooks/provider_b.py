@@ -1,7 +1,7 @@
 """Provider B: batches of logs, possibly gzipped, signed together with a nonce and a time.
 
 The shape of a delivery depends on the filter its owner configured, so logs are found at any depth.
-A delivery's digest and nonce are stored, so that it is applied once.
+The digest and nonce of a delivery are stored, so that it is applied once.
 """
 
 import hashlib
@@ -31,23 +31,24 @@ MAX_COMPRESSED = 1024 * 1024
 """Size limit of a gzipped delivery, in bytes."""
 
 TOLERANCE = 300
-"""Allowed difference between the signed time and the clock, in seconds, as the provider
+"""Allowed difference in seconds between the signed time and the clock, as the provider
 recommends."""
 
 _GZIP = 16 + zlib.MAX_WBITS
 """zlib window size that selects the gzip format with its checksum."""
 
 _PIECE = 64 * 1024
-"""Bytes of output per decompression step."""
+"""Number of output bytes per decompression step."""
 
 _INPUT = 16 * 1024
-"""Bytes of input per decompression step."""
+"""Number of input bytes per decompression step."""
 
 MAX_MEMBERS = 1_000
-"""Gzip members per delivery, at most: a sender may flush its compressor after each part."""
+"""Maximum number of gzip members per delivery. A sender may flush its compressor after each
+part."""
 
 _GZIP_NAMES = ("gzip", "x-gzip")
-"""Content codings for gzip; a recipient treats them alike (RFC 9110, section 8.4.1.3)."""
+"""Content codings for gzip, which a recipient treats alike (RFC 9110, section 8.4.1.3)."""
 
 _HEADERS = ("x-qn-nonce", "x-qn-timestamp", "x-qn-signature")
 """Headers of a signed delivery."""
@@ -139,7 +140,7 @@ def _signature(headers: Mapping[str, str]) -> str:
 
 
 def gunzip(compressed: bytes, limit: int) -> Iterator[bytes]:
-    """Yield the decompressed bytes of all gzip members; zeros after them are padding.
+    """Yield the decompressed bytes of all gzip members. Zeros after them are padding.
 
     Refuses `too_large` above `limit` bytes or `MAX_MEMBERS` members, and `invalid_request` for a
     truncated or damaged member, or for anything else after a member.

@@ -24,7 +24,8 @@ class WebhookSecrets:
         self._keys = tuple(secret.encode() for secret in secrets)
 
     def verify(self, signature: str, pieces: Iterable[bytes]) -> bytes:
-        """Return the HMAC of the concatenated pieces if the signature matches it, in any case.
+        """Return the HMAC of the concatenated pieces if the signature matches it, in upper or lower
+        case.
 
         Refuses everything else with `webhook_signature_invalid`.
         """

@@ -5,22 +5,22 @@ import re
 from dataclasses import dataclass
 
 MAX_IMAGE_BYTES = 5 * 1024 * 1024
-"""Maximum size in bytes of an uploaded image; fixed by the protocol."""
+"""Maximum size in bytes of an uploaded image, fixed by the protocol."""
 
 MAX_IMAGE_PIXELS = 16_000_000
 """Maximum number of pixels in an image: 64 MB when decoded."""
 
 MAX_JPEG_PIXELS = 4 * MAX_IMAGE_PIXELS
-"""Maximum number of pixels in a JPEG, to allow for phone photos; decoded at a reduced scale."""
+"""Maximum number of pixels in a JPEG, enough for phone photos. It is decoded at a reduced scale."""
 
 MAX_IMAGE_SIDE = 16_384
 """Maximum width or height of an image in pixels."""
 
 SMALL_DOCUMENT = 64 * 1024
-"""The largest document in bytes that is hashed on the event loop and may be cached."""
+"""Size in bytes of the largest document that is hashed on the event loop and may be cached."""
 
 SALT_LENGTH = 16
-"""Number of random bytes in a document, so that its CID cannot be guessed from its content."""
+"""Number of random bytes in a document, so that nobody can guess its CID from its content."""
 
 _KEYS = ("content", "name", "salt")
 _EARLIER_KEYS = ("content", "lang")
@@ -31,7 +31,7 @@ _PAIRS = json.JSONDecoder(object_pairs_hook=tuple)
 
 _EARLIER_END = re.compile(rb',"lang":"[a-z]{1,16}"}\Z')
 _EARLIER_TAIL = 32
-"""The end of an earlier-service document, and its maximum length in bytes."""
+"""The end of a document of the earlier service, and its maximum length in bytes."""
 
 _SALT = re.compile(rb"[0-9a-f]{%d}" % (2 * SALT_LENGTH))
 
@@ -86,7 +86,7 @@ def read_document(data: bytes) -> Document:
     """Decode a document. Raises `NotADocument` for other members or another order.
 
     Documents of the earlier service have the members `content` and `lang`, but no name or
-    salt. The encoding is not checked for being canonical: the caller has verified the CID.
+    salt. The encoding is not checked for being canonical, because the caller has verified the CID.
     """
     try:
         pairs = _PAIRS.decode(data.decode())

@@ -19,7 +19,7 @@ def new_id() -> str:
     """Return a new UUIDv7: the time in milliseconds, then random bits.
 
     IDs created in sequence are adjacent in an index. An ID is not a secret, so `random` is
-    good enough; it is seeded from the system in every process.
+    good enough. It is seeded from the system in every process.
     """
     bits = random.getrandbits(74)
     number = time.time_ns() // 1_000_000 << 80 | _VERSION | bits >> 62 << 64 | _VARIANT
@@ -42,7 +42,7 @@ class State(StrEnum):
 
 
 class Action(StrEnum):
-    """The action of a signed write of a draft."""
+    """The action of a signed write that concerns a draft."""
 
     CREATE = "create"
     UPDATE = "update"
@@ -51,13 +51,19 @@ class Action(StrEnum):
 
 
 class AccountAction(StrEnum):
-    """The action of a signed write of an account."""
+    """The action of a signed write that concerns an account."""
 
     PROFILE = "profile"
 
 
+class PostAction(StrEnum):
+    """The action of a signed write of a post."""
+
+    REVISE = "revise"
+
+
 class Network(StrEnum):
-    """The network that holds a document; only this service serves `PRIVATE` ones."""
+    """The network that holds a document. Only this service serves `PRIVATE` ones."""
 
     PRIVATE = "private"
     PUBLIC = "public"
@@ -77,7 +83,7 @@ class File:
     """One version of an author's work.
 
     `position` orders every list: each creation and each publication takes the next
-    position. `wrapped_key` decrypts the document, if it is encrypted.
+    position. `wrapped_key` decrypts the document if it is encrypted.
     """
 
     id: str
@@ -127,7 +133,7 @@ class Write:
     """
 
     signer: Address
-    action: Action | AccountAction
+    action: Action | AccountAction | PostAction
     nonce: str
     at: datetime
     session: str | None = None
@@ -146,7 +152,8 @@ class Label:
 
 @dataclass(frozen=True, slots=True)
 class Intent:
-    """A document about to be stored for a write, recorded first so that a crash leaves a trace."""
+    """A document about to be stored for a write, recorded first so that it can be found after a
+    crash."""
 
     id: str
     write: Write
@@ -161,8 +168,8 @@ class Intent:
 class Quota:
     """How much a signer may store; 0 means no limit.
 
-    `bytes` covers drafts, their thumbnails, and replaced or deleted documents until they
-    are destroyed; `drafts` is the number of drafts. Posts do not count.
+    `bytes` covers drafts, their thumbnails, revisions of posts, and replaced or deleted
+    documents until they are destroyed; `drafts` is the number of drafts. Posts do not count.
     """
 
     bytes: int = 0

@@ -1,1 +1,1 @@
-"""Encodings and identifiers."""
+"""Encodings and identifiers, such as CIDs, addresses, ABI and CAR."""

@@ -64,7 +64,7 @@ class Tuple:
 
 
 def decode_uint256(word: bytes) -> int:
-    """Decode a single word. Raises `NotAbi` for any other length; empty data is not zero."""
+    """Decode a single word. Raises `NotAbi` for any other length. Empty data is not zero."""
     if len(word) != WORD:
         raise NotAbi("A number must be one 32-byte word.")
     return int.from_bytes(word)

@@ -1,7 +1,7 @@
 """CAR version 1: the IPFS format for many blocks in one file or stream.
 
     header   its length as a varint, then DAG-CBOR of {"roots": [cid, …], "version": 1}
-    section  its length as a varint, then a binary CID, then the block; one section per block
+    section  its length as a varint, then a binary CID, then the block. One section per block
 
 Only the header is DAG-CBOR. Headers that `write_header` could not have written are
 rejected.
@@ -22,7 +22,7 @@ from imprint.domain.formats.cids import (
 )
 
 MAX_BLOCK = 2 * 1024 * 1024
-"""The largest block that IPFS nodes exchange, in bytes; larger ones are refused unread."""
+"""The largest block in bytes that IPFS nodes exchange. Larger ones are refused unread."""
 
 MAX_ROOTS = 23
 """Maximum number of roots: the longest array whose length fits in the first CBOR byte."""
@@ -34,7 +34,7 @@ _VERSION_1 = b"\x67version\x01"
 _ARRAY, _CID_TAG, _BYTES = 0x80, b"\xd8\x2a", 0x58
 
 Read = Callable[[int], bytes]
-"""Returns this many bytes, or fewer at the end of the stream."""
+"""Returns the requested number of bytes, or fewer at the end of the stream."""
 
 
 class NotACar(ValueError):
@@ -64,7 +64,7 @@ def write_car(root: Cid, blocks: Iterable[tuple[Cid, bytes | memoryview]]) -> It
 
 
 def read_header(read: Read) -> tuple[Cid, ...]:
-    """Read the header and return its roots. Raises `NotACar`."""
+    """Read the header of a CAR and return its roots. Raises `NotACar`."""
     length = _take_length(read)
     if length is None or length > _LONGEST_HEADER:
         raise NotACar("This is not a CAR: it does not start with a header.")

@@ -15,7 +15,7 @@ from libipld import decode_multibase, encode_multibase
 # --- Varints: unsigned numbers, seven bits a byte, the lowest bits first ---
 
 MAX_VARINT_BYTES = 9
-"""Maximum length in bytes of a multiformats varint; its value is below 2^63."""
+"""Maximum length in bytes of a multiformats varint, whose value is below 2^63."""
 
 
 class NotAVarint(ValueError):
@@ -33,7 +33,7 @@ def write_varint(number: int) -> bytes:
 
 
 def read_varint(data: bytes, at: int = 0) -> tuple[int, int]:
-    """Decode the number at an offset; also returns the offset after it. Raises `NotAVarint`."""
+    """Decode the number at an offset, and also return the offset after it. Raises `NotAVarint`."""
     number = 0
     for index in range(MAX_VARINT_BYTES):
         byte = data[at + index : at + index + 1]
@@ -48,7 +48,7 @@ def read_varint(data: bytes, at: int = 0) -> tuple[int, int]:
 
 
 def take_varint(read: Callable[[int], bytes]) -> int | None:
-    """Read the next number from a stream; None at its end. Raises `NotAVarint`."""
+    """Read the next number from a stream, or None at its end. Raises `NotAVarint`."""
     taken = b""
     while len(taken) < MAX_VARINT_BYTES:
         byte = read(1)
@@ -75,7 +75,7 @@ _DIGEST = 32
 class Codec(IntEnum):
     """The format of the hashed bytes: the content itself, or a node that links to parts of it.
 
-    `DAG_JSON` is for export manifests. No request names one, so `parse_cid` refuses it.
+    `DAG_JSON` is for export manifests. No request names such a CID, so `parse_cid` refuses it.
     """
 
     RAW = 0x55
@@ -84,7 +84,7 @@ class Codec(IntEnum):
 
 
 _PREFIXES = {codec: b"\x01" + write_varint(codec) + _SHA2_256 for codec in Codec}
-"""The possible prefixes of a binary CID; the digest follows."""
+"""The possible prefixes of a binary CID, which the digest follows."""
 
 _PARSED_PREFIXES = {_PREFIXES[Codec.RAW], _PREFIXES[Codec.DAG_PB]}
 
@@ -93,7 +93,7 @@ _LENGTHS = {
     for bases, length in (("fF", 73), ("bBvV", 59), ("cCtT", 65), ("kK", 56), ("zZmMuU", 49))
     for base in bases
 }
-"""Length of a 36-byte CID's text in each multibase; other multibases are refused.
+"""Length of the text of a 36-byte CID in each multibase. Other multibases are refused.
 
 libipld refuses stray bits and foreign characters. With a fixed length and padding only at
 the end, no CID has two texts in one base, except where the base ignores case.
@@ -103,7 +103,7 @@ _VERSION_0_LENGTH = 46
 
 
 class NotACid(ValueError):
-    """The text is not a CID, or is an unsupported kind of CID."""
+    """The text is not a CID, or is a CID of an unsupported type."""
 
 
 def parse_cid(text: str) -> Cid:
@@ -177,7 +177,7 @@ def _encode_cid(binary: bytes) -> Cid:
 class Layout:
     """The size of a leaf in bytes, and the number of children of a node.
 
-    Leaves are raw blocks. In trees of CIDv0 they are dag-pb nodes, and links are bare multihashes.
+    Leaves are raw blocks. In trees of CIDv0, they are dag-pb nodes, and links are bare multihashes.
     """
 
     chunk: int
@@ -197,9 +197,8 @@ LAYOUTS = (
     Layout(KUBO_LAYOUT.chunk, KUBO_LAYOUT.width, raw=False),
     Layout(WIDE_LAYOUT.chunk, KUBO_LAYOUT.width, raw=False),
 )
-"""The layouts in use, ours first. The others are those of documents that came from elsewhere: the
-profile of 2025, like `ipfs add --chunker=size-1048576` up to 174 MiB, and both sizes of chunks with
-CIDv0."""
+"""The layouts in use, ours first. The others are layouts of imported documents: the profile of
+2025, like `ipfs add --chunker=size-1048576` up to 174 MiB, and both chunk sizes with CIDv0."""
 
 
 _CHUNKS = {each.chunk for each in LAYOUTS}
@@ -226,14 +225,15 @@ class _Node:
 
 
 def document_cid(data: bytes, layout: Layout = KUBO_LAYOUT) -> Cid:
-    """Return a document's CID: that of its bytes if they fit in one chunk, or of its root."""
+    """Return the CID of a document: that of its bytes if they fit in one chunk, or else of its
+    root."""
     if layout.raw and len(data) <= layout.chunk:
         return cid_of(Codec.RAW, sha256(data).digest())
     return _build_tree(data, layout).cid
 
 
 def layout_of(cid: Cid, data: bytes) -> Layout | None:
-    """Return the layout with which these bytes have this CID; None if they have another one."""
+    """Return the layout in which these bytes have this CID, or None if there is none."""
     return next((each for each in LAYOUTS if document_cid(data, each) == cid), None)
 
 
@@ -308,7 +308,7 @@ def _encode_field(number: int, value: bytes) -> bytes:
 # --- Assembly: from the blocks of a tree back to the document ---
 
 _LEAF_KEYS = {0x08, 0x12, 0x18}
-"""The protobuf keys of the data of a leaf: its type, its content, and the size of it."""
+"""The protobuf keys in the data of a leaf: its type, its content, and the content's size."""
 
 _NODE_KEYS = {0x0A, 0x12}
 """The protobuf keys of a node: its data, and a link."""
@@ -317,7 +317,7 @@ _LINK_KEYS = {0x0A, 0x12, 0x18}
 """The protobuf keys of a link: its CID, its name, and the size of the tree below it."""
 
 _BYTES_FIELD = 2
-"""The protobuf wire type of a bytes field; the only other type used here is a number."""
+"""The protobuf wire type of a bytes field. The only other type used here is a number."""
 
 MAX_NODES = 4096
 """Maximum number of blocks in a document, so that reading a corrupt tree always ends."""
@@ -401,7 +401,7 @@ def _read_cid(link: bytes) -> Cid:
 
 
 def _read_fields(message: bytes, keys: set[int], most: int) -> Iterator[tuple[int, bytes]]:
-    """Yield a protobuf message's bytes fields with these keys; numeric fields are skipped.
+    """Yield the bytes fields of a protobuf message that have these keys, skipping numeric fields.
 
     Raises `NotAVarint`, also above `most` fields.
     """

@@ -12,5 +12,5 @@ def format_coin(wei: int) -> str:
 
 
 def format_amount(wei: int, symbol: str) -> str:
-    """An amount with the symbol of the coin: `0.01 ETH`."""
+    """Format an amount with the symbol of the coin: `0.01 ETH`."""
     return f"{format_coin(wei)} {symbol}"

@@ -1,26 +1,26 @@
-"""Colours, their contrast (WCAG 2), and the two shades in which an accent can be read."""
+"""Colours, their contrast (WCAG 2), and the two readable shades of an accent."""
 
 import re
 from dataclasses import dataclass
 
 LIGHT_PANEL = "#f5f2ec"
-"""The darkest background of light pages; `tokens.css` has the same."""
+"""The darkest background of light pages, as in `tokens.css`."""
 
 DARK_PANEL = "#1f2125"
-"""The lightest background of dark pages; `tokens.css` has the same."""
+"""The lightest background of dark pages, as in `tokens.css`."""
 
 READABLE = 4.5
-"""The least contrast of text with its background."""
+"""The minimum contrast of text with its background."""
 
 MOST_DARKENED = 0.5
-"""How much black may be mixed into an accent; with more it would be another colour."""
+"""How much black may be mixed into an accent before it becomes another colour."""
 
 _COLOUR = re.compile(r"#([0-9a-fA-F]{3}|[0-9a-fA-F]{6})")
 _STEPS = 200
 
 
 class NotAColour(ValueError):
-    """The text is not a colour, or not one that can be read on a page."""
+    """The text is not a colour, or the colour would be unreadable on a page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Accent:
 
 
 def parse_accent(text: str) -> Accent:
-    """Parse `#rgb` or `#rrggbb`, darkened or lightened as little as reading needs.
+    """Parse `#rgb` or `#rrggbb`, darkened or lightened only as much as readability requires.
 
     Raises `NotAColour`, also for a colour too light for light pages.
     """
@@ -57,7 +57,8 @@ def contrast(one: str, other: str) -> float:
 
 
 def _readable(colour: str, mixed_in: str, background: str) -> tuple[str, float]:
-    """The nearest shade that can be read on this background, and the share of what is mixed in."""
+    """The nearest shade that is readable on this background, and the share of the colour mixed
+    in."""
     shades = ((_mix(colour, mixed_in, step / _STEPS), step / _STEPS) for step in range(_STEPS + 1))
     return next(each for each in shades if contrast(each[0], background) >= READABLE)
 

@@ -7,6 +7,7 @@ from enum import StrEnum
 from imprint.domain.drafts.files import File
 from imprint.domain.formats.addresses import Address
 from imprint.domain.posts.posts import BlockRef
+from imprint.domain.posts.revisions import RevisionSummary
 from imprint.domain.profiles import Byline, Profile
 
 
@@ -24,7 +25,9 @@ class IndexedPost:
 
     `cid` is canonical if the text on the chain is a CID, and that text otherwise. Invalid UTF-8 is
     replaced in all texts. `hosted` if the document of the post is stored here. `byline` is of the
-    author's profile, if they have one.
+    author's profile, if they have one. `words` of the whole text is None if it is not stored here
+    or has not been read yet; `has_opening` if everybody may read the beginning of the text.
+    `revision` is the newest of a hosted post.
     """
 
     place: int
@@ -44,6 +47,9 @@ class IndexedPost:
     sales: Sales
     holders: int
     byline: Byline | None = None
+    words: int | None = None
+    has_opening: bool = False
+    revision: RevisionSummary | None = None
 
     @property
     def free(self) -> bool:
@@ -67,7 +73,7 @@ class PricedPost:
 
 
 class PostOrder(StrEnum):
-    """Sort orders of a list of posts; `sales` and `price` sort the highest first."""
+    """Sort orders of a list of posts. `sales` and `price` sort the highest first."""
 
     NEWEST = "newest"
     OLDEST = "oldest"
@@ -76,8 +82,8 @@ class PostOrder(StrEnum):
 
 
 class PostScope(StrEnum):
-    """Among which posts a list looks: all of the chain, those that no measure hides, or those that
-    are also shown as IMPRINT_SHOW says."""
+    """Which posts a list may contain: all posts on the chain, those that no measure hides, or those
+    that are also shown according to IMPRINT_SHOW."""
 
     CHAIN = "chain"
     LISTED = "listed"
@@ -96,13 +102,6 @@ class PostFilter:
     order: PostOrder = PostOrder.NEWEST
     scope: PostScope = PostScope.SHOWN
 
-    @property
-    def selects_all(self) -> bool:
-        """Whether the filter matches every post."""
-        prices = (self.free, self.min_price, self.max_price)
-        named = self.tags or self.author or any(each is not None for each in prices)
-        return not named and self.scope is PostScope.CHAIN
-
 
 @dataclass(frozen=True, slots=True)
 class PostPosition:
@@ -114,7 +113,7 @@ class PostPosition:
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
 class PostPage:
-    """One page of a list of posts; `next` is the start of the next page, None on the last one.
+    """One page of a list of posts. `next` is the start of the next page, or None on the last one.
 
     Because the work per page is bounded, a page may have fewer posts than requested, or
     none, although more follow.
@@ -126,7 +125,7 @@ class PostPage:
 
 @dataclass(frozen=True, slots=True)
 class HeldPost:
-    """A post in a reader's library; `paid` is None if the token was not bought."""
+    """A post in a reader's library. `paid` is None if the token was not bought."""
 
     post: IndexedPost
     balance: int
@@ -188,7 +187,7 @@ class MarketDay:
 class MarketTotals:
     """Totals of the whole marketplace.
 
-    `readers` counts addresses that hold a post; `users` counts addresses that have
+    `readers` counts addresses that hold a post. `users` counts addresses that have
     published or bought a post, or hold one.
     """
 
@@ -202,7 +201,7 @@ class MarketTotals:
 
 @dataclass(frozen=True, slots=True)
 class ShownTotals:
-    """Totals of the posts that lists show; `readers` hold one of them."""
+    """Totals of the posts that lists show. `readers` counts addresses that hold one of them."""
 
     posts: int
     authors: int
@@ -211,15 +210,15 @@ class ShownTotals:
 
 
 PUBLIC_PAGE_SIZE = 9
-"""Number of files on a page of a public list; fixed by the protocol."""
+"""Number of files on a page of a public list, fixed by the protocol."""
 
 DRAFTS_PAGE_SIZE = 12
-"""Number of files on the first page of an owner's drafts; fixed by the protocol."""
+"""Number of files on the first page of an owner's drafts, fixed by the protocol."""
 
 
 @dataclass(frozen=True, slots=True)
 class PublicList:
-    """Posts with all of these tags, newest first; with `drafts_too`, drafts as well."""
+    """Posts with all of these tags, newest first. With `drafts_too`, includes drafts."""
 
     tags: tuple[str, ...] = ()
     drafts_too: bool = False
@@ -237,14 +236,15 @@ ListFilter = PublicList | OwnDrafts
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """One page of a list of files; `next_position` starts the next page, None on the last one."""
+    """One page of a list of files. `next_position` starts the next page, and is None on the last
+    one."""
 
     files: tuple[File, ...]
     next_position: int | None
 
 
 def cut_page(files: list[File], size: int) -> Page:
-    """Build a page from up to `size + 1` files; an extra file means that another page follows."""
+    """Build a page from up to `size + 1` files. An extra file means that another page follows."""
     shown = tuple(files[:size])
     more = len(files) > size
     return Page(shown, shown[-1].position if more else None)

@@ -11,7 +11,7 @@ from imprint.domain.formats.cids import Cid
 from imprint.domain.posts.posts import BlockRef
 
 LOGS_PER_BLOCK = 2**20
-"""Number of logs per block that a position can represent; no chain has larger blocks."""
+"""Number of logs per block that a position can represent. No chain has larger blocks."""
 
 HIGHEST_BLOCK = 2**43 - 1
 """The highest block number whose positions fit in 63 bits."""
@@ -28,7 +28,7 @@ def position_of(block_number: int, log_index: int) -> int:
 
 
 def parse_position(text: str) -> int | None:
-    """Parse a decimal position; None for any other text."""
+    """Parse a decimal position. Returns None for any other text."""
     return int(text) if _DECIMAL.match(text) else None
 
 
@@ -51,7 +51,7 @@ class Origin:
 class PostPublished:
     """A post was created. Its texts are bytes, because they may be invalid UTF-8.
 
-    `hashtags` come from the post's PostTagged logs and are normalized; `description` comes
+    `hashtags` come from the post's PostTagged logs and are normalized. `description` comes
     from the post's entry in the contract. `cid` is None if its text is not a CID.
     """
 
@@ -88,7 +88,7 @@ class PriceChanged:
 
 @dataclass(frozen=True, slots=True)
 class TokensMoved:
-    """Tokens of a post were transferred; transfers from or to the zero address mint or burn."""
+    """Tokens of a post were transferred. Transfers from or to the zero address mint or burn."""
 
     origin: Origin
     post_id: int
@@ -99,7 +99,7 @@ class TokensMoved:
 
 @dataclass(frozen=True, slots=True)
 class PostTagged:
-    """A hashtag as recorded on the chain; it belongs to the event that published the post."""
+    """A hashtag as recorded on the chain. It belongs to the event that published the post."""
 
     origin: Origin
     post_id: int

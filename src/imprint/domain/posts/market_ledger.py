@@ -47,7 +47,7 @@ class PostRow:
 class HoldingRow:
     """The number of a post's tokens that an address holds.
 
-    `arrived` is the position of the transfer that started the holding; `paid` is None
+    `arrived` is the position of the transfer that started the holding. `paid` is None
     unless the token was bought. When a bought token is given away, the row stays with a
     balance of zero, so that `paid` applies again if the token returns. The balance is
     negative if the address sent tokens that were minted before the first block.
@@ -102,7 +102,7 @@ class TotalsRow:
 
 
 class Table(Generic[K, R]):
-    """Loaded rows by key; a row that is missing here does not exist."""
+    """Loaded rows by key. A row that is missing here does not exist."""
 
     def __init__(self, rows: Iterable[tuple[K, R]] = ()) -> None:
         self._rows: dict[K, R] = dict(rows)
@@ -114,7 +114,7 @@ class Table(Generic[K, R]):
         return self._rows.get(key)
 
     def put(self, key: K, row: R | None) -> None:
-        """Set a row; None removes it."""
+        """Set a row. None removes it."""
         before = self._rows.get(key)
         self._loaded.setdefault(key, before)
         self._before.setdefault(key, before)
@@ -138,7 +138,7 @@ class Table(Generic[K, R]):
 
 @dataclass(slots=True)
 class Ledger:
-    """Applies events to the rows of the tables; the lists collect the rows that events add."""
+    """Applies events to the rows of the tables. The lists collect the rows that events add."""
 
     posts: Table[int, PostRow] = field(default_factory=Table)
     holdings: Table[HoldingKey, HoldingRow] = field(default_factory=Table)
@@ -297,7 +297,7 @@ class Ledger:
 def _payments(events: Sequence[MarketEvent]) -> dict[int, int]:
     """Return the amounts paid for tokens in one transaction, by the position of their mint.
 
-    A purchase mints its token just before or after its event; all other mints are gifts.
+    A purchase mints its token just before or after its event. All other mints are gifts.
     """
     paid: dict[int, int] = {}
     minted: dict[HoldingKey, int] = {}

@@ -71,21 +71,21 @@ _PUSH4 = b"\x63"
 """The instruction that pushes a selector, for comparison with that of a call."""
 
 MAX_SPELLED_CID = 512
-"""Maximum length of a CID's text in bytes; longer texts are not stored or parsed."""
+"""Maximum length of a CID's text in bytes. Longer texts are not stored or parsed."""
 
 MAX_TITLE = 100
-"""Maximum stored length of a title in bytes; the marketplace accepts no more."""
+"""Maximum stored length of a title in bytes. The marketplace accepts no more."""
 
 MAX_DESCRIPTION = 500
-"""Maximum stored length of a description in bytes; the marketplace accepts no more."""
+"""Maximum stored length of a description in bytes. The marketplace accepts no more."""
 
 _STAND_IN = "0x" + "0" * 16
-"""The prefix of a placeholder block hash; a real hash has it with a probability of 2^-64."""
+"""The prefix of a placeholder block hash. A real hash has it with a probability of 2^-64."""
 
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """A log from a node or a provider; `removed` is true if its block is no longer canonical.
+    """A log from a node or a provider. `removed` is true if its block is no longer canonical.
 
     `timestamp` is that of its block, in seconds, if the node includes it in the log.
     """
@@ -99,11 +99,11 @@ class Log:
 
 
 class Undecodable(ValueError):
-    """A malformed marketplace log; the message gives the reason."""
+    """A malformed marketplace log. The message gives the reason."""
 
 
 def decode_post_created(log: Log) -> PostCreated:
-    """Decode a PostCreated log; `cid` is None if the text is not a CID. Raises `Undecodable`.
+    """Decode a PostCreated log. `cid` is None if the text is not a CID. Raises `Undecodable`.
 
     The title is not read and the thumbnail is not checked: the post is published
     regardless.
@@ -192,7 +192,7 @@ def cut_text(text: bytes, length: int) -> bytes:
 
 
 def decode_post_info(returned: bytes) -> PostEntry:
-    """Decode the result of getPostInfo; `cid` is None if its text is not a CID. Raises `NotAbi`.
+    """Decode the result of getPostInfo. `cid` is None if its text is not a CID. Raises `NotAbi`.
 
     A contract may return the entry as one struct or as six values. The struct begins with
     the offset 32, the six values begin with the author, and no author has the address 32.
@@ -224,7 +224,7 @@ def decode_post_details(returned: bytes) -> PostDetails:
 def stand_in_block_hash(*parts: bytes) -> str:
     """Return a placeholder for a block hash that the provider omitted.
 
-    The same parts give the same hash, so the event is applied only once; no block can
+    The same parts give the same hash, so the event is applied only once. No block can
     confirm it.
     """
     digest = keccak256(b"".join(keccak256(part) for part in parts)).hex()

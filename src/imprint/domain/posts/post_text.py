@@ -16,10 +16,11 @@ from typing import Any
 from imprint.domain.posts.text_work import TextWork, TooIntricate
 
 MAX_JSON = 2 * 1024 * 1024
-"""Maximum characters of JSON to parse, without images; parsing takes 30 times the memory."""
+"""Maximum number of characters of JSON to parse, without images. Parsing takes 30 times the
+memory."""
 
 MAX_DEPTH = 8
-"""Maximum depth of nested lists; deeper items are shown at this level."""
+"""Maximum depth of nested lists. Deeper items are shown at this level."""
 
 LOOKED_AT = 8
 """Number of characters scanned per requested character, since most may be markup."""
@@ -33,15 +34,20 @@ _SLICE = 32 * 1024
 """Number of characters converted at a time, because a regular expression holds the GIL."""
 
 WORDS_A_MINUTE = 230
-HAN_A_MINUTE = 500
-"""Words, and characters of Chinese and Japanese, that a reader reads in a minute."""
+"""Words that a reader reads in a minute."""
+
+HAN_A_WORD = 2
+"""Characters of Chinese and Japanese, which put no spaces between words, that count as a word."""
+
+PICTURE_URL = re.compile(r"data:image/(?:png|jpeg|gif|webp);base64,[A-Za-z0-9+/]+={0,2}")
+"""Bitmap images. SVG is excluded because it is a document that can contain scripts."""
 
 _HAN = re.compile("[\u3040-\u30ff\u3400-\u9fff]+")
 _DATA_URL = re.compile(r"data:[A-Za-z0-9.+-]{1,40}/[^\s\"'()<>\\]*")
 _TAG = re.compile(r"<(/?)([A-Za-z][A-Za-z0-9]{0,15})([^<>]*)>|<[!/?][^<>]*>")
 _HREF = re.compile(r"""\bhref\s{0,4}=\s{0,4}["']?((?:https?://|mailto:)[^\s"'<>()\\]{1,2000})""")
 _LONG_REFERENCE = re.compile(r"&#[0-9]{8,};?")
-"""A character reference with too many digits for any character; `int` refuses thousands."""
+"""Matches a character reference with too many digits for any character. `int` refuses thousands."""
 
 _BREAKS = frozenset({"br", "p", "div", "li", "tr", "td", "th", "ul", "ol", "h1", "h2", "h3"})
 _MARKS = {"b": "**", "strong": "**", "i": "*", "em": "*"}
@@ -51,9 +57,9 @@ _BLANK_LINES = re.compile(r"\n[\n ]*")
 _SPECIAL = re.compile(r"[\\`*_\[\]<>#|~&]")
 _LIST_MARK = re.compile(r"^( *)([-+=]|[0-9]{1,9}[.)])", re.MULTILINE)
 
-_LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()\s]*(?:[ \t]\"[^\"()\n]*\")?\)")
+_LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()\s]*(?:[ \t]\"[^\"\n]*\")?\)")
 _LINE_MARK = re.compile(r"^[ \t]{0,3}(?:#{1,6}|>|[-*+]|```[a-z]*|---+)(?:[ \t]+|$)", re.MULTILINE)
-_EMPHASIS = re.compile(r"\*\*|__|~~|`|(?<!\w)\*|\*(?!\w)")
+_EMPHASIS = re.compile(r"\*\*|__|~~|`|(?<!\w)\*|\*(?!\w)|\[\^[^\s\[\]]{1,60}\]:?")
 
 Block = dict[str, Any]
 
@@ -77,7 +83,7 @@ def readable_text(content: str, work: TextWork | None = None, longest: int | Non
 
 
 def markdown_text(content: str, work: TextWork | None = None) -> str:
-    """Return the document as Markdown; blocks lose their title, which the post already has."""
+    """Return the document as Markdown. Blocks lose their title, which the post already has."""
     document = parse_blocks(content)
     if document is None:
         return content
@@ -90,10 +96,16 @@ def markdown_text(content: str, work: TextWork | None = None) -> str:
     return _CONTROLS.sub(" ", "\n\n".join(parts))
 
 
-def reading_minutes(text: str) -> int:
-    """Minutes that reading a text takes, at least one."""
-    han = len(text) - len(_HAN.sub("", text))
-    return max(1, round(len(text.split()) / WORDS_A_MINUTE + han / HAN_A_MINUTE))
+def count_words(text: str) -> int:
+    """Number of words of a text."""
+    spaced = _HAN.sub(" ", text)
+    han = len(text) - len(spaced) + len(_HAN.findall(text))
+    return len(spaced.split()) + -(-han // HAN_A_WORD)
+
+
+def reading_minutes(words: int) -> int:
+    """Minutes that reading this many words takes, at least one."""
+    return max(1, round(words / WORDS_A_MINUTE))
 
 
 def is_markdown(content: str) -> bool:
@@ -115,7 +127,8 @@ def _plain_markdown(content: str, work: TextWork, longest: int | None) -> Iterat
 
 
 def parse_blocks(content: str) -> tuple[str, list[Block]] | None:
-    """Return the title and blocks of an earlier-front-end document; None for other content."""
+    """Return the title and blocks of a document of the earlier front end, or None for other
+    content."""
     if is_markdown(content):
         return None
     found = _decode(content)
@@ -136,7 +149,7 @@ def parse_blocks(content: str) -> tuple[str, list[Block]] | None:
 
 
 def _decode(content: str) -> Any:
-    """Decode JSON without its images; None if it is invalid."""
+    """Decode JSON without its images. Returns None if it is invalid."""
     small = _DATA_URL.sub("", content)
     if len(small) > MAX_JSON:
         return None
@@ -169,7 +182,7 @@ def _first(parts: Iterable[str], longest: int | None) -> Iterator[str]:
 def _converted(
     blocks: list[Block], converters: dict[str, Callable[[Block], str]], work: TextWork
 ) -> Iterator[str]:
-    """Convert each block. Raises the same errors as `TextWork.spend`."""
+    """Convert each block of a document. Raises the same errors as `TextWork.spend`."""
     for block in blocks:
         kind, data = block.get("type"), block.get("data")
         if not isinstance(data, dict):
@@ -194,7 +207,7 @@ def _count_values(data: Block) -> int:
 
 
 def _text(data: Any, member: str) -> str:
-    """Return a text member of a block; empty if it is not a string."""
+    """Return a text member of a block, or an empty string if it is not a string."""
     value = data.get(member) if isinstance(data, dict) else data
     return value if isinstance(value, str) else ""
 
@@ -245,7 +258,7 @@ def _line(text: str) -> str:
 
 
 def walk_items(items: Any) -> Iterator[tuple[int, int, Any]]:
-    """Yield list items with their depth and number, in order; a nested list follows its item."""
+    """Yield list items with their depth and number, in order. A nested list follows its item."""
     if not isinstance(items, list):
         return
     stack: list[tuple[int, Iterator[tuple[int, Any]]]] = [(0, enumerate(items, 1))]
@@ -363,7 +376,7 @@ _PLAIN: dict[str, Callable[[Block], str]] = {
     "table": _plain_table,
     "delimiter": lambda data: "",
 }
-"""Plain-text converters by kind of block; an unknown kind is treated as a paragraph."""
+"""Plain-text converters by type of block. An unknown type is treated as a paragraph."""
 
 _MARKDOWN: dict[str, Callable[[Block], str]] = {
     "paragraph": lambda data: _inline_markdown(_text(data, "text")),
@@ -381,4 +394,4 @@ _MARKDOWN: dict[str, Callable[[Block], str]] = {
     "table": _markdown_table,
     "delimiter": lambda data: "---",
 }
-"""Markdown converters by kind of block; an unknown kind is treated as a paragraph."""
+"""Markdown converters by type of block. An unknown type is treated as a paragraph."""

@@ -11,7 +11,7 @@ from imprint.domain.formats.cids import Cid
 
 @dataclass(frozen=True, slots=True)
 class PostEntry:
-    """The marketplace's entry for a post ID; `cid` is None if its text is not a CID."""
+    """The marketplace's entry for a post ID. `cid` is None if its text is not a CID."""
 
     author: Address
     cid: Cid | None
@@ -41,7 +41,7 @@ class PostFacts:
 
 @dataclass(frozen=True, slots=True)
 class LogPosition:
-    """The position of a log; chain ID, block hash and log index identify it."""
+    """The position of a log. Chain ID, block hash and log index identify it."""
 
     chain_id: int
     block_hash: str
@@ -150,7 +150,7 @@ class ApplyResult:
 
 @dataclass(frozen=True, slots=True)
 class KnownEvent:
-    """A canonical event; `confirmed` is true once the chain follower has read it itself."""
+    """A canonical event. `confirmed` is true once the chain follower has read it itself."""
 
     event: PostCreated
     seen_at: datetime
@@ -159,7 +159,7 @@ class KnownEvent:
 
 @dataclass(frozen=True, slots=True)
 class KeptLetter:
-    """A stored dead letter; `identity` is the position of its log, or a digest without one."""
+    """A stored dead letter. `identity` is the position of its log, or a digest if it has no log."""
 
     identity: str
     reason: str

@@ -20,13 +20,13 @@ MAX_SEARCH_WORDS = 16
 """Maximum number of words in a query."""
 
 MAX_WORD = 64
-"""Number of significant characters in a word; the rest is ignored in texts and queries."""
+"""Number of significant characters in a word. The rest is ignored in texts and queries."""
 
 MAX_TEXT = 64 * 1024
 """Number of searchable characters in a text."""
 
 MAX_FOLDED = 128 * 1024
-"""Maximum length of a folded text; some characters fold into several."""
+"""Maximum length of a folded text. Some characters fold into several."""
 
 SNIPPET_WINDOW = 16 * 1024
 """Number of characters of a text that are scanned for a snippet."""
@@ -38,7 +38,7 @@ _LEAD = 60
 """Number of characters in a snippet before its first match."""
 
 _CHUNK = 400
-"""Number of characters processed at a time; words are marked only in a few chunks."""
+"""Number of characters processed at a time. Words are marked only in a few chunks."""
 
 _OVERLAP = 200
 """Number of characters of the next chunk that a snippet may extend into."""
@@ -67,7 +67,7 @@ class NotAQuery(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class SearchTerm:
-    """Consecutive folded words; with `prefix`, the last one may be the start of a longer word."""
+    """Consecutive folded words. With `prefix`, the last one may be the start of a longer word."""
 
     words: tuple[str, ...]
     prefix: bool
@@ -100,7 +100,8 @@ class PostTexts:
 
 
 def fold(text: str) -> str:
-    """Return the folded words of a text, each between two spaces; empty if it has none."""
+    """Return the folded words of a text, each between two spaces, or an empty string if it has
+    none."""
     words = text[:MAX_TEXT].translate(_FOLDING).split()
     if not words:
         return ""
@@ -118,9 +119,9 @@ def words_of(text: str) -> list[str]:
 
 
 def parse_query(text: str) -> SearchQuery:
-    """Parse a query into words and phrases in quotation marks; all else is a separator.
+    """Parse a query into words and phrases in quotation marks. All other characters are separators.
 
-    A word also matches longer words that begin with it; phrases, one-letter words and
+    A word also matches longer words that begin with it. Phrases, one-letter words and
     characters of scripts without spaces match exactly. Raises `NotAQuery`.
     """
     if len(text) > MAX_SEARCH:

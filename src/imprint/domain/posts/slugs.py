@@ -1,15 +1,15 @@
-"""Slugs: the readable end of a post's page address, made of its title."""
+"""Slugs: the readable end of the address of a post's page, derived from its title."""
 
 import re
 import unicodedata
 
 MAX_SLUG = 60
-"""Characters of the longest slug."""
+"""Maximum number of characters in a slug."""
 
 READ_CHARACTERS = 256
-"""Characters of a title that its slug is made of; a title may have any length."""
+"""Number of characters of a title that its slug is derived from. A title may have any length."""
 
-PAGE_PATHS = frozenset({"text", "document"})
+PAGE_PATHS = frozenset({"text", "document", "changes", "first"})
 """Paths below a post's page that are not slugs."""
 
 _FOLDED = str.maketrans(
@@ -38,7 +38,7 @@ _SEPARATORS = re.compile("[^a-z0-9]+")
 
 
 def post_slug(title: str) -> str:
-    """The slug of a title: ASCII words with hyphens between them, or empty if there are none."""
+    """Return the slug of a title: ASCII words joined by hyphens, or empty if there are none."""
     folded = unicodedata.normalize("NFKD", title[:READ_CHARACTERS].lower()).lower()
     letters = _COMBINING.sub("", folded).translate(_FOLDED)
     slug = _SEPARATORS.sub("-", letters).strip("-")
@@ -48,6 +48,6 @@ def post_slug(title: str) -> str:
 
 
 def page_path(post_id: int, title: str) -> str:
-    """The path of the page of a post."""
+    """Return the path of a post's page."""
     slug = post_slug(title)
     return f"/p/{post_id}/{slug}" if slug else f"/p/{post_id}"

@@ -21,11 +21,11 @@ class TooIntricate(Exception):
 
 
 class Abandoned(Exception):
-    """Nobody is waiting for the conversion any more."""
+    """Nobody is waiting for the conversion anymore."""
 
 
 class TextWork:
-    """Counts the steps of one conversion, which runs in one thread; any thread may abandon it."""
+    """Counts the steps of one conversion, which runs in one thread. Any thread may abandon it."""
 
     __slots__ = ("_calls", "_deadline", "_left", "_seconds", "is_abandoned")
 

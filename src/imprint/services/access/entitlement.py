@@ -2,7 +2,7 @@
 
 A positive decision is reused for a few seconds (IMPRINT_CHAIN_CACHE_SECONDS, 5 by default)
 unless a log that may change it is seen earlier. A negative one is never reused, so that a
-buyer can read at once. The only exception is requests without a reader, whom no purchase
+buyer can read immediately. The only exception is requests without a reader, whom no purchase
 entitles: they may get a negative decision that is up to a second old, so that not every
 such request calls the node. These times are measured by a monotonic clock, so setting the
 machine's clock does not prolong access.
@@ -36,7 +36,7 @@ from imprint.services.chain.log_stream import LogReader, LogStream
 from imprint.services.tasks.periodic_task import SingleFlight
 
 MAX_GRANTS = 20_000
-"""Maximum number of cached positive decisions; the oldest is evicted first."""
+"""Maximum number of cached positive decisions. The oldest is evicted first."""
 
 MAX_ANONYMOUS = 10_000
 """Maximum number of posts whose facts are cached for anonymous requests.
@@ -69,7 +69,7 @@ _FROM_CACHE = ENTITLEMENTS.labels("memory")
 _FROM_CHAIN = ENTITLEMENTS.labels("chain")
 
 Key = tuple[int, Address | None]
-"""A post ID and its reader; None is an anonymous reader."""
+"""A post ID and its reader. None is an anonymous reader."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ class _CachedFacts:
 
 @dataclass(slots=True)
 class Entitlement:
-    """Access decisions; positive ones are cached for `cache_time`.
+    """Access decisions. Positive ones are cached for `cache_time`.
 
     The cache is per process. `invalidate` is called for the logs in deliveries that this
     process receives, and by its watcher, which reads the logs of every block.
@@ -108,7 +108,8 @@ class Entitlement:
     _failed_at: float | None = None
 
     async def decide(self, file: File, post_id: int, reader: Address | None) -> Access | None:
-        """Return how `reader` may read this file as this post; None if the chain's entry disagrees.
+        """Return how `reader` may read this file as this post, or None if the chain's entry
+        disagrees.
 
         The entry must name the owner as author and this file's CID: any other entry is
         somebody else's post, or none. Concurrent calls for the same post and reader share
@@ -139,7 +140,7 @@ class Entitlement:
 
     @property
     def is_silent(self) -> bool:
-        """Whether the chain failed to respond within the last moments."""
+        """Whether the chain has failed to respond in the last few moments."""
         return self._is_recent(self._failed_at, SILENT_TIME)
 
     def trusts_index(self, post_id: int) -> bool:
@@ -167,7 +168,7 @@ class Entitlement:
                 self._forget_reader((post_id, reader))
 
     def invalidate_all(self) -> None:
-        """Clear the cache."""
+        """Clear the cache of access decisions."""
         self._invalidations += 1
         self._grants.clear()
         self._readers.clear()
@@ -175,7 +176,7 @@ class Entitlement:
         self._heard_at = None
 
     def on_new_block(self) -> None:
-        """Drop the facts for anonymous requests; positive decisions stay cached."""
+        """Drop the facts for anonymous requests. Positive decisions stay cached."""
         self._blocks += 1
         self._anonymous.clear()
 
@@ -239,7 +240,7 @@ def _describes(facts: PostFacts, file: File) -> bool:
 class EntitlementWatcher:
     """Invalidates cached decisions that new logs may change.
 
-    Each process does so for its own cache.
+    Each process does this for its own cache.
     """
 
     stream: LogStream

@@ -17,10 +17,12 @@ from imprint.domain.formats.addresses import Address
 from imprint.domain.formats.cids import Cid
 from imprint.domain.moderation import TargetKind
 from imprint.domain.posts.indexed_posts import IndexedPost
+from imprint.domain.posts.openings import Opening, read_opening
+from imprint.domain.posts.revisions import PostVersion, Revision, unknown_revision
 from imprint.domain.sessions import Session
 from imprint.ports import ContentStore
 from imprint.ports.content import DocumentCipher
-from imprint.ports.files import FileStore
+from imprint.ports.files import FileStore, RevisionStore
 from imprint.services.access.entitlement import Entitlement
 from imprint.services.content.text_conversions import Convert, TextConversions
 from imprint.services.moderation import CurrentMeasures
@@ -30,7 +32,7 @@ T = TypeVar("T")
 log = logging.getLogger(__name__)
 
 CACHED_BYTES = 16 * 1024 * 1024
-"""Cache size for contents, in bytes; the least recently read one is evicted."""
+"""Cache size for contents, in bytes. The least recently read one is evicted."""
 
 
 class ContentCache:
@@ -60,12 +62,13 @@ class ContentCache:
 class Reads:
     """Decides first which file a reader may read, and only then fetches its content.
 
-    A file that the operator withholds is refused to everybody, before anything else is asked.
+    A file that the operator withholds is refused to everybody before any other check.
 
     Methods that take a session refuse an ended one, in the same query that finds the file.
     """
 
     files: FileStore
+    revisions: RevisionStore
     content: ContentStore
     cipher: DocumentCipher
     entitlement: Entitlement
@@ -84,7 +87,7 @@ class Reads:
         return file
 
     async def post(self, session: Session, reader: Address, post_id: int) -> File:
-        """Return the post, if the reader is its author or holds its token, or if it is free.
+        """Return the post if the reader is its author or holds its token, or if it is free.
 
         Refuses a reader other than the session's address before querying the chain.
         """
@@ -92,7 +95,7 @@ class Reads:
         return await self.own_post(session, post_id)
 
     async def own_post(self, session: Session, post_id: int) -> File:
-        """Return the post, if the session's address may read it."""
+        """Return the post if the session's address may read it."""
         file, access = await self._bound_post(post_id, session.address, session)
         if access is Access.DENIED:
             raise Refusal(
@@ -103,14 +106,14 @@ class Reads:
         return file
 
     async def free_post(self, post_id: int) -> File:
-        """Return the post, if its price on the chain is zero."""
+        """Return the post if its price on the chain is zero."""
         file, access = await self._bound_post(post_id, None)
         if access is not Access.FREE:
             raise Refusal(Code.NOT_FREE, "This post is not free.")
         return file
 
     async def shown_post(self, post: IndexedPost) -> File:
-        """Return a post of the index, if it is free; only for pages and feeds.
+        """Return a post of the index if it is free. Only for pages and feeds.
 
         While the chain is unreachable, the price in the index counts, for at most an hour
         after the last contact with the chain.
@@ -130,11 +133,38 @@ class Reads:
         """Return the file of a post that is shown because it is free in the index."""
         if not (post.free and self.entitlement.trusts_index(post.post_id)):
             return None
-        file = await self.files.file_by_post_id(post.post_id)
-        if file is None or (file.owner, file.cid) != (post.author, post.cid):
-            return None
-        await self.measures.check_file(file)
+        file = await self.bound_file(post.post_id, post.author, post.cid)
+        if file is not None:
+            await self.measures.check_file(file)
         return file
+
+    async def bound_file(self, post_id: int, author: Address, cid: str | None) -> File | None:
+        """Return the file of a post of the index; None if it is not the post's document.
+
+        Neither the chain nor measures are asked: the caller shows only what everybody may see.
+        """
+        file = await self.files.file_by_post_id(post_id)
+        if file is None or (file.owner, file.cid) != (author, cid):
+            return None
+        return file
+
+    async def opened_post(self, post: IndexedPost) -> File:
+        """Return the newest text of a post whose opening everybody may read, whatever it costs.
+
+        Only its `opening` may be given to those who may not read all of it. Refuses a post
+        without an opening.
+        """
+        file = None
+        if post.has_opening:
+            file = await self.bound_file(post.post_id, post.author, post.cid)
+        if file is None:
+            raise Refusal(Code.NO_OPENING, "This post has no opening that everybody may read.")
+        await self.measures.check_file(file)
+        return (await self.newest(file)).text
+
+    async def opening(self, client: str, file: File) -> Opening:
+        """Return the opening of a file that `opened_post` returned."""
+        return await self.converted(client, file, "opening", read_opening)
 
     async def post_for(self, reader: Address, post_id: int) -> File:
         """Return the post if `reader`, whom the caller must have authenticated, may read it."""
@@ -160,6 +190,42 @@ class Reads:
             log.warning("the chain's entry is not this file", extra={"post_id": str(post_id)})
             raise Refusal(Code.NOT_FOUND, "There is no post with this id.")
         return file, access
+
+    async def newest(self, file: File) -> PostVersion:
+        """The version of a post that is shown: its newest revision, or the document on the chain.
+
+        Everything that shows a text uses this. Only for a file that one of the methods above
+        returned.
+        """
+        return await self._check_version(
+            PostVersion(file, await self.revisions.newest_revision(file.cid))
+        )
+
+    async def version(self, file: File, number: int) -> PostVersion:
+        """A version of a post that one of the methods above returned.
+
+        0 is the document on the chain. Refuses `unknown_revision`.
+        """
+        if number == 0:
+            return PostVersion(file)
+        revision = await self.revisions.find_revision(file.cid, number)
+        if revision is None:
+            raise unknown_revision()
+        return await self._check_version(PostVersion(file, revision))
+
+    async def _check_version(self, version: PostVersion) -> PostVersion:
+        """Refuse a revision that is itself withheld: one that is being erased."""
+        if version.revision is not None:
+            await self.measures.check_document(version.revision.cid)
+        return version
+
+    async def revisions_of(self, post: IndexedPost) -> list[Revision]:
+        """The revisions of a post of the index, newest first, which are public but for their
+        texts."""
+        if not post.hosted:
+            return []
+        found = await self.revisions.revisions_of(Cid(post.cid))
+        return [each for each in found if each.owner == post.author]
 
     async def content_of(self, file: File) -> str:
         """Return the text of a file that one of the methods above returned."""

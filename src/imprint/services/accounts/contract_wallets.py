@@ -19,7 +19,7 @@ from imprint.ports.accounts import ContractWallets
 Proof = TypeVar("Proof")
 
 MAX_CHECKS = 16
-"""Maximum number of concurrent calls per process; one client may use a quarter of them."""
+"""Maximum number of concurrent calls per process. One client may use a quarter of them."""
 
 _ACCEPTED = WALLET_CHECKS.labels("accepted")
 _REFUSED = WALLET_CHECKS.labels("refused")
@@ -29,7 +29,7 @@ _UNAVAILABLE = WALLET_CHECKS.labels("unavailable")
 
 @dataclass(frozen=True, slots=True)
 class WalletProofs:
-    """Completes a proof that depends on a contract; without `wallets`, nothing is called."""
+    """Completes a proof that depends on a contract. Without `wallets`, nothing is called."""
 
     wallets: ContractWallets | None
     clients: RateLimiter

@@ -38,7 +38,7 @@ class Login:
 
     Every process refuses an ended session from the next request on, so the database is
     queried for each request. Reads that query it anyway take the result of `recognize` and
-    let the same query check it; everything else takes a `LiveSession`.
+    let the same query check it. Everything else takes a `LiveSession`.
     """
 
     verifier: LoginVerifier
@@ -50,7 +50,7 @@ class Login:
     rate: Rate | None
 
     async def sign_in(self, claim: LoginClaim) -> SignedIn:
-        """Issue a session to the signer of this message; each message works only once.
+        """Issue a session to the signer of this message. Each message works only once.
 
         Refuses a message that is malformed, meant for another service or chain, stale,
         signed by somebody else, or already used.

@@ -1,4 +1,4 @@
-"""Profiles: an author's wallet signs what readers see of the author."""
+"""Profiles: an author's wallet signs what readers see about the author."""
 
 import asyncio
 from collections.abc import Awaitable
@@ -38,7 +38,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Profiles:
-    """Updates the profiles of authors; a picture is stored as a thumbnail is."""
+    """Updates the profiles of authors. A picture is stored like a thumbnail."""
 
     verifier: ProfileVerifier
     wallets: WalletProofs
@@ -57,7 +57,7 @@ class Profiles:
     health: WriteHealth
 
     async def update(self, claim: TypedDataClaim, picture: bytes | None) -> Profile:
-        """Replace the profile of the signer, whose picture may stay.
+        """Replace the signer's profile, and keep or replace its picture.
 
         Refuses as `ProfileVerifier.verify` does, and `writing_session_scope`, `rate_limited`,
         `nonce_used`, `quota_exceeded`, `author_refused` and bytes that are not an acceptable image.
@@ -98,7 +98,8 @@ class Profiles:
         return intent
 
     async def _recode(self, write: Write, picture: bytes) -> bytes:
-        """The picture as a square; an invalid one counts as several writes of its signer."""
+        """The picture cropped to a square. An invalid one counts as several writes of its
+        signer."""
         try:
             return await self.images.crop_square(picture, AVATAR_SIDE, write.signer)
         except Refusal as refusal:
@@ -115,7 +116,7 @@ class Profiles:
         return saved
 
     async def _noting(self, call: Awaitable[T]) -> T:
-        """The result of a call of the database, whose failures are counted."""
+        """Return the result of a database call, and count its failure."""
         try:
             return await call
         except Unavailable as problem:

@@ -30,7 +30,7 @@ from imprint.services.accounts.contract_wallets import WalletProofs
 from imprint.services.moderation import CurrentMeasures
 
 LOADED_KEYS = 4096
-"""Maximum number of sessions whose keys are cached; loading one takes a database read."""
+"""Maximum number of sessions whose keys are cached. Loading one takes a database read."""
 
 _ID = re.compile(r"[0-9a-f-]{36}")
 
@@ -98,7 +98,7 @@ class WritingSessions:
     async def prove(
         self, claim: TypedDataClaim, session_id: str, action: Action, cid: Cid | None
     ) -> Write:
-        """Return the write that a session's key has signed; the session may have been revoked.
+        """Return the write that a session's key has signed. The session may have been revoked.
 
         Refuses like `WriteVerifier.read`, and with `writing_session_scope`,
         `writing_session_invalid` and `writing_session_expired`.

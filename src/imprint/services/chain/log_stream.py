@@ -4,7 +4,7 @@ Only this module requests logs from nodes. Responses are checked here, once: whi
 node follows and how far, the order of the logs, that each block has one hash, and whether a
 log is missing that its block's bloom filter indicates. A block whose logs the node refuses
 or leaves out is read from the receipts of its transactions. A range that one projection has
-requested is not requested again by the others; each has its own cursor, so one that is far
+requested is not requested again by the others. Each has its own cursor, so one that is far
 behind does not delay the rest.
 """
 
@@ -38,10 +38,10 @@ FIRST_SIZE = 2_000
 """Number of blocks in the first request, which most nodes allow."""
 
 LARGEST_SIZE = 10_000
-"""Maximum number of blocks in a request; no node allows more by default."""
+"""Maximum number of blocks in a request. No node allows more by default."""
 
 SHRINK_DIVISOR = 2
-"""A refusal divides the range size by this; a success adds the size divided by this."""
+"""A refusal divides the range size by this number. A success adds the size divided by it."""
 
 SUCCESSES_UNTIL_RETRY = 100
 """Number of successes after which a refused size is tried again, as the cause may be gone."""
@@ -50,10 +50,11 @@ FEW_LOGS = 500
 """Number of logs above which they are decoded in a thread, to keep the event loop responsive."""
 
 FEW_BLOCKS = 500
-"""Maximum blocks in a running request that another reader waits for; more may take a while."""
+"""Maximum number of blocks in a running request that another reader waits for. Larger requests may
+take a while."""
 
 MAX_OVERSIZED = 1_024
-"""Maximum number of cached blocks with refused logs; the oldest is evicted."""
+"""Maximum number of cached blocks with refused logs. The oldest is evicted."""
 
 MAX_REQUESTS = 16
 """Maximum number of log requests kept for projections that have not read the responses."""
@@ -62,7 +63,7 @@ MAX_RECEIPT_LOGS = 20_000
 """Maximum number of cached logs from receipts, since the newest blocks are read repeatedly."""
 
 MAX_BLOCKS = 128
-"""Maximum number of cached heads and other blocks; the oldest is evicted."""
+"""Maximum number of cached heads and other blocks. The oldest is evicted."""
 
 CHECKED_BLOCKS = 10_000
 """Number of newest blocks that are compared with their bloom filters.
@@ -72,16 +73,16 @@ take days for the millions of blocks of a long history.
 """
 
 CHECKED_AT_ONCE = 1_000
-"""Maximum number of checked blocks in one range, so that a range is used soon after reading."""
+"""Maximum number of checked blocks in one range, so that a range is used soon after it is read."""
 
 MAX_FILTERS = 2_000
-"""Number of blocks whose bloom filter topics are cached; the newest are read repeatedly."""
+"""Number of blocks whose bloom filter topics are cached. The newest are read repeatedly."""
 
 PROOFS_AT_ONCE = 8
 """Maximum number of blocks per range that are proven from receipts at a time.
 
-These are blocks whose logs lack a topic that their filters indicate; the others stay open
-until the next time.
+These are blocks whose logs lack a topic that their filters indicate. The other blocks stay open
+until the next round.
 """
 
 MAX_DISPUTED = 1_000
@@ -174,7 +175,7 @@ class _Request:
 
 
 def _weigh_logs(logs: Sequence[PlacedLog]) -> int:
-    """Return the weight of a block's logs; an oversized block fills the whole cache."""
+    """Return the weight of a block's logs. An oversized block fills the whole cache."""
     return min(max(1, len(logs)), MAX_RECEIPT_LOGS)
 
 
@@ -233,7 +234,7 @@ class LogStream:
             self._head = None
 
     async def head(self) -> BlockRef:
-        """Return the newest block; while `run` is running, that of this round.
+        """Return the newest block, or that of this round while `run` is running.
 
         Raises `Unavailable`.
         """
@@ -359,7 +360,7 @@ class LogStream:
         return blocks
 
     async def _compare_nodes(self, blocks: LogRange, refs: Sequence[BlockRef]) -> None:
-        """Mark blocks for which another node returns different logs; `refs` has the newest first.
+        """Mark blocks for which another node returns different logs. `refs` has the newest first.
 
         Each block is compared once. A node that is slightly behind is queried only for the
         blocks that it has.
@@ -381,10 +382,10 @@ class LogStream:
             return
 
     async def _compare_history(self, blocks: LogRange, last: int, head: BlockRef) -> None:
-        """Suspect blocks up to `last` of which another node shows other logs.
+        """Mark blocks up to `last` as suspect if another node returns different logs for them.
 
-        These blocks are too many to ask for their filters. Each range is compared once, and as far
-        as another node returns logs.
+        There are too many of these blocks to request their filters. Each range is compared once, as
+        far as another node returns logs.
         """
         key = blocks.first, blocks.last
         if key in self._compared_history:
@@ -416,7 +417,7 @@ class LogStream:
         return restored
 
     async def prove(self, block: BlockRef, head: BlockRef) -> Sequence[PlacedLog] | None:
-        """Return the logs of one block, proven by receipts; None while they are disputed.
+        """Return the logs of one block, proven by receipts, or None while they are disputed.
 
         Raises `Unavailable`.
         """
@@ -452,14 +453,14 @@ class LogStream:
         DISPUTED_BLOCKS.set(0)
 
     def settle(self, block: BlockRef) -> None:
-        """Stop looking at the logs of a block."""
+        """Stop tracking the logs of a block."""
         if block in self.disputed:
             log.warning("the logs of a block are no longer disputed", extra={"block": block.number})
         self.disputed.pop(block)
         DISPUTED_BLOCKS.set(len(self.disputed))
 
     async def _find_topics(self, first: int, last: BlockRef, head: BlockRef) -> list[BlockTopics]:
-        """Return the blocks up to `last` with the topics of their filters; uses cached ones.
+        """Return the blocks up to `last` with the topics of their filters, using cached ones.
 
         A block names its parent by its hash, so cached blocks belong to the same chain.
         """
@@ -536,7 +537,7 @@ class LogReader:
             first = blocks.last.number + 1
 
     async def _read_receipts(self, block: BlockRef, head: BlockRef) -> LogRange:
-        """Read a refused block from its receipts; caches its logs with the reader's topics."""
+        """Read a refused block from its receipts, and cache its logs with the reader's topics."""
         known = self._receipts.get(block)
         if known is not None:
             return LogRange(block.number, block, known)
@@ -594,7 +595,7 @@ class LogReader:
         return LogRange(first, await stream.block_at(first, head), refused=True)
 
     async def _ask_once(self, first: int, last: int, head: BlockRef) -> LogRange | None:
-        """Return the logs of these blocks; None if the node refuses the range.
+        """Return the logs of these blocks, or None if the node refuses the range.
 
         Raises `Unavailable`.
         """
@@ -637,12 +638,12 @@ class LogReader:
 
 
 def _content(each: PlacedLog) -> tuple[BlockRef, int, tuple[bytes, ...], bytes]:
-    """Return the parts of a log that nodes must agree on; not all nodes send block times."""
+    """Return the values of a log that nodes must agree on. Not all nodes send block times."""
     return each.block, each.place, each.log.topics, each.log.data
 
 
 def _differing(one: Sequence[PlacedLog], other: Sequence[PlacedLog]) -> set[BlockRef]:
-    """The blocks of which two nodes show different logs."""
+    """Return the blocks for which two nodes return different logs."""
     contents = set(map(_content, one)).symmetric_difference(map(_content, other))
     return {block for block, *_ in contents}
 

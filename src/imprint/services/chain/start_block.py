@@ -41,7 +41,7 @@ class StartBlock:
     number: int
 
     async def verify(self) -> BlockRef:
-        """Check that posts can be found from this block on; returns the newest block.
+        """Check that posts can be found from this block on, and return the newest block.
 
         Raises `CannotStart` for a block in the future or after recorded events, and
         `Unavailable`.
@@ -74,7 +74,7 @@ class StartBlock:
     ) -> list[Concern]:
         """Return warnings about this block and the node's history for the operator.
 
-        With `marketplace`, also whether it was deployed before the block, which only a node
+        With `marketplace`, also checks whether it was deployed before the block, which only a node
         with old states can tell. Raises `Unavailable` if the database or the node fails.
         """
         cursor = await self.events.cursor(self.chain_id)

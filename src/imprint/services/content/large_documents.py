@@ -1,4 +1,4 @@
-"""Large documents: one at a time is parsed, encrypted and hashed; a few are stored at once.
+"""Large documents are parsed, encrypted and hashed one at a time, and stored a few at once.
 
 While it is being built, a document is in memory several times: as a body, a text, JSON and
 ciphertext. Because only one is built at a time, all waiting ones are in memory once, as
@@ -19,10 +19,10 @@ from imprint.metrics import OVERLOADS
 T = TypeVar("T")
 
 STORED_AT_ONCE = 4
-"""Number of large documents stored at once; a remote store holds up to four copies of each."""
+"""Number of large documents stored at once. A remote store holds up to four copies of each."""
 
 MAX_WAIT = 20.0
-"""Seconds that a request waits for its turn; a document takes a few hundredths of a second."""
+"""Seconds that a request waits for its turn. A document takes a few hundredths of a second."""
 
 
 @dataclass(slots=True, eq=False)
@@ -35,7 +35,7 @@ class Turn:
 
 
 class FairQueue:
-    """Allows at most `slots` holders at once; the others wait, and keys take turns.
+    """Allows at most `slots` holders at once. The others wait, and keys take turns.
 
     Raises `Unavailable` with this `detail` after waiting for `seconds`.
     """
@@ -57,7 +57,7 @@ class FairQueue:
 
     @asynccontextmanager
     async def take(self, turn: Turn) -> AsyncIterator[None]:
-        """Hold a slot until the block ends; others may `join` the turn while it waits."""
+        """Hold a slot until the block ends. Others may `join` the turn while it waits."""
         if self._free:
             self._free -= 1
         else:

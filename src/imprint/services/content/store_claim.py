@@ -44,16 +44,16 @@ class Sample:
     stored: int = 0
     """Number of documents sampled from the store."""
     known: int = 0
-    """Number of those that are in the catalog."""
+    """Number of documents sampled from the store that are in the catalog."""
     named: int = 0
     """Number of documents sampled from the catalog."""
     found: int = 0
-    """Number of those that are in the store."""
+    """Number of documents sampled from the catalog that are in the store."""
 
 
 @dataclass(slots=True)
 class InstallationClaim:
-    """A catalog's claim on a content store; `inventory` is the store if it can be listed."""
+    """A catalog's claim on a content store. `inventory` is the store if it can be listed."""
 
     installation: InstallationStore
     archives: ArchiveStore
@@ -85,7 +85,7 @@ class InstallationClaim:
             await self.installation.note_claim()
 
     async def _claim(self, mark: bool) -> str | None:
-        """Return the ID in the store; with `mark`, an unmarked store is marked first.
+        """Return the ID in the store. With `mark`, an unmarked store is marked first.
 
         Returns None if the store stays unmarked. Raises as `verify` does.
         """
@@ -103,7 +103,7 @@ class InstallationClaim:
         return self._refusal is None
 
     async def run(self) -> None:
-        """Verify repeatedly; problems are logged, and `stands` reports them to readiness.
+        """Verify repeatedly. Problems are logged, and `stands` reports them to readiness.
 
         A store that was unreachable at start-up is verified as soon as possible.
         """
@@ -189,7 +189,7 @@ def expect_own(holder: str | None, identity: str) -> None:
 
 
 async def is_own_store(installation: InstallationStore, content: ContentStore | Inventory) -> bool:
-    """Whether a store is marked as the catalog's; in any other, nothing may be destroyed.
+    """Whether a store is marked as the catalog's. Nothing may be destroyed in any other store.
 
     Raises `Unavailable` if the store cannot be reached.
     """

@@ -12,10 +12,10 @@ from imprint.services.content.large_documents import FairQueue, Turn
 T = TypeVar("T")
 
 CAPACITY = 16 * 1024 * 1024
-"""Cache size, in characters of results; the least recently used results are evicted."""
+"""Cache size, in characters of results. The least recently used results are evicted."""
 
 AT_ONCE = 2
-"""Maximum number of concurrent conversions; clients take turns."""
+"""Maximum number of concurrent conversions. Clients take turns."""
 
 OVERLOADED = "Too many texts are being converted."
 
@@ -23,7 +23,7 @@ Load = Callable[[], Awaitable[str]]
 """Reads the text of a document."""
 
 Convert = Callable[[str, TextWork], T]
-"""Converts a text, within the limits of its work."""
+"""Converts a text, within the limits of a `TextWork`."""
 
 
 @dataclass(slots=True, eq=False)
@@ -37,7 +37,7 @@ class _Running:
 
 
 class TextConversions:
-    """Converts texts and caches the results by key; access to the text is decided earlier.
+    """Converts texts and caches the results by key. Access to the text is decided earlier.
 
     Clients that want the same conversion share it. It begins when it is the turn of any of
     them, continues if the first one disconnects, and stops when none is left. The text is
@@ -54,18 +54,24 @@ class TextConversions:
         """The current size of the cache in characters."""
         return self._kept.weight
 
+    def find(self, key: Hashable) -> Any:
+        """Return the cached result with this key; None if there is none."""
+        known = self._kept.get(key)
+        if known is not None:
+            self._kept.touch(key)
+        return known
+
     async def of(
         self, client: str, key: Hashable, load: Load, convert: Convert[T], *, keep: bool = True
     ) -> T:
-        """Return a converted text; the key identifies the document and the kind of conversion.
+        """Return a converted text. The key identifies the document and the type of conversion.
 
         Only results with a length are cached. Raises `Unavailable` after a long wait, and
         the errors of `load` and `convert`.
         """
-        if (known := self._kept.get(key)) is not None:
-            self._kept.touch(key)
-            result: T = known
-            return result
+        known: T | None = self.find(key)
+        if known is not None:
+            return known
         if key in self._running:
             running, task = self._running[key]
             self._turns.join(running.turn, client)
@@ -83,7 +89,7 @@ class TextConversions:
                 self._abandon(key, running, task)
 
     def _abandon(self, key: Hashable, running: _Running, task: "asyncio.Task[Any]") -> None:
-        """Abandon a conversion that nobody is waiting for; a later request starts a new one."""
+        """Abandon a conversion that nobody is waiting for. A later request starts a new one."""
         del self._running[key]
         running.work.is_abandoned = True
         if not running.is_begun:

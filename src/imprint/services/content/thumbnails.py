@@ -11,17 +11,18 @@ from imprint.ports.content import ImageRecoder
 from imprint.services.content.large_documents import FairQueue
 
 SIDES = (64, 128, 256, 384, 640, 960, 1280, 1920)
-"""Thumbnail box sizes in pixels; few, so that nobody can fill the cache with one image."""
+"""Box sizes of thumbnails in pixels. There are only a few, so that one image cannot fill the
+cache."""
 
 CAPACITY = 16 * 1024 * 1024
-"""Cache size for thumbnails in bytes; the least recently used are evicted."""
+"""Cache size for thumbnails in bytes. The least recently used are evicted."""
 
 Box = tuple[int, int]
 """The width and height that a thumbnail must fit into."""
 
 
 def box_of(width: int | None, height: int | None) -> Box:
-    """Return the box for a width and a height, rounded up to `SIDES`; either may be missing."""
+    """Return the box for a width and a height, rounded up to `SIDES`. Either may be missing."""
     return _round_up(width), _round_up(height)
 
 

@@ -1,4 +1,4 @@
-"""Drafts: the four signed writes, which create, update, publish and delete a draft.
+"""Drafts: the signed writes, which create, update, publish and delete a draft or revise a post.
 
 Each write proceeds from cheap to expensive steps: verify the signer, check that the nonce
 is unused, decode large content, check that the file is the signer's draft, query the chain
@@ -16,7 +16,9 @@ from typing import TypeVar
 
 from imprint import failpoints
 from imprint.auth.signatures import Unproved
-from imprint.auth.typed_data import TypedDataClaim, WriteVerifier, check_body
+from imprint.auth.signed_revisions import RevisionVerifier
+from imprint.auth.typed_data import TypedDataClaim, WriteVerifier, body_mismatch, check_body
+from imprint.auth.writing_sessions import beyond_scope
 from imprint.domain.drafts.documents import (
     SALT_LENGTH,
     SMALL_DOCUMENT,
@@ -29,6 +31,7 @@ from imprint.domain.drafts.files import (
     Intent,
     Label,
     Network,
+    PostAction,
     Quota,
     State,
     Version,
@@ -38,12 +41,19 @@ from imprint.domain.drafts.files import (
 )
 from imprint.domain.errors import Code, Refusal, Unavailable
 from imprint.domain.formats.cids import Cid, document_cid
+from imprint.domain.moderation import TargetKind
+from imprint.domain.posts.revisions import (
+    MAX_REVISIONS,
+    Revision,
+    SignedRevision,
+    too_many_revisions,
+)
 from imprint.domain.rate_limits import INVALID_IMAGE_COST, Rate, write_key
 from imprint.ports import Clock, ContentStore, ImageRecoder, MarketplaceReader
 from imprint.ports.accounts import RateLimits
 from imprint.ports.content import DiskSpace, DocumentCipher
 from imprint.ports.drafts import DraftStore, GarbageStore
-from imprint.ports.files import FileStore
+from imprint.ports.files import FileStore, RevisionStore
 from imprint.services.accounts.contract_wallets import WalletProofs
 from imprint.services.accounts.writing_sessions import WritingSessions
 from imprint.services.content.large_documents import LargeDocuments
@@ -56,18 +66,20 @@ Content = str | Callable[[], str]
 """A text, or a function that decodes a large one and may refuse it."""
 
 Begin = Callable[[Intent], Awaitable[int | None]]
-"""Records an intent; returns the number that was reserved in place of its own."""
+"""Records an intent, and returns the number that was reserved in place of its own."""
 
 
 @dataclass(frozen=True, slots=True)
 class Drafts:
-    """The four signed writes."""
+    """The signed writes of drafts and posts."""
 
     verifier: WriteVerifier
+    revision_verifier: RevisionVerifier
     wallets: WalletProofs
     sessions: WritingSessions
     drafts: DraftStore
     files: FileStore
+    revisions: RevisionStore
     garbage: GarbageStore
     limits: RateLimits
     content: ContentStore
@@ -102,7 +114,7 @@ class Drafts:
         return await self._commit(self.drafts.add_draft(write, intent, version))
 
     async def update(self, claim: TypedDataClaim, cid: Cid, content: Content) -> File:
-        """Replace a draft with a new version; the old one becomes inaccessible at once.
+        """Replace a draft with a new version. The old one becomes inaccessible immediately.
 
         Refuses a file that does not exist, belongs to somebody else, or is no longer a
         draft.
@@ -124,7 +136,7 @@ class Drafts:
     async def publish(
         self, claim: TypedDataClaim, cid: Cid, image: bytes, hashtags: tuple[str, ...]
     ) -> Cid:
-        """Give a draft a public thumbnail and hashtags; returns the thumbnail's CID.
+        """Give a draft a public thumbnail and hashtags, and return the thumbnail's CID.
 
         The file remains a draft until an event on the chain publishes it. Refuses like
         `update`, and for bytes that are not an acceptable image.
@@ -147,7 +159,7 @@ class Drafts:
         return thumbnail
 
     async def delete(self, claim: TypedDataClaim, cid: Cid) -> File:
-        """Delete a draft; returns its last state.
+        """Delete a draft and return its last state.
 
         Refuses like `update`, and for a draft that its owner has published on the chain. A
         third party who publishes the CID cannot prevent the owner from deleting it.
@@ -160,11 +172,56 @@ class Drafts:
         deleted = await self._commit(self.drafts.delete_draft(write, cid, draft))
         return _unless_overtaken(deleted)
 
-    async def _verify(self, claim: TypedDataClaim, action: Action, cid: Cid | None = None) -> Write:
-        """The write that a claim proves, by the key of its signer or by the signer's contract.
+    async def revise(self, claim: TypedDataClaim, post_id: int, content: Content) -> Revision:
+        """Add a corrected version to a post, whose document on the chain stays.
 
-        It may also be signed by the key of a writing session: the catalog checks whether that is
-        revoked. Refuses `author_refused`, except for a delete.
+        Refuses as `RevisionVerifier.verify` does, a post that is not here or withheld, and
+        `writing_session_scope`, `author_refused`, `not_author` and `too_many_revisions`.
+        """
+        if claim.session is not None:
+            raise beyond_scope(PostAction.REVISE)
+        signed = self.revision_verifier.verify(claim, post_id, self.clock())
+        if isinstance(signed, Unproved):
+            signed = await self.wallets.prove(signed, claim.client)
+        write = signed.write
+        await self.measures.check_writer(write.signer)
+        await self._open(write)
+        if isinstance(content, str):
+            made = self._make(write, content)
+        else:
+            made = await self._make_large(write, content)
+        post = await self._own_post(signed)
+        newest = await self.revisions.newest_revision(post.cid)
+        if newest is not None and newest.number >= MAX_REVISIONS:
+            raise too_many_revisions()
+        intent, version = await self._put_version(write, post.group_id, made, self._begin)
+        del made
+        added = await self._commit(self.revisions.add_revision(signed, intent, version))
+        if added is None:
+            raise _no_post()
+        return added
+
+    async def _own_post(self, signed: SignedRevision) -> File:
+        """The post that a revision corrects, if the chain names the signer as its author."""
+        post = await self.files.file_by_post_id(signed.post_id)
+        if post is None:
+            await self.measures.check_missing(TargetKind.POST, str(signed.post_id))
+            raise _no_post()
+        await self.measures.check_file(post)
+        entry = (await self.marketplace.post_facts(signed.post_id, None)).entry
+        if not entry.exists or entry.cid != post.cid or entry.author != post.owner:
+            raise _no_post()
+        if entry.author != signed.write.signer:
+            raise Refusal(Code.NOT_AUTHOR, "The signer is not the author of this post.")
+        if signed.document != post.cid:
+            raise body_mismatch("The signature is for another document than that of the post.")
+        return post
+
+    async def _verify(self, claim: TypedDataClaim, action: Action, cid: Cid | None = None) -> Write:
+        """Return the write that a claim proves, by the signer's key or by the signer's contract.
+
+        It may also be signed by the key of a writing session. The catalog checks whether the
+        session is revoked. Refuses `author_refused`, except for a delete.
         """
         if claim.session is not None:
             write = await self.sessions.prove(claim, claim.session, action, cid)
@@ -189,20 +246,22 @@ class Drafts:
         report that its draft is gone, instead of the file that it produced.
         """
         write = await self._verify(claim, action, cid)
+        return write, await self._open(write, cid if reads else None)
+
+    async def _open(self, write: Write, cid: Cid | None = None) -> File | None:
+        """Admit a proven write, and return the live file with this CID."""
         try:
-            file = await self.drafts.open_write(
-                write, self.rate, write_key(write.signer), cid if reads else None
-            )
+            file = await self.drafts.open_write(write, self.rate, write_key(write.signer), cid)
         except Unavailable as problem:
             if self.rate is not None:
                 self.health.note(Code.DATABASE_UNAVAILABLE, problem)
             raise
-        if self.disk.low and action is not Action.DELETE:
+        if self.disk.low and write.action is not Action.DELETE:
             raise Unavailable.disk()
-        return write, file
+        return file
 
     async def _recode(self, image: bytes, write: Write) -> bytes:
-        """Recode an image; an invalid one counts as several of its signer's writes.
+        """Recode an image. An invalid one counts as several of its signer's writes.
 
         Such an image may have taken as long as the sandbox allows.
         """
@@ -245,7 +304,7 @@ class Drafts:
         return intent, version
 
     def _make(self, write: Write, content: str, number: int | None = None) -> "_MadeDocument":
-        """Build the document of a new version; its number defaults to the time in microseconds.
+        """Build the document of a new version. Its number defaults to the time in microseconds.
 
         Takes a tenth of a second for large content.
         """
@@ -285,7 +344,7 @@ class Drafts:
         return await self._note_intent(self.drafts.begin_write(intent, self.quota))
 
     async def _open_create(self, intent: Intent) -> int | None:
-        """Begin a create that was not opened before; may refuse like `_prove`."""
+        """Begin a create that was not opened before. May refuse like `_prove`."""
         write, key = intent.write, write_key(intent.write.signer)
         opened = self.drafts.open_create(write, self.rate, key, intent, self.quota)
         return await self._note_intent(opened)
@@ -346,6 +405,10 @@ def _own_draft(write: Write, file: File | None) -> File:
     if file.state is not State.PENDING:
         raise Refusal(Code.NOT_PENDING, "Only a pending file can be changed.")
     return file
+
+
+def _no_post() -> Refusal:
+    return Refusal(Code.NOT_FOUND, "There is no post with this id.")
 
 
 def _unless_overtaken(file: File | None) -> File:

@@ -2,7 +2,7 @@
 
 It is correct with any number of concurrent collectors, and however long a process pauses
 between two steps: see docs/decisions/collector-without-lease.md. Its lease only avoids
-duplicate work; commands that copy documents take the lease to pause collection.
+duplicate work. Commands that copy documents take the lease to pause collection.
 """
 
 import asyncio
@@ -47,13 +47,13 @@ STRAY_BATCH = 200
 """Number of documents looked up in one transaction."""
 
 STRAY_SECONDS = 24 * 3600.0
-"""Seconds between scans; strays come from power losses, so the first scan finds them all."""
+"""Seconds between scans. Strays come from power losses, so the first scan finds them all."""
 
 HELD_SECONDS = 60.0
 """Seconds between checks of held strays, since an operator may have dealt with them."""
 
 FREE_STRAYS = 20
-"""Strays per network that are detached without an operator; a power loss leaves only a few."""
+"""Strays per network that are detached without an operator. A power loss leaves only a few."""
 
 STRAY_SHARE = 100
 """Up to one stray in this many documents of a network is detached automatically."""
@@ -65,7 +65,7 @@ PUT_BACK_ATTEMPTS = 6
 """Number of attempts to restore a document that was destroyed by mistake."""
 
 _LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
-"""The detachment time set for strays to destroy at once: their grace period is over."""
+"""The detachment time of strays to destroy immediately, because their grace period is over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ class GarbageCollector:
         await run_periodically("janitor", self.collect, interval)
 
     async def collect(self) -> int:
-        """Run one round if the lease is free; returns the number of destroyed documents."""
+        """Run one round if the lease is free, and return the number of destroyed documents."""
         async with hold_lease(self.leases, COLLECTOR_LEASE, LEASE_TIME, self.holder) as lease:
             if lease is None:
                 return 0
@@ -100,10 +100,11 @@ class GarbageCollector:
         is_over: Callable[[], bool] = lambda: False,
         progress: Callable[[int], None] = lambda destroyed: None,
     ) -> int:
-        """Destroy everything that is due, until `is_over`; returns the number destroyed.
+        """Destroy everything that is due, until `is_over`, and return the number of destroyed
+        documents.
 
         A document that the store cannot remove is left for the next round. If the store
-        fails for a whole batch and does not respond, the rest is left too. Nothing is
+        fails for a whole batch and does not respond, the rest is left, too. Nothing is
         destroyed in a store that is not marked as this installation's. Raises `Unavailable`
         if that cannot be checked.
         """
@@ -133,7 +134,7 @@ class GarbageCollector:
         return destroyed
 
     async def _is_store_there(self) -> bool:
-        """Whether the store responds; otherwise no more documents are marked for deletion."""
+        """Whether the store responds. Otherwise no more documents are marked for deletion."""
         try:
             await self.content.probe()
         except Unavailable:
@@ -141,7 +142,7 @@ class GarbageCollector:
         return True
 
     async def _destroy(self, condemned: Condemned) -> bool:
-        """Destroy a document unless it is needed again; returns whether it was destroyed."""
+        """Destroy a document unless it is needed again, and return whether it was destroyed."""
         cid, network, fence = condemned.cid, condemned.network, condemned.fence
         failpoints.reach("after_condemn")
         if not await self.garbage.is_condemned(condemned):
@@ -241,7 +242,7 @@ class StrayScan:
                 return
 
     async def scan(self) -> int:
-        """Run one scan; returns the number of detached strays.
+        """Run one scan and return the number of detached strays.
 
         Detaches nothing in a store that is not marked as this installation's. Raises
         `Unavailable`.
@@ -352,11 +353,12 @@ class UsageRecount:
     holder: str = field(default_factory=partial(name_holder, "usage recount"))
 
     async def run(self) -> None:
-        """Recount at start-up and then daily; both releases may have run after an upgrade."""
+        """Recount at start-up and then daily, because both releases may have run after an
+        upgrade."""
         await run_periodically("usage", self.recount, RECOUNT_SECONDS)
 
     async def recount(self) -> int:
-        """Recount once, unless another process does; returns the number of corrected signers."""
+        """Recount once, unless another process does, and return the number of corrected signers."""
         async with hold_lease(self.leases, RECOUNT_LEASE, LEASE_TIME, self.holder) as lease:
             if lease is None:
                 return 0

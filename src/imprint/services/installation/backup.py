@@ -35,10 +35,10 @@ CATALOG_ENTRY = "imprint.db"
 """The name of the catalog's copy in a backup, the same as in a data folder."""
 
 MANIFEST_ENTRY = "backup.json"
-"""The name of the manifest, which is written last; a backup without it is incomplete."""
+"""The name of the manifest, which is written last, so that a backup without it is incomplete."""
 
 BATCH = 256
-"""Number of documents looked up at once."""
+"""Number of documents looked up together."""
 
 MAX_DOCUMENT = 64 * 1024 * 1024
 """The largest entry in bytes that a repair reads as a document."""
@@ -58,7 +58,7 @@ class NotABackup(ValueError):
 
 
 class NotSaved(Exception):
-    """No backup was made because something is damaged; the text says what it is and what to do."""
+    """No backup was made because something is damaged. The text says what it is and what to do."""
 
     def __init__(self, damage: str) -> None:
         super().__init__(
@@ -88,10 +88,10 @@ class CatalogCopy(Protocol):
 
     @property
     def moderation(self) -> ModerationStore:
-        """The decisions of its operator."""
+        """The decisions of the operator who made the backup."""
 
     async def close(self) -> None:
-        """Close the copy."""
+        """Close the copy of the catalog."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +234,7 @@ class Restore:
     ) -> BackupManifest:
         """Restore every entry, then verify that nothing is missing. Raises `NotABackup`.
 
-        `log` has the decisions of the operator up to now; those after the backup are added.
+        `log` contains the operator's decisions up to now. Those made after the backup are added.
 
         The manifest comes first and the catalog second: the manifest says how large the catalog is,
         and the catalog how many documents there are and how large they are. So nothing beyond that
@@ -261,7 +261,7 @@ class Restore:
     async def _restore_documents(
         self, entries: Iterable[BackupEntry], count: int, size: int
     ) -> None:
-        """Restore up to `count` documents; private ones may total up to `size` bytes."""
+        """Restore up to `count` documents. Private ones may have up to `size` bytes in total."""
         for entry in entries:
             cid, network = read_document_entry(entry.name)
             if count == 0:

@@ -1,7 +1,7 @@
 """Content migration: copies all documents to another content store while the service runs.
 
-Documents never change, so a copy stays valid; copied documents are recorded and skipped by later
-runs. Documents written during a run go to the old store and are copied by the next run. Garbage
+Documents never change, so a copy stays valid. Copied documents are recorded, and later runs skip
+them. Documents written during a run go to the old store and are copied by the next run. Garbage
 collection is paused meanwhile.
 """
 
@@ -20,7 +20,7 @@ from imprint.services.installation.exports import DocumentMissing
 from imprint.services.tasks.leases import pause_collection
 
 BATCH = 256
-"""Number of documents looked up at once."""
+"""Number of documents looked up together."""
 
 CONCURRENT_COPIES = 8
 """Number of documents copied concurrently."""

@@ -26,7 +26,7 @@ from imprint.services.installation.exports import add_with_fence
 from imprint.services.tasks.leases import pause_collection
 
 _NOT_HASHTAGS = ("owner", "status")
-"""Keyvalues of the earlier service with a special meaning; all others are hashtags."""
+"""Keyvalues of the earlier service with a special meaning. All others are hashtags."""
 
 
 class Outcome(StrEnum):
@@ -35,7 +35,7 @@ class Outcome(StrEnum):
     DRAFT = "draft"
     POST = "post"
     KNOWN = "known"
-    """The CID already exists here, in any state; nothing is changed."""
+    """The CID already exists here, in any state, and nothing is changed."""
     SKIPPED = "skipped"
 
 
@@ -54,7 +54,7 @@ class EarlierReport:
 
 
 class _Skipped(Exception):
-    """A file cannot be imported; the text gives the reason."""
+    """A file cannot be imported. The text gives the reason."""
 
 
 @dataclass(frozen=True, slots=True)

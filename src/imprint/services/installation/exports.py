@@ -7,6 +7,7 @@ time.
 """
 
 import asyncio
+import json
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -14,13 +15,16 @@ from functools import partial
 from typing import BinaryIO, TypeVar
 
 from imprint.auth.export_keys import ExportKey, is_signed
+from imprint.auth.signed_revisions import read_stated
 from imprint.domain.bounded_cache import BoundedCache
-from imprint.domain.drafts.documents import NotADocument, check_document
+from imprint.domain.drafts.documents import NotADocument, check_document, read_document
 from imprint.domain.drafts.files import File, Network
+from imprint.domain.errors import Refusal
 from imprint.domain.exports import (
     FILES_PER_PAGE,
     INDEX_LEVELS,
     LINKS_PER_NODE,
+    REVISIONS_PER_PAGE,
     ExportedFile,
     Manifest,
     NotAnExport,
@@ -33,9 +37,10 @@ from imprint.domain.exports import (
     write_manifest,
     write_page,
     write_profiles,
+    write_revisions,
     write_signed_root,
 )
-from imprint.domain.formats.addresses import Address
+from imprint.domain.formats.addresses import Address, keccak256
 from imprint.domain.formats.car import write_header, write_section
 from imprint.domain.formats.cids import (
     Cid,
@@ -46,6 +51,7 @@ from imprint.domain.formats.cids import (
     write_varint,
 )
 from imprint.domain.formats.dag_json import node_cid
+from imprint.domain.posts.revisions import Revision
 from imprint.domain.profiles import Profile
 from imprint.ports import Clock, ContentStore, Progress
 from imprint.ports.archives import Archive, ArchiveStore, ImportConflict, ImportOutcome
@@ -74,7 +80,7 @@ FREE_REPETITION = 16 * 1024 * 1024
 """Additional allowance in bytes, for small export files."""
 
 MAX_REMEMBERED = 10_000
-"""Maximum number of stored thumbnails that an import tracks; others are stored again."""
+"""Maximum number of stored thumbnails that an import tracks. Others are stored again."""
 
 Added = TypeVar("Added")
 
@@ -82,12 +88,12 @@ MAX_ATTEMPTS = 5
 """Number of attempts to store a file's documents if documents are being deleted meanwhile."""
 
 MAX_CONFLICTS = 10
-"""Maximum number of reported conflicts; an archive with more is the wrong one."""
+"""Maximum number of reported conflicts. An archive with more is the wrong one."""
 
 _IMAGE_SIGNATURES = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff")
 """The signatures of PNG and JPEG, the thumbnail formats."""
 
-ExportedRecord = ExportedFile | Profile
+ExportedRecord = ExportedFile | Profile | Revision
 """A record on a page of an export."""
 
 WriteBytes = Callable[[bytes], object]
@@ -120,11 +126,19 @@ class Export:
         """Write a CAR of all files, or of one owner's files. Raises `DocumentMissing`."""
         async with pause_collection(self.leases, "export", self.clock):
             made_at = self.clock()
-            files, profiles, pages = await self._write_spool(owner, spool)
+            counts, pages = await self._write_spool(owner, spool)
             indexes = list(_build_indexes(pages, self.width))
             top = [node_cid(block) for block in indexes[-1]] if indexes else pages
+            files, profiles, revisions = counts
             manifest = Manifest(
-                made_at, self.chain_id, self.marketplace, owner, files, tuple(top), profiles
+                made_at,
+                self.chain_id,
+                self.marketplace,
+                owner,
+                files,
+                tuple(top),
+                profiles,
+                revisions,
             )
             root, *nodes = self._top_nodes(write_manifest(manifest), indexes)
             write(write_header([node_cid(root)]))
@@ -135,9 +149,9 @@ class Export:
 
     async def _write_spool(
         self, owner: Address | None, spool: BinaryIO
-    ) -> tuple[int, int, list[Cid]]:
-        """Write the pages of files and of profiles; returns how many there are, and the pages."""
-        count, listed, pages = 0, 0, []
+    ) -> tuple[tuple[int, int, int], list[Cid]]:
+        """Write the pages of files, profiles and revisions; returns their counts, and the pages."""
+        count, listed, revisions, pages = 0, 0, 0, []
 
         def add(page: bytes) -> None:
             spool.write(write_varint(len(page)) + page)
@@ -149,8 +163,12 @@ class Export:
         async for profiles in self.archives.walk_profiles(owner, self.page_size):
             add(write_profiles(profiles))
             listed += len(profiles)
+        size = min(self.page_size, REVISIONS_PER_PAGE)
+        async for found in self.archives.walk_revisions(owner, size):
+            add(write_revisions(found))
+            revisions += len(found)
         spool.seek(0)
-        return count, listed, pages
+        return (count, listed, revisions), pages
 
     def _top_nodes(self, manifest: bytes, indexes: list[list[bytes]]) -> Iterator[bytes]:
         signature = self.key.sign(signed_bytes(manifest))
@@ -192,6 +210,9 @@ def _documents_of(record: ExportedRecord) -> Iterator[tuple[Cid, Network]]:
         if record.avatar_cid is not None:
             yield record.avatar_cid, Network.PUBLIC
         return
+    if isinstance(record, Revision):
+        yield record.cid, Network.PRIVATE
+        return
     file = record.file
     yield file.cid, Network.PRIVATE
     if file.thumbnail_cid is not None:
@@ -231,18 +252,24 @@ def open_export(archive: Archive, trusted: bytes | None = None) -> OpenedExport:
     return OpenedExport(read_manifest(manifest), root.key)
 
 
-def check_export(archive: Archive, opened: OpenedExport, progress: Progress) -> None:
+def check_export(archive: Archive, opened: OpenedExport, progress: Progress) -> int:
     """Verify every file of an export, and that it contains nothing else.
 
-    Raises `NotAnExport`.
+    Returns how many revisions are signed by contracts, which only the chain can verify. Raises
+    `NotAnExport`.
     """
-    manifest, done, profiles = opened.manifest, 0, 0
+    manifest, done, profiles, revisions, unproved = opened.manifest, 0, 0, 0, 0
     left = MAX_REPETITION * archive.size + FREE_REPETITION
     progress(done, manifest.files)
     for exported in walk_records(archive, manifest, partial(archive.note, "page")):
         if isinstance(exported, Profile):
             left -= _check_profile(archive, manifest, exported, left)
             profiles += 1
+            continue
+        if isinstance(exported, Revision):
+            unproved += not check_revision(archive, manifest, exported, left)
+            left -= exported.size
+            revisions += 1
             continue
         file = exported.file
         _check_record(archive, manifest, exported)
@@ -257,8 +284,11 @@ def check_export(archive: Archive, opened: OpenedExport, progress: Progress) -> 
         raise NotAnExport(f"The manifest counts {manifest.files} files, but lists {done}.")
     if profiles != manifest.profiles:
         raise NotAnExport(f"The manifest counts {manifest.profiles} profiles, lists {profiles}.")
+    if revisions != manifest.revisions:
+        raise NotAnExport(f"The manifest counts {manifest.revisions} revisions, lists {revisions}.")
     if unreached := archive.unreached():
         raise NotAnExport(f"{unreached} blocks belong to no file in the manifest.")
+    return unproved
 
 
 def walk_records(
@@ -280,13 +310,13 @@ def walk_records(
             waiting += [(each, level + 1) for each in reversed(page)]
             continue
         listed += len(page)
-        if listed > manifest.files + manifest.profiles:
+        if listed > manifest.files + manifest.profiles + manifest.revisions:
             raise NotAnExport(f"The manifest counts {manifest.files} files, but lists more.")
         yield from page
 
 
-def read_file(archive: Archive, file: File) -> bytes:
-    """Return the document of a file. Raises `NotAnExport`."""
+def read_file(archive: Archive, file: File | Revision) -> bytes:
+    """Return the document of a file or a revision. Raises `NotAnExport`."""
     document = _assemble(archive, file.cid, min(file.size, MAX_DOCUMENT))
     if len(document) != file.size:
         raise NotAnExport(f"The document {file.cid} has {len(document)} bytes, not {file.size}.")
@@ -316,7 +346,7 @@ def _assemble(archive: Archive, cid: Cid, limit: int) -> bytes:
 
 
 def _check_profile(archive: Archive, manifest: Manifest, profile: Profile, left: int) -> int:
-    """Verify a profile; returns the bytes of its picture, of which `left` are allowed."""
+    """Verify a profile and return the bytes of its picture, of which `left` are allowed."""
     if manifest.owner not in (None, profile.address):
         raise NotAnExport(f"The profile of {profile.address} is not of the export's owner.")
     if not archive.note("profile", profile.address):
@@ -324,6 +354,40 @@ def _check_profile(archive: Archive, manifest: Manifest, profile: Profile, left:
     if profile.avatar_cid is None or not archive.note("thumbnail", profile.avatar_cid):
         return 0
     return len(read_thumbnail(archive, profile.avatar_cid, left))
+
+
+def check_revision(archive: Archive, manifest: Manifest, revision: Revision, left: int) -> bool:
+    """Verify a revision with its text and what its author signed; returns whether a key signed it.
+
+    A contract may have signed it as well, which cannot be told without the chain.
+    """
+    what = f"revision {revision.number} of {revision.document}"
+    if manifest.owner not in (None, revision.owner):
+        raise NotAnExport(f"The {what} belongs to another owner than the export.")
+    if archive.note("cid", revision.document):
+        raise NotAnExport(f"The {what} is of no file in the export.")
+    unique = {"id": revision.id, "name": revision.name, "cid": revision.cid, "revision": what}
+    for kind, value in unique.items():
+        if not archive.note(kind, value):
+            raise NotAnExport(f"Two files have the same {kind}, {value}.")
+    if revision.size > left:
+        raise NotAnExport(f"The file is too small for its documents: {revision.cid} is too large.")
+    document = read_file(archive, revision)
+    try:
+        salt = json.loads(revision.salt)
+        stated = read_stated(salt, revision.owner, revision.signature)
+        chain_id = int(str(salt["domain"]["chainId"]), 0)
+    except (Refusal, ValueError) as error:
+        raise NotAnExport(f"What the author of {what} signed is malformed.") from error
+    if (stated.document, stated.note) != (revision.document, revision.note):
+        raise NotAnExport(f"The author of {what} signed another document or another note.")
+    if chain_id != manifest.chain_id:
+        raise NotAnExport(f"The {what} is signed for another chain.")
+    if revision.wrapped_key is None:
+        content = read_document(document).content
+        if keccak256(content.encode()) != stated.content_hash:
+            raise NotAnExport(f"The author of {what} signed another text.")
+    return stated.is_signed
 
 
 def _check_record(archive: Archive, manifest: Manifest, exported: ExportedFile) -> None:
@@ -341,7 +405,7 @@ def _check_record(archive: Archive, manifest: Manifest, exported: ExportedFile) 
 
 
 class ImportConflicts(Exception):
-    """The export conflicts with this installation; nothing was written."""
+    """The export conflicts with this installation. Nothing was written."""
 
     def __init__(self, reasons: list[str]) -> None:
         super().__init__("The export conflicts with this installation.")
@@ -365,7 +429,7 @@ class Import:
     async def run(
         self, archive: Archive, opened: OpenedExport, progress: Progress
     ) -> Counter[ImportOutcome]:
-        """Import an export that `check_export` has verified; returns the file count by outcome.
+        """Import an export that `check_export` has verified, and return the file count by outcome.
 
         Raises `ImportConflicts` before anything is written.
         """
@@ -377,6 +441,9 @@ class Import:
             for exported in walk_records(archive, opened.manifest):
                 if isinstance(exported, Profile):
                     await self._import_profile(archive, exported, stored)
+                    continue
+                if isinstance(exported, Revision):
+                    await self._import_revision(archive, exported)
                     continue
                 counts[await self._import_file(archive, exported, stored)] += 1
                 progress(counts.total(), opened.manifest.files)
@@ -398,11 +465,14 @@ class Import:
         for exported in walk_records(archive, opened.manifest):
             if isinstance(exported, Profile):
                 continue
+            file = exported if isinstance(exported, Revision) else exported.file
             try:
-                await self.archives.compare_file(exported)
+                if isinstance(exported, Revision):
+                    await self.archives.compare_revision(exported)
+                else:
+                    await self.archives.compare_file(exported)
             except ImportConflict as conflict:
                 reasons.append(str(conflict))
-            file = exported.file
             if self.publicly_readable and file.wrapped_key is None:
                 reasons.append(
                     f"The document {file.cid} is not encrypted, and anybody could read it."
@@ -432,7 +502,7 @@ class Import:
         return await add_with_fence(self.garbage, attempt)
 
     async def _import_profile(self, archive: Archive, profile: Profile, stored: "_Stored") -> None:
-        """Add a profile with its picture, unless its author has one here or is withheld."""
+        """Add a profile with its picture, unless its author already has one or is withheld."""
         if await self.archives.is_withheld(profile.address, profile.avatar_cid):
             return
 
@@ -443,8 +513,20 @@ class Import:
 
         await add_with_fence(self.garbage, attempt)
 
+    async def _import_revision(self, archive: Archive, revision: Revision) -> None:
+        """Add a revision, unless it is here, or its post is not."""
+        if not await self.archives.compare_revision(revision):
+            return
+        document = read_file(archive, revision)
+
+        async def attempt(fence: int) -> None:
+            await self.content.put(revision.cid, document, Network.PRIVATE, None, fence)
+            await self.archives.import_revision(revision, fence)
+
+        await add_with_fence(self.garbage, attempt)
+
     async def _store_thumbnail(self, archive: Archive, cid: Cid | None, stored: "_Stored") -> int:
-        """Store a thumbnail and return its size; many files may share one thumbnail."""
+        """Store a thumbnail and return its size. Many files may share one thumbnail."""
         if cid is None:
             return 0
         size = stored.thumbnails.get(cid)
@@ -463,9 +545,8 @@ async def add_with_fence(
 ) -> Added:
     """Store the documents of a file and add it, with the current fence.
 
-    That is repeated after exceptions in `again`, first of all if documents were condemned
-    meanwhile: only a collector that has not noticed the pause condemns any. Raises
-    `CollectionNotPaused`.
+    This is repeated after exceptions in `again`, above all if documents were condemned meanwhile.
+    Only a collector that has not noticed the pause condemns any. Raises `CollectionNotPaused`.
     """
     for _ in range(MAX_ATTEMPTS):
         try:

@@ -18,7 +18,8 @@ SAMPLE = 1_000
 """Sample size of wrapped keys. File IDs are random, so any sample is representative."""
 
 DAMAGE = 1
-"""Tolerated keys per unknown master key in a sample; a damaged record looks like one."""
+"""Tolerated number of keys per unknown master key in a sample, because a damaged record looks like
+one."""
 
 _REMEDY = (
     "Nothing was changed. Set the master key with which they were stored in "

@@ -6,7 +6,7 @@ No panel's queries take longer as the number of files, posts or readers grows.
 import asyncio
 import logging
 import math
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -61,7 +61,7 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """A table; every row has one text per column."""
+    """A table. Every row has one text per column."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -77,7 +77,7 @@ class Advice:
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """One part of the page. `problem` says why its facts are unavailable."""
+    """One panel of the page. `problem` says why its facts are unavailable."""
 
     key: str = ""
     title: str = ""
@@ -87,20 +87,28 @@ class Panel:
     problem: str | None = None
 
     def named(self, key: str, title: str) -> "Panel":
-        """Return the same panel with this key and title."""
+        """Return a copy of the panel with this key and title."""
         return replace(self, key=key, title=title)
 
     @property
     def mark(self) -> Mark:
-        """The most severe mark among its facts."""
+        """The most severe mark among the facts of the panel."""
         marks = {each.mark for each in self.facts} | ({Mark.BAD} if self.problem else set())
         return next(
             (each for each in (Mark.BAD, Mark.WARN, Mark.GOOD) if each in marks), Mark.PLAIN
         )
 
 
+Say = Callable[..., str]
+"""Returns a sentence in the language of the page, by its key and with its values."""
+
 _UNITS = ("KiB", "MiB", "GiB", "TiB", "PiB")
-_SPANS = ((86_400, "day"), (3_600, "hour"), (60, "minute"), (1, "second"))
+_SPANS = (
+    (86_400, "panels.days"),
+    (3_600, "panels.hours"),
+    (60, "panels.minutes"),
+    (1, "panels.seconds"),
+)
 
 
 def write_number(number: int) -> str:
@@ -108,15 +116,15 @@ def write_number(number: int) -> str:
     return f"{number:,}".replace(",", "\N{NO-BREAK SPACE}")
 
 
-def write_count(number: int, noun: str) -> str:
-    """Format a count with its noun."""
-    return f"{write_number(number)} {noun}{'' if number == 1 else 's'}"
+def write_count(say: Say, key: str, number: int) -> str:
+    """Format a count with a singular or plural noun."""
+    return say(key, count=number, number=write_number(number))
 
 
-def write_bytes(size: int) -> str:
-    """Format a size in its largest unit."""
+def write_bytes(say: Say, size: int) -> str:
+    """Format a size in the largest suitable unit."""
     if size < 1024:
-        return write_count(size, "byte")
+        return write_count(say, "panels.bytes", size)
     amount = float(size)
     for unit in _UNITS:
         amount /= 1024
@@ -125,8 +133,8 @@ def write_bytes(size: int) -> str:
     return f"{amount:.1f} {unit}"
 
 
-def write_duration(span: timedelta | float) -> str:
-    """Format a duration in its two largest units, omitting zero parts: 2 hours 5 minutes."""
+def write_duration(say: Say, span: timedelta | float) -> str:
+    """Format a duration in its two largest units, omitting zero values: 2 hours 5 minutes."""
     seconds = max(int(span.total_seconds() if isinstance(span, timedelta) else span), 0)
     parts = list[tuple[int, str]]()
     for length, noun in _SPANS:
@@ -135,8 +143,8 @@ def write_duration(span: timedelta | float) -> str:
             parts.append((count, noun))
         if len(parts) == 2:
             break
-    written = [write_count(count, noun) for count, noun in parts if count]
-    return " ".join(written) or "0 seconds"
+    written = [write_count(say, noun, count) for count, noun in parts if count]
+    return " ".join(written) or write_count(say, "panels.seconds", 0)
 
 
 def write_moment(moment: datetime) -> str:
@@ -147,13 +155,13 @@ def write_moment(moment: datetime) -> str:
 log = logging.getLogger(__name__)
 
 PANEL_SECONDS = 4.0
-"""The timeout of a panel; a panel that times out says so."""
+"""The timeout of a panel. A panel that times out says so."""
 
 CHAIN_SECONDS = 3.0
-"""The timeout for nodes, shorter so that panels can still show data from the database."""
+"""The timeout for nodes, which is shorter so that panels can still show data from the database."""
 
 LISTED = 10
-"""Number of events listed per kind."""
+"""Number of events listed per category."""
 
 COUNT_TO = 1_000
 """The limit up to which events are counted."""
@@ -162,10 +170,10 @@ LARGE_LAG = 50
 """The lag in blocks that needs attention, as in the Prometheus alerts."""
 
 OLD_BACKUP = timedelta(days=7)
-"""The age from which a backup needs attention."""
+"""The age above which a backup needs attention."""
 
 USAGE_SECONDS, USAGE_SHARE = 60.0, 100
-"""A measurement is valid for a minute, or for a hundred times its duration if longer."""
+"""A measurement is valid for a minute, or for a hundred times its duration if that is longer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +188,7 @@ class Deployment:
     content_store: str
     versions: Mapping[str, str]
     publication: Mapping[str, str | None]
-    """The settings of `[publication]` and of the chain's name, in words; None if not given."""
+    """The settings of `[publication]` and of the chain, by their labels; None if not given."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +202,7 @@ class ChainView:
 
 @dataclass(slots=True)
 class Operations:
-    """Builds the panels; `started` is this process's start time on the monotonic clock."""
+    """Builds the panels. `started` is this process's start time on the monotonic clock."""
 
     deployment: Deployment
     store: OperatorFacts
@@ -213,28 +221,43 @@ class Operations:
     monotonic: Monotonic
     process_id: int
     started: float
+    say: Say
     _usage: tuple[float, Usage] | None = field(default=None, init=False)
 
     async def panels(self) -> list[Panel]:
         """Return all panels, in reading order."""
-        view = asyncio.create_task(self._look_at_chain())
+        say, view = self.say, asyncio.create_task(self._look_at_chain())
         made = await asyncio.gather(
-            _make("health", "Health", self._health()),
-            _make("follower", "Chain follower", self._follower(view)),
-            _make("indexer", "Index of posts", self._indexer(view)),
-            _make("dead-letters", "Dead letters", self._dead_letters()),
-            _make("mismatches", "Posts of somebody else's draft", self._mismatches()),
-            _make("nodes", "Nodes", self._nodes(view)),
-            _make("webhooks", "Webhooks", self._webhooks()),
-            _make("backup", "Last backup", self._backup()),
-            _make("disk", "Disk", self._disk()),
-            _make("usage", "What is stored", self._measure()),
-            _make("publication", "Publication", self._publication()),
-            _make("versions", "Versions", self._versions()),
-            _make("process", "Process", self._process()),
+            self._make("health", say("panels.health.title"), self._health()),
+            self._make("follower", say("panels.follower.title"), self._follower(view)),
+            self._make("indexer", say("panels.indexer.title"), self._indexer(view)),
+            self._make("dead-letters", say("panels.dead_letters.title"), self._dead_letters()),
+            self._make("mismatches", say("panels.mismatches.title"), self._mismatches()),
+            self._make("nodes", say("panels.nodes.title"), self._nodes(view)),
+            self._make("webhooks", say("panels.webhooks.title"), self._webhooks()),
+            self._make("backup", say("panels.backup.title"), self._backup()),
+            self._make("disk", say("panels.disk.title"), self._disk()),
+            self._make("usage", say("panels.usage.title"), self._measure()),
+            self._make("publication", say("panels.publication.title"), self._publication()),
+            self._make("versions", say("panels.versions.title"), self._versions()),
+            self._make("process", say("panels.process.title"), self._process()),
         )
         view.cancel()
         return list(made)
+
+    async def _make(self, key: str, title: str, making: Awaitable[Panel]) -> Panel:
+        """Return the panel with its name, or with the reason if it cannot be built."""
+        try:
+            async with asyncio.timeout(PANEL_SECONDS):
+                return (await making).named(key, title)
+        except Unavailable as problem:
+            return Panel(key, title, problem=str(problem.detail))
+        except TimeoutError:
+            slow = write_duration(self.say, PANEL_SECONDS)
+            return Panel(key, title, problem=self.say("panels.slow", duration=slow))
+        except Exception:
+            log.exception("a panel of the operator's page failed", extra={"panel": key})
+            return Panel(key, title, problem=self.say("panels.failed"))
 
     async def _look_at_chain(self) -> ChainView:
         try:
@@ -242,117 +265,147 @@ class Operations:
                 head = await self.chain.head()
                 return ChainView(head, await self.chain.head_time())
         except (Unavailable, TimeoutError):
-            return ChainView(None, problem="no node responds")
+            return ChainView(None, problem=self.say("panels.no_node"))
 
     async def _health(self) -> Panel:
         condition = await self.readiness.check()
         facts = [
-            Fact(name.replace("_", " "), "well" if well else sentence, _mark_of(name, well))
+            Fact(
+                self.say(f"panels.health.{name}"),
+                self.say("panels.health.well") if well else sentence,
+                _mark_of(name, well),
+            )
             for name, sentence in SENTENCES.items()
             for well in (bool(getattr(condition, name)),)
         ]
         advice: tuple[Advice, ...] = ()
         if condition.details:
-            advice = (Advice("Examine the installation; nothing is changed.", "imprint check"),)
+            advice = (Advice(self.say("panels.health.advice"), "imprint check"),)
         mark = Mark.WARN if condition.details else Mark.GOOD
         mark = mark if condition.ready else Mark.BAD
-        return Panel(facts=(Fact("status", condition.status, mark), *facts), advice=advice)
+        status = Fact(self.say("panels.health.status"), condition.status, mark)
+        return Panel(facts=(status, *facts), advice=advice)
 
     async def _follower(self, view: "asyncio.Task[ChainView]") -> Panel:
         if not self.deployment.follows_chain:
-            off = Fact("follower", "off: IMPRINT_CHAIN_FOLLOW_SECONDS is 0", Mark.WARN)
-            return Panel(facts=(off,))
+            return Panel(facts=(self._off(),))
         cursor = await self.events.cursor(self.deployment.chain_id)
         final = await self.events.final_block(self.deployment.chain_id)
         facts = [
-            Fact("read up to block", _block(cursor)),
-            Fact("final up to block", _block(final)),
+            Fact(self.say("panels.follower.read"), self._block(cursor)),
+            Fact(self.say("panels.follower.final"), self._block(final)),
             *await self._lag(cursor, await asyncio.shield(view)),
             await self._holder(FOLLOWER_LEASE),
         ]
-        advice = (
-            Advice(
-                "If it stays behind, check the nodes below and the log. This command reads "
-                "blocks again while the service is running.",
-                "imprint reconcile --from-block N",
-            ),
-        )
+        advice = (Advice(self.say("panels.follower.advice"), "imprint reconcile --from-block N"),)
         behind = any(each.mark in (Mark.WARN, Mark.BAD) for each in facts)
         return Panel(facts=tuple(facts), advice=advice if behind else ())
 
     async def _indexer(self, view: "asyncio.Task[ChainView]") -> Panel:
         if not self.deployment.follows_chain:
-            off = Fact("indexer", "off: IMPRINT_CHAIN_FOLLOW_SECONDS is 0", Mark.WARN)
-            return Panel(facts=(off,))
+            return Panel(facts=(self._off(),))
         state = await self.index.index_state()
         if state is None:
-            return Panel(facts=(Fact("index", "not started yet", Mark.WARN),))
-        filled = "complete" if state.complete else "being filled for the first time"
+            none = self.say("panels.indexer.none")
+            return Panel(facts=(Fact(self.say("panels.indexer.state"), none, Mark.WARN),))
+        filled = self.say("panels.indexer.complete" if state.complete else "panels.indexer.filling")
         return Panel(
             facts=(
-                Fact("index", filled, Mark.GOOD if state.complete else Mark.WARN),
-                Fact("filled up to block", _block(state.block)),
+                Fact(
+                    self.say("panels.indexer.state"),
+                    filled,
+                    Mark.GOOD if state.complete else Mark.WARN,
+                ),
+                Fact(self.say("panels.indexer.block"), self._block(state.block)),
                 *await self._lag(state.block, await asyncio.shield(view)),
                 await self._holder(INDEXER_LEASE),
             )
         )
 
     async def _lag(self, block: BlockRef | None, view: ChainView) -> list[Fact]:
+        label = self.say("panels.lag.title")
         if view.head is None:
-            return [Fact("behind the chain", f"unknown: {view.problem}", Mark.BAD)]
+            return [Fact(label, self._unknown(view.problem), Mark.BAD)]
         if block is None:
-            return [Fact("behind the chain", "unknown: nothing has been read yet", Mark.WARN)]
+            return [Fact(label, self._unknown(self.say("panels.lag.unread")), Mark.WARN)]
         blocks = max(view.head.number - block.number, 0)
         mark = Mark.WARN if blocks > LARGE_LAG else Mark.GOOD
-        seconds = "0 seconds"
+        lasts = write_duration(self.say, 0)
         if blocks and view.time is not None:
             try:
                 async with asyncio.timeout(CHAIN_SECONDS):
                     times = await self.chain.block_times([block], view.head)
-                seconds = write_duration(view.time - times[block])
+                lasts = write_duration(self.say, view.time - times[block])
             except (Unavailable, TimeoutError, KeyError):
-                seconds = "an unknown time"
-        return [Fact("behind the chain", f"{write_count(blocks, 'block')}, {seconds}", mark)]
+                lasts = self.say("panels.lag.long")
+        behind = self.say(
+            "panels.lag.behind", blocks=write_count(self.say, "panels.blocks", blocks), time=lasts
+        )
+        return [Fact(label, behind, mark)]
 
     async def _holder(self, lease: str) -> Fact:
-        found = await self.leases.find_lease(lease)
+        label, found = self.say("panels.holder.title"), await self.leases.find_lease(lease)
         if found is None:
-            return Fact("done by", "no process yet", Mark.WARN)
+            return Fact(label, self.say("panels.holder.none"), Mark.WARN)
+        holder = describe_holder(found.holder)
         if found.left < timedelta(0):
-            ago = write_duration(-found.left)
-            return Fact("done by", f"no process; last {describe_holder(found.holder)}, {ago} ago")
-        return Fact("done by", describe_holder(found.holder), Mark.GOOD)
+            since = write_duration(self.say, -found.left)
+            return Fact(label, self.say("panels.holder.last", holder=holder, duration=since))
+        return Fact(label, holder, Mark.GOOD)
+
+    def _off(self) -> Fact:
+        return Fact(self.say("panels.follower.state"), self.say("panels.follower.off"), Mark.WARN)
+
+    def _unknown(self, reason: str) -> str:
+        return self.say("panels.unknown", reason=reason)
+
+    def _block(self, block: BlockRef | None) -> str:
+        return self.say("panels.none_yet") if block is None else write_number(block.number)
+
+    def _counted(self, count: int) -> str:
+        number = write_number(min(count, COUNT_TO))
+        return self.say("panels.or_more", number=number) if count >= COUNT_TO else number
 
     async def _nodes(self, view: "asyncio.Task[ChainView]") -> Panel:
-        seen = await asyncio.shield(view)
-        facts = [Fact("newest block", _block(seen.head))]
+        say, seen = self.say, await asyncio.shield(view)
+        newest = self._block(seen.head)
+        facts = [Fact(say("panels.nodes.newest"), newest)]
         if seen.head is None:
-            facts = [Fact("newest block", f"unknown: {seen.problem}", Mark.BAD)]
+            unknown = self._unknown(seen.problem)
+            facts = [Fact(say("panels.nodes.newest"), unknown, Mark.BAD)]
         if seen.time is not None:
-            facts.append(Fact("made", f"{write_duration(self.clock() - seen.time)} ago"))
+            facts.append(Fact(say("panels.nodes.made"), self._since(self.clock() - seen.time)))
         if not isinstance(self.chain, NodeReport):
             return Panel(facts=tuple(facts))
+        nodes = self.chain.nodes()
         rows = tuple(
             (
                 each.address,
-                "fails" if each.is_failing else "responds" if each.block is not None else "unused",
+                say(
+                    "panels.nodes.fails"
+                    if each.is_failing
+                    else "panels.nodes.unused"
+                    if each.block is None
+                    else "panels.nodes.responds"
+                ),
                 "" if each.block is None else write_number(each.block),
-                "" if each.shown_ago is None else f"{write_duration(each.shown_ago)} ago",
+                "" if each.shown_ago is None else self._since(each.shown_ago),
             )
-            for each in self.chain.nodes()
+            for each in nodes
         )
-        listing = Listing(("node", "state", "newest block", "shown"), rows)
+        columns = (
+            say("panels.nodes.node"),
+            say("panels.nodes.state"),
+            say("panels.nodes.newest"),
+            say("panels.nodes.shown"),
+        )
         advice: tuple[Advice, ...] = ()
-        if any(row[1] == "fails" for row in rows):
-            sentence = (
-                "The first node is preferred. A node that fails is skipped for up to half a "
-                "minute; the log has the reason."
-            )
-            advice = (Advice(sentence, "imprint check"),)
-        return Panel(facts=tuple(facts), listing=listing, advice=advice)
+        if any(each.is_failing for each in nodes):
+            advice = (Advice(say("panels.nodes.advice"), "imprint check"),)
+        return Panel(facts=tuple(facts), listing=Listing(columns, rows), advice=advice)
 
     async def _webhooks(self) -> Panel:
-        last = await self.store.last_deliveries([*self.providers])
+        say, last = self.say, await self.store.last_deliveries([*self.providers])
         rows = []
         for provider, is_configured in self.providers.items():
             # The database has no record of a provider without ids for its deliveries.
@@ -362,27 +415,30 @@ class Operations:
             new = sum(count for labels, count in seen if labels["duplicate"] == "false")
             known = sum(count for labels, count in seen if labels["duplicate"] == "true")
             results = ", ".join(
-                f"{count:.0f} {labels['status'].replace('_', ' ')}"
+                f"{count:.0f} {labels['status']}"
                 for labels, count in read_counter(EVENTS, {"source": provider})
             )
-            state = "configured" if is_configured else "off: no secret is set"
-            when = "none known" if received is None else self._ago(received)
-            rows.append((provider, state, when, f"{new:.0f} new, {known:.0f} repeated", results))
-        columns = ("provider", "state", "last delivery", "deliveries here", "events here")
-        sentence = (
-            "Counts, and the last delivery of provider-a, are those of this process since it "
-            "started. Webhooks only save a few seconds: the follower finds every post without "
-            "them."
+            state = say("panels.webhooks.on" if is_configured else "panels.webhooks.off")
+            when = say("panels.webhooks.never") if received is None else self._ago(received)
+            counts = say("panels.webhooks.counts", new=f"{new:.0f}", known=f"{known:.0f}")
+            rows.append((provider, state, when, counts, results))
+        columns = (
+            say("panels.webhooks.provider"),
+            say("panels.webhooks.state"),
+            say("panels.webhooks.last"),
+            say("panels.webhooks.deliveries"),
+            say("panels.webhooks.events"),
         )
-        return Panel(listing=Listing(columns, tuple(rows)), advice=(Advice(sentence),))
+        advice = (Advice(say("panels.webhooks.advice")),)
+        return Panel(listing=Listing(columns, tuple(rows)), advice=advice)
 
     async def _dead_letters(self) -> Panel:
-        found = await self.store.events_to_examine(LISTED, COUNT_TO)
+        say, found = self.say, await self.store.events_to_examine(LISTED, COUNT_TO)
         count = found.counts[EventStatus.DEAD_LETTER]
         rows = tuple(
             (
                 write_moment(each.seen_at),
-                each.source or "the chain",
+                each.source or say("panels.dead_letters.chain"),
                 each.reason,
                 each.identity[:80],
             )
@@ -391,67 +447,67 @@ class Operations:
         advice: tuple[Advice, ...] = ()
         if count:
             advice = (
-                Advice("Show all dead letters in full.", "imprint events --json --limit 100"),
-                Advice(
-                    "If a receipt could not be read, read the blocks again with a node that has "
-                    "it. Other dead letters are logs that do not have this contract's format: "
-                    "nothing is lost.",
-                    "imprint reconcile --from-block N",
-                ),
+                Advice(say("panels.dead_letters.show"), "imprint events --json --limit 100"),
+                Advice(say("panels.dead_letters.advice"), "imprint reconcile --from-block N"),
             )
-        fact = Fact("letters", _counted(count), Mark.WARN if count else Mark.GOOD)
-        columns = ("seen", "from", "reason", "known by")
+        mark = Mark.WARN if count else Mark.GOOD
+        fact = Fact(say("panels.dead_letters.count"), self._counted(count), mark)
+        columns = (
+            say("panels.events.seen"),
+            say("panels.dead_letters.source"),
+            say("panels.dead_letters.reason"),
+            say("panels.dead_letters.identity"),
+        )
         return Panel(facts=(fact,), listing=Listing(columns, rows) if rows else None, advice=advice)
 
     async def _mismatches(self) -> Panel:
-        found = await self.store.events_to_examine(LISTED, COUNT_TO)
+        say, found = self.say, await self.store.events_to_examine(LISTED, COUNT_TO)
         count = found.counts[EventStatus.AUTHOR_MISMATCH]
         unknown = found.counts[EventStatus.UNKNOWN_FILE]
         advice: tuple[Advice, ...] = ()
         if count:
-            sentence = (
-                "Somebody published the cid of a draft that is not theirs. The draft remains its "
-                "owner's and is not shown as a post. There is nothing to do. If it keeps "
-                "happening, tell the owner: only somebody who has read a draft knows its cid."
-            )
-            advice = (Advice(sentence, "imprint events"),)
+            advice = (Advice(say("panels.mismatches.advice"), "imprint events"),)
         mark = Mark.WARN if count else Mark.GOOD
         facts = (
-            Fact("by somebody who is not the owner", _counted(count), mark),
-            Fact("of documents that are not here", _counted(unknown)),
+            Fact(say("panels.mismatches.count"), self._counted(count), mark),
+            Fact(say("panels.mismatches.unknown"), self._counted(unknown)),
         )
-        return Panel(facts=facts, listing=_mismatch_listing(found), advice=advice)
+        columns = (
+            say("panels.events.seen"),
+            say("panels.events.post"),
+            say("panels.events.author"),
+            say("panels.events.cid"),
+            say("panels.events.block"),
+        )
+        rows = _mismatch_rows(found)
+        listing = Listing(columns, rows) if rows else None
+        return Panel(facts=facts, listing=listing, advice=advice)
 
     async def _disk(self) -> Panel:
+        say, floor = self.say, self.disk.floor
         free = await asyncio.to_thread(self.disk.free_bytes)
-        floor = self.disk.floor
         if free is None:
-            where = "no local disk is used, or its free space cannot be read"
-            return Panel(facts=(Fact("free", f"unknown: {where}"),))
+            unknown = self._unknown(say("panels.disk.unreadable"))
+            return Panel(facts=(Fact(say("panels.disk.free"), unknown),))
         mark = Mark.BAD if free < floor else Mark.WARN if free < 4 * floor else Mark.GOOD
         facts = (
-            Fact("free on the fullest disk", write_bytes(free), mark),
-            Fact("reserved for everything but drafts", write_bytes(floor)),
+            Fact(say("panels.disk.free"), write_bytes(say, free), mark),
+            Fact(say("panels.disk.floor"), write_bytes(say, floor)),
         )
         advice: tuple[Advice, ...] = ()
         if mark is not Mark.GOOD:
-            sentence = (
-                "Below the reserve, drafts are refused; reads continue. Free some space, or "
-                "lower IMPRINT_GRACE_HOURS or IMPRINT_QUOTA_BYTES. Do not delete the files "
-                "`reserve`."
-            )
-            advice = (Advice(sentence, "imprint gc --dry-run"),)
+            advice = (Advice(say("panels.disk.advice"), "imprint gc --dry-run"),)
         return Panel(facts=facts, advice=advice)
 
     async def _measure(self) -> Panel:
-        usage = await self._measured()
+        say, usage = self.say, await self._measured()
         return Panel(
             facts=(
-                Fact("drafts", write_number(usage.drafts)),
-                Fact("posts", write_number(usage.posts)),
-                Fact("documents and thumbnails", write_bytes(usage.stored_bytes)),
-                Fact("replaced or deleted, not yet destroyed", write_bytes(usage.detached_bytes)),
-                Fact("content store", self.deployment.content_store),
+                Fact(say("panels.usage.drafts"), write_number(usage.drafts)),
+                Fact(say("panels.usage.posts"), write_number(usage.posts)),
+                Fact(say("panels.usage.stored"), write_bytes(say, usage.stored_bytes)),
+                Fact(say("panels.usage.detached"), write_bytes(say, usage.detached_bytes)),
+                Fact(say("panels.usage.store"), self.deployment.content_store),
             )
         )
 
@@ -468,82 +524,66 @@ class Operations:
         return self._usage[1]
 
     async def _backup(self) -> Panel:
-        made_at = await self.store.last_backup()
+        say, made_at = self.say, await self.store.last_backup()
+        label = say("panels.backup.label")
         if made_at is None and not self.deployment.is_sqlite:
-            fact = Fact("last backup", "none is known; PostgreSQL's own tools may have made one")
+            fact = Fact(label, say("panels.backup.elsewhere"))
         elif made_at is None:
-            fact = Fact("last backup", "none is known", Mark.WARN)
+            fact = Fact(label, say("panels.backup.none"), Mark.WARN)
         else:
             old = self.clock() - made_at > OLD_BACKUP
-            fact = Fact("last backup", self._ago(made_at), Mark.WARN if old else Mark.GOOD)
-        advice = Advice(
-            "The service can keep running. Keep secrets and IMPRINT_ENCRYPTION_KEY elsewhere.",
-            "imprint backup --out /backups/DAY.tar",
-        )
+            fact = Fact(label, self._ago(made_at), Mark.WARN if old else Mark.GOOD)
+        advice = Advice(say("panels.backup.advice"), "imprint backup --out /backups/DAY.tar")
         return Panel(facts=(fact,), advice=(advice,) if fact.mark is Mark.WARN else ())
 
     async def _process(self) -> Panel:
+        say = self.say
+        runs = write_duration(say, self.monotonic() - self.started)
         return Panel(
             facts=(
-                Fact("worker that rendered this page", f"process {self.process_id}"),
-                Fact("runs for", write_duration(self.monotonic() - self.started)),
-                Fact("workers configured", str(self.deployment.workers)),
-                Fact("clock", write_moment(self.clock())),
+                Fact(say("panels.process.worker"), str(self.process_id)),
+                Fact(say("panels.process.runs"), runs),
+                Fact(say("panels.process.workers"), str(self.deployment.workers)),
+                Fact(say("panels.process.clock"), write_moment(self.clock())),
             )
         )
 
     async def _publication(self) -> Panel:
-        given = self.deployment.publication
-        facts = [
-            Fact(
-                label, "not set" if text is None else text, Mark.WARN if text is None else Mark.GOOD
-            )
+        given, missing = self.deployment.publication, self.say("panels.publication.missing")
+        facts = tuple(
+            Fact(label, missing if text is None else text, Mark.WARN if text is None else Mark.GOOD)
             for label, text in given.items()
-        ]
-        advice = (
-            Advice(
-                "Set what is missing in [publication], look at it with sample posts, and reload"
-                " the service with SIGHUP.",
-                "imprint site preview",
-            ),
         )
-        return Panel(facts=tuple(facts), advice=advice if None in given.values() else ())
+        advice = (Advice(self.say("panels.publication.advice"), "imprint site preview"),)
+        return Panel(facts=facts, advice=advice if None in given.values() else ())
 
     async def _versions(self) -> Panel:
+        say = self.say
         versions = [Fact(name, version) for name, version in self.deployment.versions.items()]
         try:
             database = await self.store.database()
         except Unavailable:
-            known = [Fact("database", "unknown: it does not respond", Mark.BAD)]
+            away = self._unknown(say("panels.versions.away"))
+            known = [Fact(say("panels.versions.database"), away, Mark.BAD)]
         else:
             known = [
                 Fact(database.name, database.version),
-                Fact("schema", str(database.schema)),
+                Fact(say("panels.versions.schema"), str(database.schema)),
             ]
-        contract = Fact("contract", self.deployment.marketplace)
-        chain = Fact("chain", str(self.deployment.chain_id))
+        contract = Fact(say("panels.versions.contract"), self.deployment.marketplace)
+        chain = Fact(say("panels.versions.chain"), str(self.deployment.chain_id))
         return Panel(facts=(*versions[:2], *known, chain, contract, *versions[2:]))
 
+    def _since(self, span: timedelta | float) -> str:
+        return self.say("panels.ago", duration=write_duration(self.say, span))
+
     def _ago(self, moment: datetime) -> str:
-        return f"{write_duration(self.clock() - moment)} ago ({write_moment(moment)})"
+        lasts = write_duration(self.say, self.clock() - moment)
+        return self.say("panels.ago_at", duration=lasts, moment=write_moment(moment))
 
 
-async def _make(key: str, title: str, making: Awaitable[Panel]) -> Panel:
-    """Return the panel with its name, or with the reason if it cannot be built."""
-    try:
-        async with asyncio.timeout(PANEL_SECONDS):
-            return (await making).named(key, title)
-    except Unavailable as problem:
-        return Panel(key, title, problem=str(problem.detail))
-    except TimeoutError:
-        return Panel(key, title, problem=f"it took longer than {PANEL_SECONDS:.0f} seconds")
-    except Exception:
-        log.exception("a panel of the operator's page failed", extra={"panel": key})
-        return Panel(key, title, problem="it could not be read; the log has the reason")
-
-
-def _mismatch_listing(found: EventsToExamine) -> Listing | None:
-    rows = tuple(
+def _mismatch_rows(found: EventsToExamine) -> tuple[tuple[str, ...], ...]:
+    return tuple(
         (
             write_moment(each.seen_at),
             str(each.event.post_id),
@@ -553,19 +593,10 @@ def _mismatch_listing(found: EventsToExamine) -> Listing | None:
         )
         for each in found.mismatches
     )
-    return Listing(("seen", "post", "author", "cid", "block"), rows) if rows else None
 
 
 def _mark_of(member: str, well: bool) -> Mark:
-    """Return the mark of a check; only failing reads make the service not ready."""
+    """Return the mark of a check. Only failing reads make the service not ready."""
     if well:
         return Mark.GOOD
     return Mark.BAD if member in ("database", "storage") else Mark.WARN
-
-
-def _block(block: BlockRef | None) -> str:
-    return "none yet" if block is None else write_number(block.number)
-
-
-def _counted(count: int) -> str:
-    return f"{write_number(COUNT_TO)} or more" if count >= COUNT_TO else write_number(count)

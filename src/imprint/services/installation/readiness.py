@@ -41,7 +41,7 @@ SENTENCES = {
     "collector": "No process collects garbage, or it holds documents back.",
     "records": "A damaged record or document was found.",
 }
-"""What it means for users of the readiness check if a member of a condition is false."""
+"""What it means for users if a check of the condition is false."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,15 +68,15 @@ class Condition:
     records: bool = True
     """Whether no damaged records or documents have been found."""
     database_writes: bool = True
-    """Whether records can be written; false if they cannot be read."""
+    """Whether records can be written. False if they cannot be read."""
     storage_writes: bool = True
-    """Whether documents can be stored; also false if they cannot be read."""
+    """Whether documents can be stored. Also false if they cannot be read."""
     off: frozenset[str] = frozenset()
     """Names of the tasks above that are disabled."""
 
     @property
     def ready(self) -> bool:
-        """Whether reads are served; nothing else makes a load balancer redirect readers."""
+        """Whether reads are served. Only this decides whether a load balancer redirects readers."""
         return self.database and self.storage
 
     @property
@@ -98,9 +98,9 @@ class Condition:
 
 @dataclass(slots=True)
 class Readiness:
-    """Probes all dependencies concurrently; simultaneous callers share one probe.
+    """Probes all dependencies concurrently. Simultaneous callers share one probe.
 
-    The outcomes of actual writes override the results at once.
+    The outcomes of actual writes override the results immediately.
     """
 
     database: DatabaseHealth
@@ -116,10 +116,10 @@ class Readiness:
     all of them return true.
     """
     find_disputed: Callable[[], Awaitable[Sequence[BlockRef]]] | None = None
-    """Returns the blocks whose logs are disputed; None if no process follows the chain."""
+    """Returns the blocks whose logs are disputed, or None if no process follows the chain."""
     writes: WriteHealth = field(default_factory=WriteHealth)
     probe_documents: Callable[[], Awaitable[None]] | None = None
-    """Checks that documents can be read; None if the store's own probe already checks this."""
+    """Checks that documents can be read. None if the store's own probe already checks this."""
     off: frozenset[str] = frozenset()
     """Members of `Condition` for tasks that are disabled."""
     _single_flight: SingleFlight[None, Condition] = field(default_factory=SingleFlight, init=False)
@@ -209,7 +209,7 @@ class Readiness:
 
 
 async def _always_respond() -> None:
-    """The document probe for a store that has none; always succeeds."""
+    """The document probe for a store that has none, which always succeeds."""
 
 
 async def _responds(probe: Callable[[], Awaitable[None]]) -> bool:

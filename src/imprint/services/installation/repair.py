@@ -1,11 +1,11 @@
 """Repair: restores a damaged installation from a backup and the chain.
 
-The steps, in order; docs/decisions/repair.md explains why it ends there:
+The steps, in order (docs/decisions/repair.md explains why it ends there):
 
 1. The readable records, and those of the backup, are in a new catalog, which has replaced the
    damaged one (`adapters/database/sqlite/rebuild.py`).
 2. Documents that are missing or damaged are restored from the backup.
-3. The chain is read again: it decides which files are posts.
+3. The chain is read again, which decides which files are posts.
 4. Whatever is still missing is reported.
 """
 
@@ -24,16 +24,16 @@ from imprint.ports.archives import ArchiveStore
 from imprint.ports.content import Inventory
 from imprint.ports.damage import DatabaseHealth
 from imprint.ports.drafts import GarbageStore
-from imprint.ports.files import FileStore
+from imprint.ports.files import FileStore, RevisionStore
 from imprint.ports.installation import RecordStore
-from imprint.services.installation.scrub import verify_some, walk_profiles
+from imprint.services.installation.scrub import verify_some, walk_profiles, walk_revisions
 from imprint.services.publication.chain_sync import Follower
 
 BATCH = 256
-"""Number of documents looked up at once."""
+"""Number of documents looked up together."""
 
 SavedDocuments = Callable[[Collection[tuple[Cid, Network]]], Iterable[tuple[Cid, Network, bytes]]]
-"""Returns those of these documents that a backup has."""
+"""Returns the documents among these that a backup has."""
 
 
 @dataclass(slots=True)
@@ -51,13 +51,13 @@ class RepairReport:
     followed_to: int | None = None
     """The block up to which the chain was read again."""
     notes: list[str] = field(default_factory=list)
-    """Notes for the operator."""
+    """Notes on the repair for the operator."""
     lost: list[str] = field(default_factory=list)
     """The data that could not be recovered."""
 
     @property
     def whole(self) -> bool:
-        """Whether nothing is lost."""
+        """Whether no data is lost."""
         return not self.lost
 
     def as_json(self) -> dict[str, Any]:
@@ -73,6 +73,7 @@ class Repair:
     records: RecordStore
     archives: ArchiveStore
     files: FileStore
+    revisions: RevisionStore
     garbage: GarbageStore
     content: ContentStore
     saved: SavedDocuments | None
@@ -108,7 +109,7 @@ class Repair:
         self.report.lost += [f"{name}." for name in missing.values()]
 
     async def read_chain(self, follower: Follower) -> None:
-        """Read the chain again if a node responds; otherwise the service does so when it starts."""
+        """Read the chain again if a node responds. Otherwise the service does so when it starts."""
         first = follower.start_block
         try:
             await follower.rebuild(first, lambda done, total: None)
@@ -150,12 +151,12 @@ class Repair:
         return f"the document {cid}"
 
     async def verify(self) -> None:
-        """Verify all records in their current state; those that are still damaged are lost."""
+        """Verify all records in their current state. Those that are still damaged are lost."""
         found = await find_damage(self.database, self.records)
         self.report.lost += [f"Still damaged: {each}" for each in found]
 
     async def _read(self, cid: Cid, network: Network) -> bytes | None:
-        """Return the bytes of a document; None if it is missing or damaged."""
+        """Return the bytes of a document, or None if it is missing or damaged."""
         try:
             return await self.content.read(cid, network)
         except Unavailable:
@@ -164,8 +165,8 @@ class Repair:
     async def _describe(self, cid: Cid, network: Network) -> str:
         if network is Network.PUBLIC:
             return f"The picture {cid}"
-        file = await self.files.file_by_cid(cid)
-        owner = "a version that was replaced or deleted" if file is None else file.owner
+        live = await self.files.file_by_cid(cid) or await self.revisions.revision_with_cid(cid)
+        owner = "a version that was replaced or deleted" if live is None else live.owner
         return f"The document {cid} of {owner}"
 
 
@@ -179,5 +180,10 @@ async def find_damage(database: DatabaseHealth, records: RecordStore) -> list[st
         f"the profile of {address!a}."
         async for address, profile in walk_profiles(records)
         if profile is None
+    ]
+    found += [
+        f"the revision {revision_id!a}."
+        async for revision_id, revision in walk_revisions(records)
+        if revision is None
     ]
     return found + await records.compare_tags()

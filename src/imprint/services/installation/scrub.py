@@ -1,7 +1,7 @@
 """Scrub: slowly reads all stored data, so that damage is found before the data is needed.
 
 Records have checksums, and documents are named by theirs. Damage raises an alarm, and
-damaged data is never shown; `imprint repair` and backups restore it.
+damaged data is never shown. `imprint repair` restores it from backups.
 """
 
 import asyncio
@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from imprint.domain.drafts.files import File, Network
 from imprint.domain.errors import Damaged
 from imprint.domain.formats.cids import Cid
+from imprint.domain.posts.revisions import Revision
 from imprint.domain.profiles import Profile
 from imprint.ports import ContentStore
 from imprint.ports.damage import Damage, DatabaseHealth
@@ -24,7 +25,7 @@ from imprint.services.tasks.periodic_task import run_periodically
 log = logging.getLogger(__name__)
 
 BATCH = 25
-"""Number of records verified at once."""
+"""Number of records verified together."""
 
 SOME_RECORDS = 5000
 """Number of records that a quick check verifies, which takes about a second."""
@@ -67,12 +68,12 @@ class Scrub:
     _documents: set[str] = field(default_factory=set, init=False)
 
     async def run(self, interval: float) -> None:
-        """Scrub until cancelled; an interrupted pass continues where it stopped."""
+        """Scrub until cancelled. An interrupted pass continues where it stopped."""
         await asyncio.sleep(FIRST_PASS_SECONDS)
         await run_periodically("scrub", self._scrub_in_turn, interval, retry_after=RETRY_SECONDS)
 
     async def scrub(self) -> bool:
-        """Run one pass, or the rest of one; False if another process has the lease."""
+        """Run one pass, or the rest of one. Returns False if another process has the lease."""
         async with hold_lease(self.leases, SCRUB_LEASE, LEASE_TIME, self.holder) as lease:
             while lease is not None and not lease.lost:
                 if not await self._scrub_batch():
@@ -81,7 +82,8 @@ class Scrub:
         return False
 
     async def _scrub_in_turn(self) -> None:
-        """Run one pass after those of other processes; each process knows only what it has read."""
+        """Run one pass after those of other processes, because each process knows only what it
+        has read."""
         while not await self.scrub():  # noqa: ASYNC110  another process ends the wait
             await asyncio.sleep(RETRY_SECONDS)
 
@@ -109,12 +111,14 @@ class Scrub:
             self.damage.note_document(what)
 
     async def _finish(self) -> None:
-        async for what, is_record in verify_profiles(self.records, self.files, self.content):
+        async for what, is_record in _verify_others(self.records, self.files, self.content):
             if is_record:
                 self._note_record(what)
             else:
                 self._documents.add(what)
                 self.damage.note_document(what)
+        async for what in damaged_decisions(self.records):
+            self._note_record(what)
         for finding in await self.records.compare_tags():
             self._note_record(finding)
         self.damage.keep_only(self._records, self._documents)
@@ -153,12 +157,26 @@ async def verify_documents(files: FileStore, content: ContentStore, file: File) 
     return found
 
 
-async def verify_profiles(
+async def _verify_others(
     records: RecordStore, files: FileStore, content: ContentStore
 ) -> AsyncIterator[tuple[str, bool]]:
-    """The profiles that are damaged, and the pictures that are missing or damaged.
+    """What is damaged of profiles and revisions, each with whether it is a record."""
+    async for found in _verify_profiles(records, files, content):
+        yield found
+    async for revision_id, revision in walk_revisions(records):
+        if revision is None:
+            yield f"the revision {revision_id!a}", True
+        elif not await _is_sound(content, revision.cid, Network.PRIVATE):
+            what = f"revision {revision.number} of {revision.document}"
+            yield f"the private document {revision.cid} of {what}", False
 
-    Each with whether it is a record. Raises `Unavailable` as `verify_documents` does.
+
+async def _verify_profiles(
+    records: RecordStore, files: FileStore, content: ContentStore
+) -> AsyncIterator[tuple[str, bool]]:
+    """Yield damaged profiles and missing or damaged pictures, each with whether it is a record.
+
+    Raises `Unavailable` as `verify_documents` does.
     """
     async for address, profile in walk_profiles(records):
         if profile is None:
@@ -172,11 +190,30 @@ async def verify_profiles(
 
 
 async def walk_profiles(records: RecordStore) -> AsyncIterator[tuple[str, Profile | None]]:
-    """Every profile by its address; None for one that is damaged."""
+    """Yield every profile by its address, or None for one that is damaged."""
     after = ""
     while batch := await records.verify_profiles(after, BATCH):
         for each in batch:
             yield each
+        after = batch[-1][0]
+
+
+async def walk_revisions(records: RecordStore) -> AsyncIterator[tuple[str, Revision | None]]:
+    """Every revision by its id; None for one that is damaged."""
+    after = ""
+    while batch := await records.verify_revisions(after, BATCH):
+        for each in batch:
+            yield each
+        after = batch[-1][0]
+
+
+async def damaged_decisions(records: RecordStore) -> AsyncIterator[str]:
+    """The decisions of the operator that are damaged."""
+    after = 0
+    while batch := await records.verify_decisions(after, BATCH):
+        for _, damage in batch:
+            if damage is not None:
+                yield damage
         after = batch[-1][0]
 
 
@@ -190,7 +227,7 @@ async def _is_sound(content: ContentStore, cid: Cid, network: Network) -> bool:
 async def verify_some(
     records: RecordStore, most: int = SOME_RECORDS
 ) -> AsyncIterator[tuple[int, str | None]]:
-    """Verify the oldest records; yields the count so far, and any damage of each record."""
+    """Verify the oldest records, and yield the count so far and any damage of each record."""
     async for done, record in _walk(records):
         yield done, record.damage
         if done >= most:
@@ -200,14 +237,16 @@ async def verify_some(
 async def verify_everything(
     records: RecordStore, files: FileStore, content: ContentStore
 ) -> AsyncIterator[tuple[int, str | None]]:
-    """Verify all records, live documents and tags like `verify_some`, without changing anything."""
+    """Verify all records, live documents, decisions and tags; changes nothing."""
     done = 0
     async for done, record in _walk(records):
         yield done, record.damage
         if record.file is not None:
             for what in await verify_documents(files, content, record.file):
                 yield done, what
-    async for what, _ in verify_profiles(records, files, content):
+    async for what, _ in _verify_others(records, files, content):
+        yield done, what
+    async for what in damaged_decisions(records):
         yield done, what
     for finding in await records.compare_tags():
         yield done, finding
@@ -243,7 +282,7 @@ class Examination:
         await run_periodically("examination", self.examine, EXAMINATION_SECONDS)
 
     async def examine(self) -> bool:
-        """Check the database unless it is too early; returns whether it was checked."""
+        """Check the database unless it is too early, and return whether it was checked."""
         started = self.monotonic()
         if started < self._due:
             return False

@@ -53,7 +53,7 @@ class UsageMonitor:
         await run_periodically("readiness probe", self.probe, PROBE_SECONDS, optional=True)
 
     async def measure(self) -> None:
-        """Measure usage once."""
+        """Measure the stored usage once."""
         usage = await self.installation.measure_usage()
         DRAFTS.set(usage.drafts)
         POSTS.set(usage.posts)

@@ -12,15 +12,16 @@ from secrets import token_urlsafe
 from imprint.domain.drafts.files import File, new_id
 from imprint.domain.errors import Code, Damaged, Refusal, Unavailable
 from imprint.domain.formats.addresses import Address
-from imprint.domain.moderation import withholds
 from imprint.domain.posts.feeds import (
     ALL_POSTS,
     FEED_SIZE,
     MAX_ENTRY_BYTES,
     MAX_FEED_BYTES,
+    MAX_PAGE_BYTES,
     PRIVATE_FEEDS,
     Feed,
     FeedEntry,
+    FeedTexts,
     author_path,
     tag_path,
 )
@@ -30,7 +31,6 @@ from imprint.domain.posts.indexed_posts import (
     PostPosition,
     PostScope,
 )
-from imprint.domain.posts.post_text import readable_text
 from imprint.domain.sessions import LiveSession
 from imprint.ports import Clock
 from imprint.ports.accounts import PrivateFeed, PrivateFeeds
@@ -39,24 +39,30 @@ from imprint.services.access.reads import Reads
 from imprint.services.posts.posts import expect_complete, find_author
 
 MAX_PRIVATE_FEEDS = 10
-"""Maximum number of private feeds per reader: one for each device."""
+"""Maximum number of private feeds per reader, enough for one per device."""
 
 TOKEN_BYTES = 32
 """Number of random bytes in the token of a private feed's URLs."""
 
 LONGEST_TOKEN = 64
-"""Maximum number of characters in a token; longer texts are not hashed."""
+"""Maximum number of characters in a token. Longer texts are not hashed."""
 
 CONCURRENT = 8
 """Maximum number of concurrent chain queries for one feed."""
 
 FEED_SECONDS = 20.0
-"""Time limit for the chain and the content store to provide all texts of one feed."""
+"""Time limit for the chain to decide on all posts of one feed, and for reading their texts."""
+
+CONVERTING = "The texts of this feed are still being converted."
 
 NOTED_EVERY = timedelta(minutes=1)
-"""Minimum time between recorded fetches of a feed; readers poll, and each record is a commit."""
+"""Minimum time between recorded fetches of a feed, because readers poll and each record is a
+commit."""
 
 _Find = Callable[[IndexedPost], Awaitable[File]]
+
+ShowText = Callable[[str, FeedEntry], Awaitable[str | None]]
+"""Converts for a client what an entry shows of its post into HTML; None shows the description."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +78,7 @@ class Feeds:
     """Builds feeds: the index determines their posts, the chain who may read their texts.
 
     If the chain cannot be queried about a text and has not responded for an hour, the whole
-    feed is `Unavailable`: feed readers then keep their copy, which a feed without the text
+    feed is `Unavailable`. Feed readers then keep their copy, which a feed without the text
     would replace. The same applies while the index is being filled: its newest posts are
     old ones, which feed readers would show as new.
     """
@@ -82,18 +88,16 @@ class Feeds:
     private_feeds: PrivateFeeds
     clock: Clock
 
-    async def newest(self, client: str) -> Feed:
+    async def newest(self) -> Feed:
         """Return the newest posts of all authors."""
-        return await self._public(
-            client, Feed("posts", "newest posts", ALL_POSTS, "/"), PostFilter()
-        )
+        return await self._public(Feed("posts", "newest posts", ALL_POSTS, "/"), PostFilter())
 
-    async def tagged(self, client: str, tag: str) -> Feed:
-        """Return the newest posts with a hashtag; empty if nobody has used it."""
+    async def tagged(self, tag: str) -> Feed:
+        """Return the newest posts with a hashtag, or an empty feed if nobody has used it."""
         feed = Feed(f"tag:{tag}", f"#{tag}", tag_path(tag), f"/t/{tag}")
-        return await self._public(client, feed, PostFilter(tags=(tag,)))
+        return await self._public(feed, PostFilter(tags=(tag,)))
 
-    async def authored(self, client: str, author: Address) -> Feed:
+    async def authored(self, author: Address) -> Feed:
         """Return the newest posts of an author.
 
         Refuses an address with neither a post nor a profile, and a withheld author.
@@ -103,9 +107,9 @@ class Feeds:
         await find_author(self.index, author)
         title, path, page = f"posts of {author}", author_path(author), f"/a/{author}"
         feed = Feed(f"author:{author}", title, path, page)
-        return await self._public(client, feed, PostFilter(author=author))
+        return await self._public(feed, PostFilter(author=author))
 
-    async def private(self, client: str, token: str, before: int | None = None) -> Feed:
+    async def private(self, token: str, before: int | None = None) -> Feed:
         """Return a page of a private feed: posts that its owner holds or wrote.
 
         The posts are before a position. A page ends where its texts would become too long.
@@ -119,21 +123,16 @@ class Feeds:
         await expect_complete(self.index)
         page = await self._library(feed.owner, before)
         find = partial(_find_for, self.reads, feed.owner)
-        async with _bounded_time():
+        async with _bounded_time(Unavailable.chain()):
             hosted = [owned.post for owned in page.posts if owned.post.hosted]
             files = await self._find_all(hosted, feed.owner, find)
-            page = page.cut_to_fit(files)
-            texts = await self._read_all(
-                client,
-                {owned.post.post_id: files.get(owned.post.post_id) for owned in page.posts},
-                MAX_FEED_BYTES,
-            )
+        page = page.cut_to_fit(files)
         changes = await self.index.price_changes([owned.post.post_id for owned in page.posts])
         entries = tuple(
             FeedEntry(
                 owned.post,
                 max(owned.since, _updated(owned.post, changes)),
-                texts.get(owned.post.post_id),
+                files.get(owned.post.post_id),
             )
             for owned in page.posts
         )
@@ -148,6 +147,30 @@ class Feeds:
             before=before,
             next_before=page.next_before,
         )
+
+    async def texts(self, client: str, feed: Feed, show: ShowText) -> FeedTexts:
+        """Return the texts of a feed's entries; only the first ones if the total is too long.
+
+        Raises `Unavailable` if they are not converted in time; those that were are cached.
+        """
+        html: dict[int, str] = {}
+        left, is_complete = MAX_FEED_BYTES, True
+        async with _bounded_time(Unavailable(Code.OVERLOADED, CONVERTING)):
+            for entry in feed.entries:
+                # A text that cannot fit is not converted.
+                if entry.file is not None and min(entry.file.size, MAX_ENTRY_BYTES) > left:
+                    continue
+                try:
+                    text = await show(client, entry)
+                except Damaged:
+                    # It must not break the feed for everybody.
+                    is_complete = False
+                    continue
+                size = 0 if text is None else len(text.encode())
+                if text is not None and size <= left:
+                    html[entry.post.post_id] = text
+                    left -= size
+        return FeedTexts(html, is_complete)
 
     # The private feeds of a reader
 
@@ -165,7 +188,7 @@ class Feeds:
         return await self.private_feeds.list_feeds(session.address)
 
     async def rotate(self, session: LiveSession, feed_id: str) -> FeedAccess:
-        """Give a feed a new token; the old one stops working. Refuses an unknown feed."""
+        """Give a feed a new token. The old one stops working. Refuses an unknown feed."""
         access, owner = FeedAccess(feed_id, token_urlsafe(TOKEN_BYTES)), session.address
         if not await self.private_feeds.replace_token(owner, feed_id, _hash(access.token)):
             raise _no_feed()
@@ -178,17 +201,24 @@ class Feeds:
 
     # Entries
 
-    async def _public(self, client: str, feed: Feed, which: PostFilter) -> Feed:
-        """Return the feed with the newest of these posts, and the texts of the free ones."""
+    async def _public(self, feed: Feed, which: PostFilter) -> Feed:
+        """Return the feed with the newest of these posts, and the files of the free ones."""
         await expect_complete(self.index)
         posts = (await self.index.list_posts(which, None, FEED_SIZE)).posts
         readable = [post for post in posts if post.free and post.hosted]
-        async with _bounded_time():
+        async with _bounded_time(Unavailable.chain()):
             files = await self._find_all(readable, None, partial(_find_free, self.reads))
-            texts = await self._read_all(client, files, MAX_ENTRY_BYTES)
+            others = [post for post in posts if post.post_id not in files]
+            openings = await self._find_openings(others)
         changes = await self.index.price_changes([post.post_id for post in posts])
         entries = tuple(
-            FeedEntry(post, _updated(post, changes), texts.get(post.post_id)) for post in posts
+            FeedEntry(
+                post,
+                _updated(post, changes),
+                files.get(post.post_id) or openings.get(post.post_id),
+                is_opening=post.post_id in openings,
+            )
+            for post in posts
         )
         return replace(feed, entries=entries)
 
@@ -198,7 +228,6 @@ class Feeds:
         own = PostFilter(author=owner, scope=PostScope.CHAIN)
         wrote = (await self.index.list_posts(own, after, FEED_SIZE)).posts
         held = await self.index.library(owner, before, FEED_SIZE)
-        measures = await self.reads.measures.current()
         found = [_Owned(post.place, post, post.created_at) for post in wrote]
         found += [
             _Owned(each.arrived, each.post, each.arrived_at)
@@ -210,10 +239,11 @@ class Feeds:
         ends = [wrote[-1].place] if len(wrote) == FEED_SIZE else []
         ends += [held[-1].arrived] if len(held) == FEED_SIZE else []
         end = max(ends, default=None)
+        hidden = await self.reads.measures.withheld([owned.post for owned in found])
         found = [
             owned
             for owned in found
-            if (end is None or owned.place >= end) and not withholds(measures, owned.post)
+            if (end is None or owned.place >= end) and owned.post.post_id not in hidden
         ]
         found.sort(key=lambda owned: owned.place, reverse=True)
         return _OwnedPage(tuple(found), end).cut(FEED_SIZE)
@@ -221,7 +251,7 @@ class Feeds:
     async def _find_all(
         self, posts: Sequence[IndexedPost], reader: Address | None, find: _Find
     ) -> dict[int, File]:
-        """Return the files of these posts by ID, in order, except those that `find` refuses.
+        """Return the newest texts of these posts by ID, in order, but those that `find` refuses.
 
         The chain is queried about several posts at once, but not about those whose access
         is cached.
@@ -230,7 +260,7 @@ class Feeds:
 
         async def ask(post: IndexedPost) -> File | None:
             try:
-                return await find(post)
+                return (await self.reads.newest(await find(post))).text
             except Refusal:
                 return None
 
@@ -255,19 +285,13 @@ class Feeds:
                 task.cancel()
         return files
 
-    async def _read_all(
-        self, client: str, files: Mapping[int, File | None], longest: int
-    ) -> dict[int, str]:
-        """Return the texts of these files; only the first ones if the total is too long."""
-        texts, left = {}, MAX_FEED_BYTES
-        for post_id, file in files.items():
-            if file is None or file.size > min(longest, left):
-                continue
-            left -= file.size
-            # A damaged document must not break the feed for everybody.
-            with suppress(Damaged):
-                texts[post_id] = await self.reads.converted(client, file, "words", readable_text)
-        return texts
+    async def _find_openings(self, posts: Sequence[IndexedPost]) -> dict[int, File]:
+        """Return the texts of those of these posts whose opening everybody may read, by ID."""
+        files = {}
+        for post in posts:
+            with suppress(Refusal):
+                files[post.post_id] = await self.reads.opened_post(post)
+        return files
 
     async def _note_fetch(self, feed: PrivateFeed) -> None:
         now = self.clock()
@@ -288,38 +312,36 @@ class _Owned:
 
 @dataclass(frozen=True, slots=True)
 class _OwnedPage:
-    """Posts of an owner, newest first; those before `next_before` are on the next page."""
+    """Posts of an owner, newest first. Posts before `next_before` are on the next page."""
 
     posts: tuple[_Owned, ...]
     next_before: int | None
 
     def cut(self, count: int) -> "_OwnedPage":
-        """Return the page with only its first posts; the others move to the next page."""
+        """Return the page with only its first posts. The others move to the next page."""
         if len(self.posts) <= count:
             return self
         return _OwnedPage(self.posts[:count], self.posts[count - 1].place)
 
     def cut_to_fit(self, files: Mapping[int, File]) -> "_OwnedPage":
-        """Return the page with as many of the first posts as have texts that fit into a feed."""
-        left = MAX_FEED_BYTES
+        """Return the page with as many of the first posts as have documents that fit into it."""
+        left = MAX_PAGE_BYTES
         for number, owned in enumerate(self.posts):
             file = files.get(owned.post.post_id)
-            if file is None or file.size > MAX_FEED_BYTES:
-                continue
-            left -= file.size
+            left -= 0 if file is None else min(file.size, MAX_ENTRY_BYTES)
             if left < 0:
                 return self.cut(number)
         return self
 
 
 @asynccontextmanager
-async def _bounded_time() -> AsyncIterator[None]:
-    """Limit the time for the chain and the content store. Raises `Unavailable` on timeout."""
+async def _bounded_time(problem: Unavailable) -> AsyncIterator[None]:
+    """Limit the time for one part of a feed. Raises the problem on timeout."""
     try:
         async with asyncio.timeout(FEED_SECONDS):
             yield
     except TimeoutError:
-        raise Unavailable.chain() from None
+        raise problem from None
 
 
 async def _find_free(reads: Reads, post: IndexedPost) -> File:
@@ -331,7 +353,8 @@ async def _find_for(reads: Reads, reader: Address, post: IndexedPost) -> File:
 
 
 def _updated(post: IndexedPost, changes: Mapping[int, datetime]) -> datetime:
-    return max(post.created_at, changes.get(post.post_id, post.created_at))
+    revised_at = post.created_at if post.revision is None else post.revision.created_at
+    return max(post.created_at, revised_at, changes.get(post.post_id, post.created_at))
 
 
 def _hash(token: str) -> str:

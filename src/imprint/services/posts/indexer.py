@@ -73,7 +73,7 @@ INDEXER_LEASE = "indexer"
 """The lease of the process that fills the index."""
 
 REBUILD_LEASE = "indexer rebuild"
-"""The lease of a command that is to rebuild the index; it makes the indexing process stop."""
+"""The lease of a command that is about to rebuild the index. It makes the indexing process stop."""
 
 PATIENCE = timedelta(minutes=2)
 """How long a command waits for the indexing process to stop."""
@@ -86,29 +86,30 @@ tracks whole blocks.
 """
 
 SECONDS_PER_HEAD = 10.0
-"""Seconds for which the indexer reads up to one head; later, nodes may have lost its state."""
+"""Seconds for which the indexer reads up to one head. Later, nodes may have lost its state."""
 
 RESTART_GRACE = timedelta(seconds=15)
-"""How long the final block must be missing before the index is emptied; a node may be wrong."""
+"""How long the final block must be missing before the index is emptied, because a node may be
+wrong."""
 
 READ_TWICE = 1_000
 """How many blocks the index may be behind and still read blocks twice before they are final.
 
-This applies even if no reorg can reach them any more. It catches a node that leaves out
-logs for a moment; a longer catch-up does not.
+This applies even if no reorg can reach them anymore. It catches a node that leaves out
+logs for a moment. A longer catch-up reads blocks only once.
 """
 
 COMPARE_SECONDS = 3_600.0
 """Seconds between two comparisons of the ids in the index with those on the chain."""
 
 DETAILS_AT_ONCE = 50
-"""Number of posts whose descriptions are requested at once."""
+"""Number of posts whose descriptions are requested together."""
 
 ROUNDS_UNTIL_SKIPPED = 5
 """Rounds in which a receipt or description must fail before the index skips it."""
 
 MAX_FAILURES = 10_000
-"""Maximum number of tracked failures; the oldest is evicted."""
+"""Maximum number of tracked failures. The oldest is evicted."""
 
 MAX_CACHED_TIMES = 4_096
 """Number of cached block times, since the newest blocks are read repeatedly."""
@@ -122,7 +123,7 @@ _RETRY_SECONDS = 0.2
 
 
 class IndexBusy(Exception):
-    """The indexing process did not stop; the text is for the operator."""
+    """The indexing process did not stop. The text is for the operator."""
 
 
 Failures = BoundedCache[Hashable, int]
@@ -206,7 +207,7 @@ class _Decoder:
     async def _find_details(
         self, posts: Sequence[PostPublished], head: BlockRef
     ) -> list[PostDetails | None]:
-        """Return the details of these posts; None for those that a responding node refuses."""
+        """Return the details of these posts, or None for those that a responding node refuses."""
         try:
             ids = [post.post_id for post in posts]
             return [*await self.stream.chain.post_details(ids, head)]
@@ -273,7 +274,8 @@ class Indexer:
             await self._lease().release()
 
     async def index_once(self) -> bool:
-        """Run one round up to the newest block; False if another process fills the index."""
+        """Run one round up to the newest block. Returns False if another process fills the
+        index."""
         lease = self._lease()
         if await self._is_due_elsewhere():
             await lease.release()
@@ -314,7 +316,8 @@ class Indexer:
         return None if state is None else state.block
 
     async def _read_to_head(self, lease: HeldLease, progress: Progress | None = None) -> bool:
-        """Read for a limited time; True once the newest block is reached or nothing can be read."""
+        """Read for a limited time. Returns True once the newest block is reached or nothing can
+        be read."""
         head = await self.stream.head()
         state = await self._open_state(head)
         if state is None:
@@ -357,7 +360,7 @@ class Indexer:
         return True
 
     async def _compare_ids(self) -> None:
-        """Dispute a final block before which a post is missing that the chain has.
+        """Dispute a final block if a post that the chain has is missing before it.
 
         Posts have consecutive ids, so a gap shows that a node has left out logs, however old they
         are. Final blocks are not read again: the operator has to do that.
@@ -386,7 +389,7 @@ class Indexer:
         self.stream.dispute([*missing])
 
     async def _exists(self, post_id: int, head: BlockRef) -> bool:
-        """Whether the chain has this post; not if the node or the contract refuses to tell."""
+        """Whether the chain has this post. False if the node or the contract does not say."""
         try:
             (entry,) = await self.stream.chain.post_details([post_id], head)
         except Unavailable:
@@ -394,7 +397,7 @@ class Indexer:
         return entry.author != ZERO_ADDRESS
 
     async def _open_state(self, head: BlockRef) -> IndexState | None:
-        """Return the index state, emptied if it belongs to another chain; None means wait."""
+        """Return the index state, emptied if it belongs to another chain, or None to wait."""
         state = await self.writer.index_state()
         if state is None:
             return await self._restart("begun")
@@ -452,7 +455,7 @@ class Indexer:
         """Return the part with logs restored that the node left out but the index has.
 
         The hash of a block commits to its logs. Also returns the blocks whose logs are
-        disputed; their logs in the index stay.
+        disputed. Their logs in the index stay.
         """
         disputed = set[int]()
         shown = {_applied(each) for each in part.logs}
@@ -574,7 +577,7 @@ async def take_index(
     patience: timedelta = PATIENCE,
     elapsed: Monotonic = monotonic,
 ) -> AsyncIterator[HeldLease]:
-    """Hold the indexer's lease for a command; a service that fills the index pauses meanwhile.
+    """Hold the indexer's lease for a command. A service that fills the index pauses meanwhile.
 
     `tell` gets a message if that takes a while. Raises `IndexBusy` after `patience`.
     """
@@ -604,7 +607,7 @@ async def take_index(
 
 
 def _divide(blocks: LogRange) -> Iterator[LogRange]:
-    """Split the blocks into parts of up to `LOGS_AT_ONCE` logs; no block is split."""
+    """Split the blocks into chunks of up to `LOGS_AT_ONCE` logs, without splitting a block."""
     first, logs = blocks.first, list[PlacedLog]()
     for _, group in groupby(blocks.logs, key=lambda each: each.block):
         found = list(group)
@@ -622,7 +625,7 @@ def _known_in(one_pass: _Pass, part: LogRange) -> list[AppliedLog]:
 
 
 def _find_difference(one_pass: _Pass, part: LogRange, disputed: Collection[int]) -> int | None:
-    """Return the first block whose logs differ from the index; disputed blocks are ignored."""
+    """Return the first block whose logs differ from the index. Disputed blocks are ignored."""
     last = min(part.last.number, one_pass.indexed)
     shown = {_applied(each) for each in part.logs if each.block.number <= last}
     differing = {

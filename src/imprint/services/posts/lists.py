@@ -35,14 +35,14 @@ PUBLIC_TOKEN_LIFETIME = timedelta(hours=24)
 """How long a page token of a public list is valid."""
 
 DRAFTS_TOKEN_LIFETIME = timedelta(minutes=15)
-"""How long a page token of a draft list is valid; never longer than the session."""
+"""How long a page token of a draft list is valid, which is never longer than the session."""
 
 
 BATCH = 100
-"""Files that are read at once after measures hid some of a page."""
+"""Number of files that are read at once after measures have hidden some of a page."""
 
 MOST_BATCHES = 20
-"""The most reads for one page."""
+"""Maximum number of reads for one page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ class Lists:
             raise invalid_page_token() from None
 
     async def metadata(self, cid: Cid) -> ListPage:
-        """Return the file with this CID, draft or post: the CID of a draft cannot be guessed."""
+        """Return the file with this CID, draft or post. The CID of a draft cannot be guessed."""
         file = await self.files.file_by_cid(cid)
         if file is None:
             await self.measures.check_missing(TargetKind.CID, cid)
@@ -130,13 +130,14 @@ class Lists:
         return ListPage(page.files, self.tokens.encode(following, expires_at))
 
     async def _public_page(self, which: PublicList, before: int | None, size: int) -> Page:
-        """A page without the files that measures hide; a shorter one if many of them follow."""
-        measures = await self.measures.current()
+        """Return a page without the files that measures hide. It is shorter if many of them
+        follow."""
         listed: list[File] = []
         wanted = size + 1
         for _ in range(MOST_BATCHES):
             files = await self.files.list_files(which, before, wanted)
-            listed += [file for file in files if measures.on_file(file) is None]
+            measured = await self.measures.on_files(files)
+            listed += [file for file, each in zip(files, measured, strict=True) if each is None]
             if len(listed) > size or len(files) < wanted:
                 return cut_page(listed, size)
             before, wanted = files[-1].position, BATCH
@@ -147,7 +148,7 @@ ACTIVITY_PERIOD = timedelta(days=366)
 """How far back the timestamps of an address are shown."""
 
 MAX_MOMENTS = 10_000
-"""Maximum number of timestamps shown per kind; the oldest are left out."""
+"""Maximum number of timestamps shown of each type. The oldest are left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,17 +160,17 @@ class Activity:
 
 
 LONGEST_KEPT = 60.0
-"""Seconds after which totals of shown posts are summed again in any case."""
+"""Seconds after which the totals of shown posts are always summed again."""
 
 REST = 20
-"""How many times longer than summing them takes the totals of shown posts are kept."""
+"""How long the totals of shown posts are cached, as a multiple of the time to sum them."""
 
 
 @dataclass(slots=True)
 class ShownTotalsCache:
     """The totals of the posts that lists show, summed again after a change of the market.
 
-    Summing visits every shown post, so that a large index is summed less often.
+    Summing visits every shown post, so the totals of a large index are summed less often.
     """
 
     index: PostIndexReader
@@ -219,7 +220,7 @@ class Totals:
         return await self.index.totals()
 
     async def account(self, address: Address) -> AccountSummary:
-        """Return the totals of an address; zeros without activity.
+        """Return the totals of an address, which are zeros without activity.
 
         Raises `Unavailable` if the address is not in the index and the index is incomplete.
         """

@@ -18,7 +18,8 @@ from imprint.auth.post_page_tokens import (
 from imprint.domain.bounded_cache import BoundedCache
 from imprint.domain.errors import Code, Refusal, Unavailable
 from imprint.domain.formats.addresses import Address
-from imprint.domain.moderation import Measures, withholds
+from imprint.domain.formats.cids import Cid
+from imprint.domain.moderation import Decision, Measure
 from imprint.domain.posts.indexed_posts import (
     AccountSummary,
     HeldPost,
@@ -63,6 +64,9 @@ FOUND_ROWS = 2_000
 Few searches are repeated, and a crawler that tries words must not evict lists.
 """
 
+SAME_THUMBNAIL = 100
+"""Posts with the same thumbnail that are looked at."""
+
 T = TypeVar("T")
 
 
@@ -98,6 +102,25 @@ class Library:
     snippets: Mapping[int, str] | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class OwnPost:
+    """A post as its author sees it, and the measure that hides it from others.
+
+    A withheld one has no title, description and picture.
+    """
+
+    post: IndexedPost
+    decision: Decision | None
+
+
+@dataclass(frozen=True, slots=True, weakref_slot=True)
+class OwnPosts:
+    """A page of an author's own posts, and the token of the next page."""
+
+    posts: tuple[OwnPost, ...]
+    next_page_token: str | None
+
+
 @dataclass(frozen=True, slots=True, weakref_slot=True)
 class SalesPage:
     """A page of an author's sales, and the token of the next page."""
@@ -120,7 +143,7 @@ class Derived(Generic[T]):
     The catalog returns the same object until a commit, so a value is derived from it only
     once. The value is dropped when its source is garbage-collected, because nobody can
     request it again after a commit. A source that does not support weak references, such as
-    a list, is cached together with its value. `weigh` returns the weight of a value; the
+    a list, is cached together with its value. `weigh` returns the weight of a value. The
     total weight is at most `most`, and the least recently used values are evicted.
     """
 
@@ -177,13 +200,13 @@ def _itself(source: object) -> object:
 
 
 def _pages(rows: Callable[[T], Sized], most: int = KEPT_ROWS) -> Callable[[], Derived[T]]:
-    """Return a factory for a cache of pages with these rows; an empty page weighs one row."""
+    """Return a factory for a cache of pages with these rows. An empty page weighs one row."""
     return lambda: Derived(lambda page: 1 + len(rows(page)), most)
 
 
 @dataclass(frozen=True, slots=True)
 class Posts:
-    """Reads from the index, which shows what is on the chain; access is decided elsewhere."""
+    """Reads from the index, which shows what is on the chain. Access is decided elsewhere."""
 
     index: PostIndexReader
     tokens: PostPageTokens
@@ -200,13 +223,14 @@ class Posts:
     _libraries: Derived[Library] = field(
         default_factory=_pages(lambda page: page.held, KEPT_OWN_ROWS)
     )
+    _own: Derived[OwnPosts] = field(default_factory=_pages(lambda page: page.posts, KEPT_OWN_ROWS))
     _sales: Derived[SalesPage] = field(
         default_factory=_pages(lambda page: page.sales, KEPT_OWN_ROWS)
     )
     _stats: Derived[Stats] = field(default_factory=_pages(lambda page: page.days, 2 * STATS_DAYS))
 
     async def list(self, request: ListRequest, client: str = "") -> ListedPosts:
-        """Return a page of posts; clients take turns to search. Refuses a token of another list."""
+        """Return a page of posts. Clients take turns to search. Refuses a token of another list."""
         which, after, limit, text = self._posts_start(request)
         if which.scope is not PostScope.SHOWN and not self.lists_any:
             raise Refusal(Code.INVALID_REQUEST, "This service lists only authors that it allows.")
@@ -253,9 +277,9 @@ class Posts:
         return self._found.of(found, (expires, text), make)
 
     async def post(self, post_id: int) -> PricedPost:
-        """The post with this id, and its latest prices.
+        """Return the post with this id, and its latest prices.
 
-        Refuses one that does not exist, and one that is withheld.
+        Refuses a post that does not exist or is withheld.
         """
         found = await _expect_post(self.index, await self.index.priced_post(post_id))
         await self.measures.check_post(found.post)
@@ -268,6 +292,16 @@ class Posts:
         """
         await self.measures.check_author(address)
         return await find_author(self.index, address)
+
+    async def names_thumbnail(self, cid: Cid) -> bool:
+        """Whether a post whose text is stored here has this thumbnail.
+
+        Refuses the thumbnail of posts that are all withheld.
+        """
+        posts = await self.index.posts_with_thumbnail(cid, SAME_THUMBNAIL)
+        if posts and len(await self.measures.withheld(posts)) == len(posts):
+            await self.measures.check_post(posts[0])
+        return bool(posts)
 
     async def is_indexed(self, address: Address) -> bool:
         """Whether search engines may list the page of an author."""
@@ -282,16 +316,17 @@ class Posts:
         rows = await self.index.library(holder, before, limit + 1)
         if not rows and before is None:
             await expect_complete(self.index)
-        expires, measures = token_expiry(self.clock()), await self.measures.current()
+        expires = token_expiry(self.clock())
+        hidden = await self.measures.withheld([each.post for each in rows])
 
         def make() -> Library:
-            shown = tuple(each for each in rows[:limit] if not withholds(measures, each.post))
+            shown = tuple(each for each in rows[:limit] if each.post.post_id not in hidden)
             if len(rows) <= limit:
                 return Library(shown, None)
             following = OwnPage(OwnList.LIBRARY, holder, rows[limit - 1].arrived, limit)
             return Library(shown, self.tokens.encode(following, expires))
 
-        return self._libraries.of(rows, (expires, measures.number), make)
+        return self._libraries.of(rows, (expires, hidden), make)
 
     async def _search_library(
         self, session: LiveSession, text: str, before: int | None, limit: int
@@ -306,6 +341,26 @@ class Posts:
         token = self.tokens.encode(following, token_expiry(self.clock()))
         return Library(found.held, token, found.snippets)
 
+    async def own(self, session: LiveSession, request: ListRequest) -> OwnPosts:
+        """Return all posts of the session's address, newest first, whatever hides them."""
+        author = session.address
+        before, limit, _ = self._own_start(OwnList.POSTS, author, request, PAGE_SIZE)
+        after = None if before is None else PostPosition(before)
+        which = PostFilter(author=author, scope=PostScope.CHAIN)
+        page = await self.index.list_posts(which, after, limit)
+        if not page.posts and page.next is None and after is None:
+            await expect_complete(self.index)
+        expires, decisions = token_expiry(self.clock()), await self.measures.on_posts(page.posts)
+
+        def make() -> OwnPosts:
+            shown = tuple(_own_post(post, decisions.get(post.post_id)) for post in page.posts)
+            if page.next is None:
+                return OwnPosts(shown, None)
+            following = OwnPage(OwnList.POSTS, author, page.next.place, limit)
+            return OwnPosts(shown, self.tokens.encode(following, expires))
+
+        return self._own.of(page, (expires, tuple(decisions.items())), make)
+
     async def sales(
         self, session: LiveSession, request: ListRequest, size: int = PAGE_SIZE
     ) -> SalesPage:
@@ -315,8 +370,8 @@ class Posts:
         rows = await self.index.sales_of(author, before, limit + 1)
         if not rows and before is None:
             await expect_complete(self.index)
-        expires, measures = token_expiry(self.clock()), await self.measures.current()
-        hidden = await self._withheld_of({row.post_id for row in rows}, measures)
+        expires = token_expiry(self.clock())
+        hidden = await self._withheld_of({row.post_id for row in rows})
 
         def make() -> SalesPage:
             shown = tuple(
@@ -328,17 +383,17 @@ class Posts:
             following = OwnPage(OwnList.SALES, author, shown[-1].place, limit)
             return SalesPage(shown, self.tokens.encode(following, expires))
 
-        return self._sales.of(rows, (expires, measures.number), make)
+        return self._sales.of(rows, (expires, hidden), make)
 
-    async def _withheld_of(self, post_ids: set[int], measures: Measures) -> frozenset[int]:
-        """Those of these posts that are withheld."""
-        if not measures.withholds:
+    async def _withheld_of(self, post_ids: set[int]) -> frozenset[int]:
+        """Return the posts among these that are withheld."""
+        if not (await self.measures.current()).withholds:
             return frozenset()
         posts = [await self.index.indexed_post(post_id) for post_id in post_ids]
-        return frozenset(post.post_id for post in posts if post and withholds(measures, post))
+        return await self.measures.withheld([post for post in posts if post is not None])
 
     async def stats(self) -> Stats:
-        """Return the totals and the last 90 days; unavailable while the index is being filled."""
+        """Return the totals and the last 90 days. Unavailable while the index is being filled."""
         await expect_complete(self.index)
         today = day_of(self.clock())
         first = today - STATS_DAYS + 1
@@ -384,6 +439,13 @@ class Posts:
         return start.before, limit, start.query
 
 
+def _own_post(post: IndexedPost, decision: Decision | None) -> OwnPost:
+    if decision is not None and decision.measure is Measure.WITHHELD:
+        # Given to nobody, and the author's name with them if the measure is on the author.
+        post = replace(post, title="", description="", thumbnail_cid="", byline=None, revision=None)
+    return OwnPost(post, decision)
+
+
 async def expect_complete(index: PostIndexReader) -> None:
     """Raise `Unavailable` if a post that was not found may still be on the chain."""
     if not await index.is_complete():
@@ -391,7 +453,7 @@ async def expect_complete(index: PostIndexReader) -> None:
 
 
 async def find_post(index: PostIndexReader, post_id: int) -> IndexedPost:
-    """Return the post with this ID. Refuses one that does not exist; raises `Unavailable`."""
+    """Return the post with this ID. Refuses one that does not exist, and raises `Unavailable`."""
     return await _expect_post(index, await index.indexed_post(post_id))
 
 
@@ -407,7 +469,7 @@ async def _expect_post(index: PostIndexReader, found: T | None) -> T:
 
 
 async def find_author(index: PostIndexReader, address: Address) -> AccountSummary:
-    """The account of an author. Refuses an address without a post and a profile.
+    """Return the account of an author. Refuses an address with neither a post nor a profile.
 
     Raises `Unavailable`.
     """

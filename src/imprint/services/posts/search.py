@@ -1,13 +1,14 @@
 """Search: posts that contain all words of a query, and search within a reader's library.
 
-The newest matches are read in windows. Each window is filtered, ordered and shown in pages
-before the next one is read, so that every match is found and the work per request is
-bounded. A window that takes too long to find is cut short, and is shown in one page.
+The newest matches that readers may see are found in windows. Each window is ordered and shown
+in pages before the next one is found, so that every match is found and the work per request is
+bounded. Posts are read slice by slice until a page is full. A window that takes too long to
+find is cut short, and is shown from the newest to the oldest match.
 """
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import lru_cache, partial
@@ -15,14 +16,15 @@ from functools import lru_cache, partial
 from imprint.domain.bounded_cache import BoundedCache
 from imprint.domain.drafts.files import File
 from imprint.domain.errors import Code, Damaged, Refusal
-from imprint.domain.moderation import withholds
 from imprint.domain.posts.indexed_posts import (
     HeldPost,
     IndexedPost,
     PostFilter,
     PostOrder,
     PostPosition,
+    PostScope,
 )
+from imprint.domain.posts.openings import TextFacts, text_facts
 from imprint.domain.posts.post_text import readable_text
 from imprint.domain.posts.search import (
     MAX_TEXT,
@@ -53,18 +55,21 @@ TEXTS_AT_ONCE = 100
 """Number of posts processed between two checks of the lease."""
 
 TEXTS_PER_ROUND = 5_000
-"""Maximum number of posts per round; the next round continues with the rest."""
+"""Maximum number of posts per round. The next round continues with the rest."""
 
 UNHOSTED_TIME = timedelta(minutes=10)
-"""How long after its block a post waits for a document that is not stored here yet.
+"""How long a post stays pending, counted from its block, while its document is not here yet.
 
-If the document arrives later, this is recorded when its file becomes the post.
+If the document arrives later, the post becomes pending again then.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class SearchTexts:
-    """Makes the texts of free posts searchable. The chain decides whether a post is free."""
+    """Reads the texts of posts: free ones become searchable, and the openings of the others.
+
+    The chain decides whether a post is free. Facts about the text are stored with it.
+    """
 
     leases: LeaseStore
     words: SearchIndex
@@ -73,7 +78,7 @@ class SearchTexts:
     holder: str = field(default_factory=partial(name_holder, "search texts"))
 
     async def run(self, interval: float) -> None:
-        """Process pending posts until cancelled; failures are retried in the next round."""
+        """Process pending posts until cancelled. Failures are retried in the next round."""
         await run_periodically("search texts", self.read_pending, interval)
 
     async def read_pending(self) -> int:
@@ -98,30 +103,42 @@ class SearchTexts:
         return settled
 
     async def _settle(self, pending: PendingText) -> bool:
-        """Store or skip a text; False if the post remains pending."""
-        if pending.post_id is not None and pending.free:
+        """Store or skip a text. Returns False if the post remains pending."""
+        post_id = pending.post_id
+        if post_id is not None:
             if not pending.hosted and self.clock() - pending.created_at < UNHOSTED_TIME:
                 return False
-            text = await self._text(pending.post_id) if pending.hosted else None
-            if text is not None:
-                await self.words.store_text(pending.place, text)
-                return True
+            shown = await self._shown(post_id, pending) if pending.hosted else None
+            facts = None if shown is None else await self._facts(post_id, shown)
+            if shown is not None and facts is not None:
+                is_free = pending.free and await self._is_free(post_id)
+                return await self.words.store_text(pending, shown.cid, facts, is_free=is_free)
         await self.words.skip_text(pending.place)
         return True
 
-    async def _text(self, post_id: int) -> str | None:
-        """Return the text of a post; None if it is damaged or not free on the chain."""
+    async def _shown(self, post_id: int, pending: PendingText) -> File | None:
+        """Return the newest text of a post; None if its document is not that of the post."""
+        file = await self.reads.bound_file(post_id, pending.author, pending.cid)
+        return None if file is None else (await self.reads.newest(file)).text
+
+    async def _facts(self, post_id: int, file: File) -> TextFacts | None:
+        """Return the facts of a post's text; None if it is damaged."""
         try:
-            file = await self.reads.free_post(post_id)
-            return await read_words(self.reads, TEXTS_LEASE, file)
-        except Refusal:
-            return None
+            return await self.reads.converted(TEXTS_LEASE, file, "facts", text_facts, keep=False)
         except Damaged as damaged:
             log.warning(
                 "the text of a post is not searchable",
                 extra={"post_id": str(post_id), "code": damaged.code},
             )
             return None
+
+    async def _is_free(self, post_id: int) -> bool:
+        """Whether a post is free on the chain."""
+        try:
+            await self.reads.free_post(post_id)
+        except Refusal:
+            return False
+        return True
 
 
 async def read_words(reads: Reads, client: str, file: File) -> str:
@@ -152,10 +169,10 @@ Beyond that, a snippet is the start of a text.
 """
 
 SEARCHES = 2
-"""Maximum number of concurrent searches over all posts; clients take turns."""
+"""Maximum number of concurrent searches over all posts. Clients take turns."""
 
 LIBRARY_SEARCHES = 4
-"""Maximum number of concurrent library searches; readers take turns."""
+"""Maximum number of concurrent library searches. Readers take turns."""
 
 OVERLOADED = "Too many searches are running."
 
@@ -167,9 +184,6 @@ _KEY_BITS = 264
 
 _ANY_KEY = (1 << _KEY_BITS) - 1
 _END = 2**63 - 1
-
-_Keyed = tuple[int, int]
-"""The sort key of a match, and its position."""
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
@@ -221,7 +235,7 @@ def parse_search(text: str) -> SearchQuery:
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """Finds posts by their public texts; available to everybody."""
+    """Finds posts by their public texts. Available to everybody."""
 
     index: PostIndexReader
     words: SearchIndex
@@ -240,13 +254,13 @@ class Search:
         *,
         by_score: bool,
     ) -> FoundPosts:
-        """Return a page of matches; within each window best first, or in the order of the filter.
+        """Return a page of matches, within each window best first, or in the order of the filter.
 
         Results are cached as long as the search index returns the same matches, which is
         until the next commit.
         """
         start = _Start(by_score=by_score) if after is None else _Start.of(after)
-        hits = await self._hits(client, query, start.window)
+        hits = await self._hits(client, query, start.window, which.scope)
         key = (id(hits), which, start, limit)
         known = self._kept.get(key)
         if known is not None and known[0] is hits:
@@ -255,9 +269,11 @@ class Search:
         self._kept.put(key, (hits, found))
         return found
 
-    async def _hits(self, client: str, query: SearchQuery, window: int) -> Matches:
+    async def _hits(
+        self, client: str, query: SearchQuery, window: int, scope: PostScope
+    ) -> Matches:
         async with self._turns.turn(client):
-            return await self.words.find_posts(query, window, WINDOW)
+            return await self.words.find_posts(query, window, WINDOW, scope)
 
     async def _find(
         self,
@@ -275,64 +291,86 @@ class Search:
             if start.window == _END and hits.found:
                 # Later pages are of the same window, whatever is published meanwhile.
                 start = _Start(hits.found[0].place + 1, start.key, start.place, start.by_score)
-            ordered, posts = await self._ordered(which, start, hits)
             room = limit - len(shown)
-            end = hits.following
-            if hits.is_cut and len(ordered) > room:
-                # Another look at this window may end elsewhere, so no page ends inside it.
-                end = sorted(place for _, place in ordered)[-room]
-                ordered = [each for each in ordered if each[1] >= end]
-            page = ordered[:room]
-            shown += await self._posts_of(page, which, posts)
-            if len(page) < len(ordered):
-                key, place = page[-1] if page else (start.key, start.place)
-                following = _Start(start.window, key, place, start.by_score)
+            page, after = await self._page(which, start, hits, room)
+            shown += page
+            if after is not None:
+                following = after
                 break
-            if end is None:
+            if hits.following is None:
                 following = None
                 break
-            following = start = _Start(end, by_score=start.by_score)
+            following = start = _Start(hits.following, by_score=start.by_score)
             if len(shown) == limit or hits.is_cut:
                 break
-            hits = await self._hits(client, query, start.window)
+            hits = await self._hits(client, query, start.window, which.scope)
         snippets = await self._snippets(query, shown)
         return FoundPosts(tuple(shown), snippets, None if following is None else following.position)
 
-    async def _ordered(
-        self, which: PostFilter, start: _Start, hits: Matches
-    ) -> tuple[list[_Keyed], dict[int, IndexedPost] | None]:
-        """Return the sort keys and positions in a window, in order, after the start of a page.
+    async def _page(
+        self, which: PostFilter, start: _Start, hits: Matches, room: int
+    ) -> tuple[list[IndexedPost], _Start | None]:
+        """Return the posts of a window from the start of a page on, as many as there is room for.
 
-        Also returns the posts, unless they were not needed for sorting.
+        Also returns where the next page starts in this window; None if the window has no more.
         """
-        posts = None
-        if start.by_score and which.selects_all:
-            keyed = [(match.score, match.place) for match in hits.found]
-        else:
-            found = await self.index.posts_at([match.place for match in hits.found], which)
-            posts = {post.place: post for post in found}
-            scores = {match.place: match.score for match in hits.found}
-            order = None if start.by_score else which.order
-            keyed = [
-                (scores[place] if order is None else _key(order, post), place)
-                for place, post in posts.items()
-            ]
-        keyed.sort(reverse=True)
-        return [each for each in keyed if each < (start.key, start.place)], posts
+        keys, posts = await self._keys(which, start, hits)
+        order = sorted((key, place) for place, key in keys.items())[::-1]
+        places = [each[1] for each in order if each < (start.key, start.place)]
+        if hits.is_cut:
+            # Another look at this window may end elsewhere, so no page ends inside it.
+            places.sort(reverse=True)
+        # One more shows whether another page follows.
+        found = await self._read(which, places, room + 1, posts)
+        page, after = found[:room], None
+        if len(found) > room:
+            last = page[-1].place
+            after = _Start(start.window, keys[last], last, start.by_score)
+        if hits.is_cut:
+            page.sort(key=lambda post: (keys[post.place], post.place), reverse=True)
+            after = None if after is None else _Start(after.place, by_score=start.by_score)
+        return page, after
 
-    async def _posts_of(
-        self, page: list[_Keyed], which: PostFilter, posts: dict[int, IndexedPost] | None
+    async def _keys(
+        self, which: PostFilter, start: _Start, hits: Matches
+    ) -> tuple[dict[int, int], dict[int, IndexedPost] | None]:
+        """Return the sort keys of a window by position, and its posts, if they were needed."""
+        if start.by_score:
+            return {match.place: match.score for match in hits.found}, None
+        if which.order in (PostOrder.NEWEST, PostOrder.OLDEST):
+            is_oldest = which.order is PostOrder.OLDEST
+            places = (match.place for match in hits.found)
+            return {place: _END - place if is_oldest else place for place in places}, None
+        found = await self.index.posts_at([match.place for match in hits.found], which)
+        is_sales = which.order is PostOrder.SALES
+        keys = {post.place: post.sales.count if is_sales else post.price for post in found}
+        return keys, {post.place: post for post in found}
+
+    async def _read(
+        self,
+        which: PostFilter,
+        places: Sequence[int],
+        limit: int,
+        posts: Mapping[int, IndexedPost] | None,
     ) -> list[IndexedPost]:
-        """Return the posts of a page in order, without those that a reorg has just removed."""
-        places = [place for _, place in page]
-        if posts is None:
-            found = await self.index.posts_at(places, which) if places else []
-            posts = {post.place: post for post in found}
-        return [posts[place] for place in places if place in posts]
+        """Return the first posts at these positions that the filter selects, in order.
+
+        They are read in growing slices, so that no more are read than a page needs.
+        """
+        if posts is not None:
+            return [posts[place] for place in places[:limit]]
+        shown: list[IndexedPost] = []
+        begin, size = 0, limit
+        while begin < len(places) and len(shown) < limit:
+            part = places[begin : begin + size]
+            found = {post.place: post for post in await self.index.posts_at(part, which)}
+            shown += [found[place] for place in part if place in found]
+            begin, size = begin + size, 2 * size
+        return shown[:limit]
 
     async def _snippets(self, query: SearchQuery, posts: list[IndexedPost]) -> dict[int, str]:
-        free = [post.place for post in posts if post.free and post.hosted]
-        texts = await self.words.free_texts(free) if free else {}
+        places = [post.place for post in posts if post.hosted and (post.free or post.has_opening)]
+        texts = await self.words.public_texts(places) if places else {}
         shown = {
             post.place: (post.description, texts.get(post.place, ""), post.title) for post in posts
         }
@@ -344,15 +382,6 @@ class Search:
 def _make_snippets(query: SearchQuery, shown: Mapping[int, tuple[str, ...]]) -> dict[int, str]:
     work = TextWork(SNIPPET_STEPS)
     return {place: snippet(query, texts, work) for place, texts in shown.items()}
-
-
-def _key(order: PostOrder, post: IndexedPost) -> int:
-    """Return the sort key of a post within a window; the highest comes first."""
-    if order is PostOrder.SALES:
-        return post.sales.count
-    if order is PostOrder.PRICE:
-        return post.price
-    return _END - post.place if order is PostOrder.OLDEST else post.place
 
 
 @dataclass(frozen=True, slots=True)
@@ -385,9 +414,9 @@ class LibrarySearch:
         snippets: dict[int, str] = {}
         size = 0
         held = await self.index.library(session.address, before, MOST_DOCUMENTS)
-        measures = await self.reads.measures.current()
+        hidden = await self.reads.measures.withheld([each.post for each in held])
         for each in held:
-            if withholds(measures, each.post):
+            if each.post.post_id in hidden:
                 before = each.arrived
                 continue
             shown, read = await self._match(session, query, each.post)
@@ -410,6 +439,8 @@ class LibrarySearch:
         if file is not None:
             size = file.size
             try:
+                file = (await self.reads.newest(file)).text
+                size = file.size
                 body = await read_words(self.reads, session.address, file)
             except Damaged:
                 body = ""
@@ -430,7 +461,7 @@ class LibrarySearch:
 
 
 def _match_text(query: SearchQuery, post: IndexedPost, body: str) -> str | None:
-    """Return the snippet of a post with these words; None if it does not match."""
+    """Return the snippet of a post with these words, or None if it does not match."""
     texts = PostTexts(post.title, post.hashtags, post.description, body)
     if not matches(query, texts):
         return None

@@ -22,13 +22,13 @@ INTERVAL = 5.0
 """Seconds between two checks of the newest posts."""
 
 RECENT = timedelta(hours=1)
-"""Maximum age of posts of which a process notifies the hub when it takes over."""
+"""Maximum age of the posts that a process reports to the hub when it takes over."""
 
 MAX_TOPICS = 64
 """Maximum number of feeds per notification."""
 
 MAX_PENDING = 1_000
-"""Maximum number of feeds waiting for the hub; above this, the oldest are dropped.
+"""Maximum number of feeds waiting for the hub. Above this, the oldest are dropped.
 
 Their subscribers are notified with the next post.
 """

@@ -1,6 +1,6 @@
 """Chain sync: a projection of the chain's logs that decides which files are published.
 
-Deliveries take effect at once but are only claims. The follower reads the marketplace logs
+Deliveries take effect immediately but are only claims. The follower reads the marketplace logs
 itself, applies undelivered events, confirms delivered ones, and undoes those that are not
 on the chain. Even if every delivery is lost, the result is the same.
 """
@@ -63,7 +63,7 @@ UNCONFIRMED_BATCH = 500
 """Maximum number of unconfirmed events that one round verifies."""
 
 EVENTS_AT_ONCE = 200
-"""Maximum number of events applied in one transaction; a block may have thousands."""
+"""Maximum number of events applied in one transaction. A block may have thousands."""
 
 LogIdentity = tuple[str, int]
 """Identifies a log on one chain by its block hash and its index in that block."""
@@ -91,7 +91,7 @@ def read_events(logs: Iterable[Log]) -> tuple[list[PostCreated], tuple[DeadLette
 async def verify_event(
     chain: ChainReader, event: PostCreated, head: BlockRef
 ) -> PostCreated | None:
-    """Return the event at its position on the chain; None if it is missing or differs.
+    """Return the event at its position on the chain, or None if it is missing or differs.
 
     Raises `Unproved` if the nodes contradict themselves about it.
     """
@@ -169,7 +169,7 @@ class Publications:
 
 @dataclass(slots=True)
 class Follower:
-    """Reads the stream in rounds; `history` is whether the node agrees with the final blocks."""
+    """Reads the stream in rounds. `history` says whether the node agrees with the final blocks."""
 
     stream: LogStream
     events: EventStore
@@ -206,7 +206,7 @@ class Follower:
             await self._lease().release()
 
     async def follow_once(self) -> bool:
-        """Run one round; False if another process holds the lease."""
+        """Run one round. Returns False if another process holds the lease."""
         lease = self._lease()
         self.stream.followed_elsewhere = not await lease.hold()
         if self.stream.followed_elsewhere:
@@ -266,7 +266,7 @@ class Follower:
     async def _apply_from(
         self, first: int, head: BlockRef, target: int, least_final: int
     ) -> AsyncIterator[LogRange]:
-        """Apply the blocks from `first` on; the last step also stores the new final block.
+        """Apply the blocks from `first` on. The last step also stores the new final block.
 
         That is the block at `target`, unless logs may be missing before it.
         """
@@ -402,7 +402,7 @@ class Follower:
         return self._held
 
     def _leave(self) -> bool:
-        """Reset the state and alarms, because another process follows the chain; returns False."""
+        """Reset the state and alarms, because another process follows the chain. Returns False."""
         self.history, self._stored_disputes = History.AGREES, None
         self.stream.forget_disputes()
         HEAD_BELOW_FINAL.set(0)

@@ -25,7 +25,7 @@ SMALL_COMPRESSED = 1024
 
 @dataclass(frozen=True, slots=True)
 class AppliedEvent:
-    """One event in a delivery and its status; unknown values are None."""
+    """One event in a delivery and its status. Unknown values are None."""
 
     post_id: int | None
     spelled_cid: str | None
@@ -34,7 +34,7 @@ class AppliedEvent:
 
 @dataclass(frozen=True, slots=True)
 class DeliveryResult:
-    """The result of a delivery; `events` are in log order."""
+    """The result of a delivery. `events` are in log order."""
 
     duplicate: bool
     ignored: int
@@ -58,7 +58,7 @@ class Webhooks:
     _opening: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
 
     def is_connection_test(self, provider: str, headers: Mapping[str, str]) -> bool:
-        """Whether the request only tests the URL; its response is `CONNECTION_TEST`."""
+        """Whether the request only tests the URL. Its response is `CONNECTION_TEST`."""
         return self.providers[provider].is_connection_test(headers)
 
     def check_headers(self, provider: str, headers: Mapping[str, str]) -> None:
@@ -88,7 +88,7 @@ class Webhooks:
     async def _open(
         self, provider: WebhookProvider, headers: Mapping[str, str], body: bytes
     ) -> Delivery:
-        """Verify and decode a delivery; large ones in a thread and one at a time.
+        """Verify and decode a delivery, or if it is large, do so in a thread and one at a time.
 
         Anybody may send one, and other requests need the event loop and the processors.
         """

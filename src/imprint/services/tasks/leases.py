@@ -1,6 +1,6 @@
 """Leases: work done by one process at a time, which another takes over if that process dies.
 
-A lease is not a lock: a holder that was paused for longer than its lease continues
+A lease is not a lock. A holder that was paused for longer than its lease continues
 alongside the new holder until it notices. Work under a lease must therefore be correct even
 without it.
 """
@@ -26,7 +26,7 @@ COLLECTOR_LEASE = "janitor"
 """The lease of the process that collects garbage, or has paused collection."""
 
 LEASE_TIME = timedelta(seconds=60)
-"""How long a lease lasts after each renewal; a dead holder loses it after this time."""
+"""How long a lease lasts after each renewal. A dead holder loses it after this time."""
 
 SHORT_LEASE_TIME = timedelta(seconds=6)
 """The lease duration for work that readers wait for: publication and the post index."""
@@ -41,7 +41,7 @@ _RETRY_SECONDS = 0.2
 """Seconds between two attempts to take a lease."""
 
 _MARK = " #"
-"""Separates the readable part of a holder's name from the part that makes it unique."""
+"""Separates the readable prefix of a holder's name from the suffix that makes it unique."""
 
 MONITOR_SECONDS = 5.0
 """Seconds between two checks of a lease."""
@@ -60,13 +60,13 @@ def name_holder(task: str) -> str:
 
 
 def describe_holder(holder: str) -> str:
-    """Return the readable part of a holder's name."""
+    """Return the readable prefix of a holder's name."""
     return holder.partition(_MARK)[0]
 
 
 @dataclass(slots=True)
 class HeldLease:
-    """A lease that this process holds and renews; `lost` is whether it no longer does."""
+    """A lease that this process holds and renews. `lost` says whether it no longer does."""
 
     leases: LeaseStore
     name: str
@@ -82,7 +82,7 @@ class HeldLease:
         return self._lost or self.monotonic() >= self._until
 
     async def take(self) -> bool:
-        """Take or renew the lease; False if another holder has it."""
+        """Take or renew the lease. Returns False if another holder has it."""
         # Counted from before the request, so that it never ends later here than in the database.
         until = self.monotonic() + self.length.total_seconds()
         taken = await self.leases.take_lease(self.name, self.holder, self.length)
@@ -90,7 +90,7 @@ class HeldLease:
         return taken
 
     async def hold(self) -> bool:
-        """Take the lease, or renew it if that is due; False if another holder has it."""
+        """Take the lease, or renew it if that is due. Returns False if another holder has it."""
         left = self._until - self.monotonic()
         if not self._lost and left > self.length.total_seconds() * (1 - 1 / RENEWALS):
             return True
@@ -113,7 +113,7 @@ class HeldLease:
         )
 
     async def release(self) -> None:
-        """Release the lease if it is still held; without a database it simply expires."""
+        """Release the lease if it is still held. Without a database, it simply expires."""
         self._until = -math.inf
         try:
             await self.leases.release_lease(self.name, self.holder)
@@ -161,7 +161,7 @@ class LeaseMonitor:
         await run_periodically("lease monitor", self.look, MONITOR_SECONDS, optional=True)
 
     async def look(self) -> None:
-        """Check once; two failed checks raise the alarm, and one successful check clears it."""
+        """Check once. Two failed checks raise the alarm, and one successful check clears it."""
         now = self.monotonic()
         if now - self._looked_at > SHORTEST_LIMIT.total_seconds():
             # The machine slept, or this process was paused: so may have been the one that does the

@@ -22,7 +22,7 @@ async def run_periodically(
 ) -> NoReturn:
     """Run a round, sleep for `interval` seconds, and repeat.
 
-    A failed round is counted under `name` and logged; the next one starts after
+    A failed round is counted under `name` and logged. The next one starts after
     `retry_after` seconds, by default after the interval. A task is optional if nothing is
     lost while a dependency is unavailable: such failures are not counted, and are logged
     only at debug level.
@@ -52,7 +52,7 @@ Result = TypeVar("Result")
 
 
 class SingleFlight(Generic[Key, Result]):
-    """Runs one task per key at a time; cancelling one caller does not affect the others."""
+    """Runs one task per key at a time. Cancelling one caller does not affect the others."""
 
     def __init__(self) -> None:
         self._running: dict[Key, asyncio.Task[Result]] = {}

@@ -26,7 +26,7 @@ WITH_THE_TIME = "public, max-age=5"
 """Cache header for the service's parameters, whose `now` must be at most a few seconds old."""
 
 CONTACT_VALIDITY = timedelta(days=180)
-"""How long the security contact is valid; RFC 9116 recommends less than a year."""
+"""How long the security contact is valid, because RFC 9116 recommends less than a year."""
 
 DRAINING = "imprint.draining"
 """The key in a request's scope that a server sets while it is stopping."""

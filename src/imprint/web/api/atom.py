@@ -1,17 +1,20 @@
 """Feeds as Atom (RFC 4287), paged as in RFC 5005."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 
 from imprint.domain.formats.instants import format_instant
 from imprint.domain.posts.feeds import Feed, FeedEntry
 from imprint.web.api.feed_links import FeedLinks, teaser
-from imprint.web.http.escapes import html_paragraphs, xml_text
+from imprint.web.http.escapes import xml_text
 
 MEDIA_TYPE = "application/atom+xml"
 
 EXTENSION = "urn:imprint:feed"
 """The namespace of Imprint's extension elements."""
+
+MEDIA = "http://search.yahoo.com/mrss/"
+"""The namespace of Media RSS, in which feed readers look for the picture of an entry."""
 
 EMPTY_SINCE = datetime(1970, 1, 1, tzinfo=UTC)
 """The `updated` date of an empty feed.
@@ -20,14 +23,15 @@ Atom requires one, and the current time would keep changing.
 """
 
 
-def write_atom(feed: Feed, links: FeedLinks) -> bytes:
-    """Render the feed as an Atom document."""
-    return "".join(_document(feed, links)).encode()
+def write_atom(feed: Feed, texts: Mapping[int, str], links: FeedLinks) -> bytes:
+    """Render the feed, with these texts by post ID, as an Atom document."""
+    return "".join(_document(feed, texts, links)).encode()
 
 
-def _document(feed: Feed, links: FeedLinks) -> Iterator[str]:
+def _document(feed: Feed, texts: Mapping[int, str], links: FeedLinks) -> Iterator[str]:
     yield '<?xml version="1.0" encoding="utf-8"?>\n'
-    yield f'<feed xmlns="http://www.w3.org/2005/Atom" xmlns:imprint="{EXTENSION}">\n'
+    yield '<feed xmlns="http://www.w3.org/2005/Atom"'
+    yield f' xmlns:imprint="{EXTENSION}" xmlns:media="{MEDIA}">\n'
     yield f"<id>{xml_text(links.feed_id(feed))}</id>\n"
     yield f"<title>{xml_text(links.title(feed))}</title>\n"
     yield f"<updated>{format_instant(feed.updated_at or EMPTY_SINCE)}</updated>\n"
@@ -41,11 +45,11 @@ def _document(feed: Feed, links: FeedLinks) -> Iterator[str]:
         yield f'<link rel="hub" href="{xml_text(hub)}"/>\n'
     yield "<generator>Imprint</generator>\n"
     for entry in feed.entries:
-        yield from _entry(entry, links)
+        yield from _entry(entry, texts.get(entry.post.post_id), links)
     yield "</feed>\n"
 
 
-def _entry(entry: FeedEntry, links: FeedLinks) -> Iterator[str]:
+def _entry(entry: FeedEntry, text: str | None, links: FeedLinks) -> Iterator[str]:
     post = entry.post
     yield "<entry>\n"
     yield f"<id>{xml_text(links.post_id(post))}</id>\n"
@@ -59,10 +63,12 @@ def _entry(entry: FeedEntry, links: FeedLinks) -> Iterator[str]:
     for tag in post.hashtags:
         yield f'<category term="{xml_text(tag)}"/>\n'
     yield f'<imprint:price wei="{post.price}">{links.amount(post.price)}</imprint:price>\n'
-    if entry.text is None:
+    if (picture := links.picture(post)) is not None:
+        yield f'<media:thumbnail url="{xml_text(picture)}"/>\n'
+    if text is None:
         yield f"<summary>{xml_text(teaser(entry, links))}</summary>\n"
     else:
         if post.description:
             yield f"<summary>{xml_text(post.description)}</summary>\n"
-        yield f'<content type="html">{xml_text(html_paragraphs(entry.text))}</content>\n'
+        yield f'<content type="html">{xml_text(text)}</content>\n'
     yield "</entry>\n"

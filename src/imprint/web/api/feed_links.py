@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from urllib.parse import quote
 
 from imprint.domain.formats.addresses import Address
+from imprint.domain.formats.cids import NotACid, parse_cid
 from imprint.domain.formats.coins import format_amount
 from imprint.domain.posts.feeds import Feed, FeedEntry
 from imprint.domain.posts.indexed_posts import IndexedPost
@@ -65,8 +66,13 @@ class FeedLinks:
         return f"{self.service}{page_path(post.post_id, post.title)}"
 
     def amount(self, wei: int) -> str:
-        """An amount in the coin of the chain."""
+        """Format an amount in the coin of the chain."""
         return format_amount(wei, self.coin)
+
+    def picture(self, post: IndexedPost) -> str | None:
+        """Return the URL of a post's image; None if it is not stored here."""
+        path = thumbnail_path(post)
+        return None if path is None else f"{self.service}{path}"
 
     def author(self, post: IndexedPost) -> str:
         """Return the URL of an author."""
@@ -77,8 +83,19 @@ class FeedLinks:
         return f"urn:imprint:feed:{self.chain_id}:{self.contract}:{quote(feed.name, safe=':')}"
 
     def post_id(self, post: IndexedPost) -> str:
-        """Return the ID of a post, the same in every feed; it is unique and never changes."""
+        """Return the ID of a post, which is unique, never changes, and is the same in every
+        feed."""
         return f"urn:imprint:post:{self.chain_id}:{self.contract}:{post.post_id}"
+
+
+def thumbnail_path(post: IndexedPost) -> str | None:
+    """Return the path of a post's image; None if it is not stored here."""
+    if not post.hosted:
+        return None
+    try:
+        return f"/ipfs/{parse_cid(post.thumbnail_cid)}"
+    except NotACid:
+        return None
 
 
 def teaser(entry: FeedEntry, links: FeedLinks) -> str:

@@ -1,4 +1,4 @@
-"""Feed endpoints: public feeds, and those of one reader."""
+"""Feed endpoints: public feeds, and the private feeds of a reader."""
 
 import asyncio
 import re
@@ -13,12 +13,12 @@ from starlette.responses import Response
 from imprint.domain.bounded_cache import BoundedCache
 from imprint.domain.drafts.documents import SMALL_DOCUMENT
 from imprint.domain.errors import Code, Refusal
-from imprint.domain.posts.feeds import MAX_FEED_BYTES, PRIVATE_FEEDS, Feed
+from imprint.domain.posts.feeds import MAX_FEED_BYTES, PRIVATE_FEEDS, Feed, FeedTexts
 from imprint.domain.posts.market_events import parse_position
 from imprint.domain.sessions import LiveSession
 from imprint.interface import posts as records
 from imprint.services.accounts.login import Login
-from imprint.services.posts.feeds import FeedAccess, Feeds
+from imprint.services.posts.feeds import FeedAccess, Feeds, ShowText
 from imprint.web.api import atom, json_feed
 from imprint.web.api.feed_links import FeedLinks
 from imprint.web.http.large_responses import LargeResponse, Reservation, ResponseBudget
@@ -47,7 +47,7 @@ FEED_MEMORY = 8 * MAX_FEED_BYTES
 """Memory in bytes for rendering a feed: its escaped texts and the document."""
 
 KEPT_BYTES = 8 * 1024 * 1024
-"""Cache size for feeds in bytes; the least recently fetched are evicted."""
+"""Cache size for feeds in bytes. The least recently fetched are evicted."""
 
 _OVERHEAD = 1_024
 """Overhead of a cached feed in bytes."""
@@ -56,8 +56,7 @@ _FEED_ID = re.compile(r"[A-Za-z0-9-]{1,64}\Z")
 
 Ending = Literal["atom", "json"]
 
-LoadFeed = Callable[[str], Awaitable[Feed]]
-"""Builds a feed for a client."""
+LoadFeed = Callable[[], Awaitable[Feed]]
 
 WRITERS = {"atom": atom.write_atom, "json": json_feed.write_json_feed}
 
@@ -82,7 +81,7 @@ class _Written:
 class FeedRoutes:
     """Each endpoint parses its path, calls one method of `Feeds`, and returns the result.
 
-    A feed with the same posts and texts as before is not rendered again.
+    A feed with the same posts and documents as before is neither read nor rendered again.
     """
 
     login: Login
@@ -90,6 +89,7 @@ class FeedRoutes:
     links: FeedLinks
     bodies: BodyReader
     budget: ResponseBudget
+    show: ShowText
     _kept: BoundedCache[tuple[str, int | None, Ending], _Written] = field(
         default_factory=lambda: BoundedCache(KEPT_BYTES, lambda written: written.weight)
     )
@@ -175,17 +175,24 @@ class FeedRoutes:
         self, request: Request, ending: Ending, load: LoadFeed
     ) -> tuple[Reservation, _Written]:
         client = client_of(request)
-        feed = await load(client)
+        feed = await load()
         key = feed.path, feed.before, ending
         written = self._kept.get(key)
         if written is None or not written.feed.has_entries_of(feed):
-            reservation = await self.budget.reserve(
-                client, FEED_MEMORY, partial(_write, self.links, feed, ending)
-            )
+            is_complete = False
+
+            async def write() -> bytes:
+                nonlocal is_complete
+                texts = await self.feeds.texts(client, feed, self.show)
+                is_complete = texts.is_complete
+                return await _write(self.links, feed, texts, ending)
+
+            reservation = await self.budget.reserve(client, FEED_MEMORY, write)
             written = _Written(
                 feed, reservation.body, validators(reservation.body, feed.updated_at)
             )
-            self._kept.put(key, written)
+            if is_complete:
+                self._kept.put(key, written)
             return reservation, written
         self._kept.touch(key)
         body = written.body
@@ -196,10 +203,10 @@ class FeedRoutes:
         return await self.budget.admit(client, send), written
 
 
-async def _write(links: FeedLinks, feed: Feed, ending: Ending) -> bytes:
-    if sum(len(entry.text or "") for entry in feed.entries) > SMALL_DOCUMENT:
-        return await asyncio.to_thread(WRITERS[ending], feed, links)
-    return WRITERS[ending](feed, links)
+async def _write(links: FeedLinks, feed: Feed, texts: FeedTexts, ending: Ending) -> bytes:
+    if sum(map(len, texts.html.values())) > SMALL_DOCUMENT:
+        return await asyncio.to_thread(WRITERS[ending], feed, texts.html, links)
+    return WRITERS[ending](feed, texts.html, links)
 
 
 def _before(request: Request) -> int | None:

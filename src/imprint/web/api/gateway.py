@@ -149,7 +149,7 @@ def _requested_box(query: QueryParams) -> Box | None:
 def _accepted(request: Request) -> tuple[str, Mapping[str, str]]:
     """Return the IPFS media type that a client prefers, with its parameters.
 
-    None if it prefers the plain bytes.
+    Returns None if it prefers the plain bytes.
     """
     wanted = accepted(request)
     plain = max(quality(wanted, each) for each in (*_PICTURES.values(), _OTHER))
@@ -195,7 +195,7 @@ class Range:
 
 
 def requested_range(request: Request, tag: str, size: int) -> Range | None:
-    """Return the requested part of a document; None means the whole document.
+    """Return the requested part of a document. None means the whole document.
 
     A range whose `If-Range` names another version also gives the whole document. Raises
     `OutOfRange` for a range that begins after the end.
@@ -227,7 +227,7 @@ PROBE = "bafkqaaa"
 
 @dataclass(frozen=True, slots=True)
 class GatewayRoutes:
-    """Serve `/ipfs/{cid}`; private and unknown CIDs are not found, in any representation."""
+    """Serve `/ipfs/{cid}`. Private and unknown CIDs are not found, in any representation."""
 
     reads: Reads
     posts: Posts
@@ -272,7 +272,7 @@ class GatewayRoutes:
         """Whether the other gateway may have a document that is not stored here."""
         if self.fallback is None or representation.format is not Format.PLAIN:
             return False
-        return not _only_if_cached(request) and await self.posts.index.names_thumbnail(cid)
+        return not _only_if_cached(request) and await self.posts.names_thumbnail(cid)
 
     async def _load(
         self, cid: Cid, representation: Representation, client: str

@@ -1,5 +1,7 @@
 """Feeds as JSON Feed 1.1."""
 
+from collections.abc import Mapping
+
 from imprint.domain.posts.feeds import Feed, FeedEntry
 from imprint.domain.posts.indexed_posts import IndexedPost
 from imprint.interface.codec import encode_json
@@ -10,12 +12,12 @@ from imprint.web.api.feed_links import FeedLinks, teaser
 MEDIA_TYPE = "application/feed+json"
 
 
-def write_json_feed(feed: Feed, links: FeedLinks) -> bytes:
-    """Render the feed as the bytes of a JSON Feed document."""
-    return encode_json(make_json_feed(feed, links))
+def write_json_feed(feed: Feed, texts: Mapping[int, str], links: FeedLinks) -> bytes:
+    """Render the feed, with these texts by post ID, as the bytes of a JSON Feed document."""
+    return encode_json(make_json_feed(feed, texts, links))
 
 
-def make_json_feed(feed: Feed, links: FeedLinks) -> JsonFeed:
+def make_json_feed(feed: Feed, texts: Mapping[int, str], links: FeedLinks) -> JsonFeed:
     """Convert the feed into a JSON Feed document."""
     hub = links.hub_of(feed)
     return JsonFeed(
@@ -23,21 +25,19 @@ def make_json_feed(feed: Feed, links: FeedLinks) -> JsonFeed:
         links.title(feed),
         links.home(feed),
         links.address(feed, "json"),
-        tuple(_item(entry, links) for entry in feed.entries),
+        tuple(_item(each, texts.get(each.post.post_id), links) for each in feed.entries),
         links.next_address(feed, "json"),
         () if hub is None else (FeedHub("WebSub", hub),),
     )
 
 
-def _item(entry: FeedEntry, links: FeedLinks) -> FeedItem:
+def _item(entry: FeedEntry, text: str | None, links: FeedLinks) -> FeedItem:
     post = entry.post
     return FeedItem(
         links.post_id(post),
         links.page(post),
         post.title,
         post.description,
-        # One of the content members is mandatory.
-        teaser(entry, links) if entry.text is None else entry.text,
         post.created_at,
         entry.updated_at,
         (_author(post, links),),
@@ -49,8 +49,12 @@ def _item(entry: FeedEntry, links: FeedLinks) -> FeedItem:
             links.amount(post.price),
             post.free,
             post.hosted,
-            entry.text is not None,
+            text is not None and not entry.is_opening,
         ),
+        # One of the two is mandatory.
+        text,
+        teaser(entry, links) if text is None else None,
+        links.picture(post),
     )
 
 

@@ -8,7 +8,9 @@ from io import StringIO
 
 import msgspec
 
+from imprint.domain.formats.coins import format_coin
 from imprint.domain.formats.instants import format_instant
+from imprint.domain.moderation import Decision, TargetKind
 from imprint.domain.posts.indexed_posts import (
     AccountSummary,
     HeldPost,
@@ -18,19 +20,27 @@ from imprint.domain.posts.indexed_posts import (
     Sales,
 )
 from imprint.domain.posts.posts import BlockRef
+from imprint.domain.posts.revisions import Revision, RevisionSummary
 from imprint.domain.posts.slugs import page_path
 from imprint.domain.profiles import Profile
 from imprint.interface import posts as records
 from imprint.interface.codec import encode_once
 from imprint.interface.values import Wei
-from imprint.services.posts.posts import Derived, Library, ListedPosts, SalesPage, Stats
+from imprint.services.posts.posts import (
+    Derived,
+    Library,
+    ListedPosts,
+    OwnPosts,
+    SalesPage,
+    Stats,
+)
 
 _EPOCH_DAY = date(1970, 1, 1).toordinal()
 
 _KEPT = 2_048
 """Number of cached post records, of about a kilobyte each."""
 
-FORMULA = ("=", "+", "-", "@", "\t", "\r")
+FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 """Characters that a spreadsheet interprets as the start of a formula."""
 
 
@@ -43,7 +53,8 @@ class PostRecords:
     _encoded: Derived[records.Post] = field(default_factory=lambda: Derived(lambda _: 1, _KEPT))
 
     def of(self, post: IndexedPost) -> records.Post:
-        """Return the record of a post; cached, as the catalog reuses its objects for a while."""
+        """Return the record of a post, cached because the catalog reuses its objects for a
+        while."""
         return self._records.of(post, None, lambda: post_record(post, self.public_url))
 
     def priced(self, priced: PricedPost) -> records.Post:
@@ -55,6 +66,17 @@ class PostRecords:
         """Return a page of posts."""
         posts = tuple([self._listed(post, listed.snippets) for post in listed.posts])
         return records.PostsResponse(posts, listed.next_page_token)
+
+    def own(self, own: OwnPosts) -> records.OwnPostsResponse:
+        """Return a page of an author's own posts."""
+        posts = tuple(
+            records.OwnPost(
+                **msgspec.structs.asdict(self.of(each.post)),
+                measure=_measure_on(each.post.post_id, each.decision),
+            )
+            for each in own.posts
+        )
+        return records.OwnPostsResponse(posts, own.next_page_token)
 
     def library(self, library: Library) -> records.LibraryResponse:
         """Return a page of a library."""
@@ -84,7 +106,7 @@ class PostRecords:
 
 
 def post_record(post: IndexedPost, public_url: str) -> records.Post:
-    """Return the JSON form of a post; `public_url` has no trailing slash."""
+    """Return the JSON form of a post. `public_url` has no trailing slash."""
     address = f"{public_url}/posts/{post.post_id}"
     page = public_url + page_path(post.post_id, post.title)
     return records.Post(
@@ -106,7 +128,33 @@ def post_record(post: IndexedPost, public_url: str) -> records.Post:
         post.holders,
         records.PostLinks(address, f"{address}/content", page),
         None if post.byline is None else records.Byline(post.byline.name, post.byline.avatar_cid),
+        post.words,
+        post.has_opening,
+        _summary(post.revision),
     )
+
+
+def _summary(revision: RevisionSummary | None) -> records.RevisionSummary | None:
+    if revision is None:
+        return None
+    return records.RevisionSummary(revision.number, revision.note, revision.created_at)
+
+
+def revision_response(revision: Revision) -> records.RevisionResponse:
+    """Return the record of a new revision."""
+    record = records.RevisionRecord(
+        revision.number, revision.cid, revision.note, revision.created_at
+    )
+    return records.RevisionResponse(record)
+
+
+def revisions_response(revisions: Sequence[Revision]) -> records.RevisionsResponse:
+    """Return the revisions of a post."""
+    listed = (
+        records.ListedRevision(each.number, each.cid, each.note, each.created_at, each.words)
+        for each in revisions
+    )
+    return records.RevisionsResponse(tuple(listed))
 
 
 def author_response(account: AccountSummary) -> records.Author:
@@ -123,7 +171,7 @@ def author_response(account: AccountSummary) -> records.Author:
 
 
 def profile_record(profile: Profile) -> records.Profile:
-    """The record of a profile."""
+    """Return the record of a profile."""
     texts = profile.texts
     return records.Profile(
         profile.address,
@@ -133,6 +181,24 @@ def profile_record(profile: Profile) -> records.Profile:
         profile.avatar_cid,
         profile.updated_at,
     )
+
+
+def measure_record(post_id: int | None, decision: Decision) -> records.MeasureRecord:
+    """The record of a measure on a post; without an id, on its author."""
+    return records.MeasureRecord(
+        None if post_id is None else str(post_id),
+        decision.measure.value,
+        decision.ground.value,
+        decision.statement,
+        decision.at,
+    )
+
+
+def _measure_on(post_id: int, decision: Decision | None) -> records.MeasureRecord | None:
+    if decision is None:
+        return None
+    is_on_author = decision.target.kind is TargetKind.AUTHOR
+    return measure_record(None if is_on_author else post_id, decision)
 
 
 def sales_response(page: SalesPage) -> records.SalesResponse:
@@ -152,11 +218,14 @@ def sales_response(page: SalesPage) -> records.SalesResponse:
     return records.SalesResponse(sales, page.next_page_token)
 
 
-CSV_COLUMNS = ("postId", "buyer", "price", "at", "blockNumber", "blockHash", "transaction")
-"""The header line of a CSV table of sales."""
+CSV_COLUMNS = (
+    *("postId", "buyer", "price", "at", "blockNumber", "blockHash", "transaction"),
+    *("title", "amount", "coin"),
+)
+"""The header line of a CSV table of sales; `price` is in wei, `amount` in whole coins."""
 
 
-def sales_table(sales: Sequence[Sale]) -> bytes:
+def sales_table(sales: Sequence[Sale], coin: str) -> bytes:
     """Format sales as comma-separated values (RFC 4180), with a header line.
 
     A cell that looks like a formula gets an apostrophe, so that a spreadsheet does not
@@ -174,6 +243,9 @@ def sales_table(sales: Sequence[Sale]) -> bytes:
             str(sale.block.number),
             sale.block.block_hash,
             sale.tx_hash,
+            sale.title or "",
+            format_coin(sale.price),
+            coin,
         )
         table.writerow([f"'{cell}" if cell.startswith(FORMULA) else cell for cell in cells])
     return text.getvalue().encode()

@@ -28,6 +28,7 @@ from imprint.interface.posts import (
     UserMetricsResponse,
 )
 from imprint.interface.values import Wei
+from imprint.services.access.reads import Reads
 from imprint.services.accounts.login import Login
 from imprint.services.posts.lists import Totals
 from imprint.services.posts.posts import (
@@ -41,6 +42,7 @@ from imprint.services.posts.posts import (
 from imprint.web.api.post_records import (
     PostRecords,
     author_response,
+    revisions_response,
     sales_response,
     sales_table,
     stats_response,
@@ -112,9 +114,12 @@ class PostRoutes:
 
     login: Login
     posts: Posts
+    reads: Reads
     records: PostRecords
+    coin: str
+    """The symbol of the chain's coin."""
     has_pages: bool = False
-    """Whether authors have HTML pages; otherwise posts link to their Markdown."""
+    """Whether authors have HTML pages. Otherwise posts link to their Markdown."""
     _encoded: Derived[_Encoded] = field(default_factory=_kept_bodies)
 
     async def list_posts(self, request: Request) -> Response:
@@ -128,6 +133,14 @@ class PostRoutes:
             return _see_page(f"/p/{post_id}")
         found = await self.posts.post(post_id)
         return self._respond(request, found, self.records.priced, SHORT_LIVED, "Accept")
+
+    async def revisions(self, request: Request) -> Response:
+        """The revisions of a post, without their texts."""
+        post_id = canonical_post_id(request.path_params["id"])
+        check_parameters(request)
+        found = await self.reads.revisions_of((await self.posts.post(post_id)).post)
+        encoded = _Encoded.of(encode_json(revisions_response(found)))
+        return _encoded_response(request, encoded, SHORT_LIVED, None)
 
     async def author(self, request: Request) -> Response:
         check_parameters(request)
@@ -147,6 +160,11 @@ class PostRoutes:
             return _encoded_response(request, encoded, OWN, "Authorization")
         return self._respond(request, library, self.records.library, OWN, "Authorization")
 
+    async def own_posts(self, request: Request) -> Response:
+        session = await self._session(request)
+        page = await self.posts.own(session, own_request(request, MAX_PAGE_SIZE))
+        return self._respond(request, page, self.records.own, OWN, "Authorization")
+
     async def sales(self, request: Request) -> Response:
         session = await self._session(request)
         if prefers(request, CSV_TYPE):
@@ -159,7 +177,7 @@ class PostRoutes:
         return self._respond(request, await self.posts.stats(), stats_response, SHORT_LIVED)
 
     async def _sales_table(self, request: Request, session: LiveSession) -> Response:
-        """Return a table of sales; the `Link` header has the URL of the next one."""
+        """Return a table of sales. The `Link` header has the URL of the next one."""
         asked = own_request(request, MAX_TABLE_SIZE)
         page = await self.posts.sales(session, asked, MAX_TABLE_SIZE)
         headers = {
@@ -169,7 +187,7 @@ class PostRoutes:
         }
         if page.next_page_token is not None:
             headers["Link"] = f'</me/sales?next_page_token={page.next_page_token}>; rel="next"'
-        table = _Encoded.of(sales_table(page.sales))
+        table = _Encoded.of(sales_table(page.sales, self.coin))
         headers["ETag"] = table.tag
         if is_current(request, table.tag):
             return Response(status_code=304, headers=headers)
@@ -265,7 +283,7 @@ def own_request(
 
 
 def _search(query: QueryParams) -> str | None:
-    """Return the search text."""
+    """Return the search text of a request."""
     return only_value(query, "q")
 
 

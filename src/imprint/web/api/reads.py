@@ -1,5 +1,7 @@
 """Endpoints for readers: contents and lists."""
 
+import json
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from starlette.requests import Request
@@ -8,17 +10,22 @@ from starlette.responses import Response
 from imprint.domain.drafts.documents import SMALL_DOCUMENT
 from imprint.domain.drafts.files import File
 from imprint.domain.errors import Code
+from imprint.domain.posts.revisions import MAX_REVISIONS, PostVersion, unknown_revision
 from imprint.domain.sessions import Session
 from imprint.interface.codec import encode_json
-from imprint.interface.drafts import Content
+from imprint.interface.drafts import Content, PostContent, RevisionProof
+from imprint.interface.posts import Opening
 from imprint.services.access.reads import Reads
 from imprint.services.accounts.login import Login
 from imprint.services.posts.lists import Lists
+from imprint.services.posts.posts import Posts
 from imprint.web.http.large_responses import LargeResponse, ResponseBudget
 from imprint.web.http.requests import (
     canonical_post_id,
     check_parameters,
     client_of,
+    decimal_number,
+    only_value,
     query_address,
     query_cid,
     query_params,
@@ -27,6 +34,7 @@ from imprint.web.http.requests import (
     query_text,
 )
 from imprint.web.http.responses import (
+    JSON_TYPE,
     PRIVATE,
     SHORT_LIVED,
     entity_tag,
@@ -35,11 +43,42 @@ from imprint.web.http.responses import (
     json_response,
     not_modified,
     read_record,
+    reserved_response,
     tagged_files_response,
+    validators,
 )
 
 DECODED = 4
-"""Maximum ratio of a text's size in memory to its document; one wide character is enough."""
+"""Maximum ratio of a text's size in memory to the size of its document, due to wide characters."""
+
+
+REVISION_PARAMETERS = frozenset({"revision"})
+
+MakeBody = Callable[[str], Content]
+
+
+def revision_number(text: str) -> int:
+    """Parse the number of a version. Refuses one that no post has with `unknown_revision`."""
+    problem = "The parameter 'revision' must be a decimal number."
+    number = decimal_number(text, Code.INVALID_REQUEST, problem)
+    if number > MAX_REVISIONS:
+        raise unknown_revision()
+    return number
+
+
+def _newest_body(version: PostVersion) -> MakeBody:
+    record = read_record(version.file)
+    return lambda content: PostContent(content, record, version.number)
+
+
+def _named_body(version: PostVersion) -> MakeBody:
+    """The body of a version that the request names, with what its author signed."""
+    record, revision = read_record(version.file), version.revision
+    proof = None
+    if revision is not None:
+        salt = json.loads(revision.salt)
+        proof = RevisionProof(revision.owner, salt, revision.signature)
+    return lambda content: PostContent(content, record, version.number, proof)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +88,7 @@ class ReadRoutes:
     login: Login
     reads: Reads
     lists: Lists
+    posts: Posts
     budget: ResponseBudget
 
     async def file_by_cid(self, request: Request) -> Response:
@@ -69,17 +109,37 @@ class ReadRoutes:
     async def post_content(self, request: Request) -> Response:
         """Return the content for the session's reader, or without a session if the post is free."""
         post_id = canonical_post_id(request.path_params["id"])
-        check_parameters(request)
+        asked = only_value(check_parameters(request, REVISION_PARAMETERS), "revision")
+        number = None if asked is None else revision_number(asked)
         if "authorization" in request.headers:
             session = self._session(request)
-            file = await self.reads.own_post(session, post_id)
-            response = await self._content(request, file, PRIVATE)
+            file, cache = await self.reads.own_post(session, post_id), PRIVATE
         else:
-            file = await self.reads.free_post(post_id)
-            response = await self._content(request, file, SHORT_LIVED)
+            file, cache = await self.reads.free_post(post_id), SHORT_LIVED
+        if number is None:
+            version = await self.reads.newest(file)
+            response = await self._content(request, version.text, cache, _newest_body(version))
+        else:
+            version = await self.reads.version(file, number)
+            response = await self._content(request, version.text, cache, _named_body(version))
         # A response for a session must not be given to others, nor the other way round.
         response.headers["Vary"] = "Authorization"
         return response
+
+    async def opening(self, request: Request) -> Response:
+        """Return what everybody may read of a post, whatever it costs."""
+        post_id = canonical_post_id(request.path_params["id"])
+        check_parameters(request)
+        client = client_of(request)
+
+        async def load() -> bytes:
+            file = await self.reads.opened_post((await self.posts.post(post_id)).post)
+            opening = await self.reads.opening(client, file)
+            return encode_json(Opening(opening.content, opening.words))
+
+        reservation = await self.budget.admit(client, load)
+        headers = {**validators(reservation.body), "Cache-Control": SHORT_LIVED}
+        return reserved_response(request, reservation, headers, JSON_TYPE)
 
     async def files_by_tags(self, request: Request) -> Response:
         tags = query_tags(request)
@@ -102,21 +162,25 @@ class ReadRoutes:
     def _session(self, request: Request) -> Session:
         return self.login.recognize(request.headers.get("authorization"))
 
-    async def _content(self, request: Request, file: File, cache: str) -> Response:
+    async def _content(
+        self, request: Request, file: File, cache: str, make: MakeBody | None = None
+    ) -> Response:
+        """Return the text of a file, in the body that `make` builds; by default with its record."""
+        build = make or (lambda content: Content(content, read_record(file)))
         tag = entity_tag(file.cid)
         if is_current(request, tag):
             return not_modified(tag, cache)
         if file.size > SMALL_DOCUMENT:
-            return await self._large_content(request, file, cache)
-        content = await self.reads.content_of(file)
-        response = json_response(Content(content, read_record(file)), cache)
+            return await self._large_content(request, file, cache, build)
+        response = json_response(build(await self.reads.content_of(file)), cache)
         response.headers["ETag"] = tag
         return response
 
-    async def _large_content(self, request: Request, file: File, cache: str) -> Response:
+    async def _large_content(
+        self, request: Request, file: File, cache: str, build: MakeBody
+    ) -> Response:
         async def load() -> bytes:
-            content = await self.reads.content_of(file)
-            return encode_json(Content(content, read_record(file)))
+            return encode_json(build(await self.reads.content_of(file)))
 
         reservation = await self.budget.reserve(client_of(request), DECODED * file.size, load)
         headers = {"ETag": entity_tag(file.cid), "Cache-Control": cache}

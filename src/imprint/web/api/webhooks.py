@@ -14,12 +14,12 @@ from imprint.web.http.requests import BodyReader, client_of
 from imprint.web.http.responses import PRIVATE, delivery_response, json_response
 
 MAX_DELIVERY = 16 * 1024 * 1024
-"""The largest delivery in bytes; a block full of marketplace logs is far smaller."""
+"""The largest delivery in bytes. A block full of marketplace logs is far smaller."""
 
 
 @dataclass(frozen=True, slots=True)
 class WebhookRoutes:
-    """Pass raw bytes to the service; nothing is parsed before the signature is verified."""
+    """Pass raw bytes to the service. Nothing is parsed before the signature is verified."""
 
     webhooks: Webhooks
     bodies: BodyReader

@@ -1,4 +1,4 @@
-"""The signed endpoints: login, logout, the four writes, profiles, and writing sessions."""
+"""The signed endpoints: login, logout, the writes, profiles, and writing sessions."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -32,17 +32,18 @@ from imprint.interface.drafts import (
     DeletedDraft,
     DeletedResponse,
     Published,
+    ReviseBody,
     SignedBody,
     UpdateBody,
     UpdatedResponse,
 )
-from imprint.interface.posts import ProfileResponse
+from imprint.interface.posts import ProfileResponse, RevisionResponse
 from imprint.metrics import OVERLOADS
 from imprint.services.accounts.login import Login
 from imprint.services.accounts.profiles import Profiles
 from imprint.services.accounts.writing_sessions import WritingSessions
 from imprint.services.drafts.drafts import Drafts
-from imprint.web.api.post_records import profile_record
+from imprint.web.api.post_records import profile_record, revision_response
 from imprint.web.http.requests import (
     SMALL_BODY,
     BodyReader,
@@ -52,6 +53,7 @@ from imprint.web.http.requests import (
     parse_json,
     parse_tags,
     query_cid,
+    query_post_id,
 )
 from imprint.web.http.responses import (
     PRIVATE,
@@ -69,8 +71,8 @@ class WriteRoutes:
 
     A request is checked in this order: its length, its media type, its CID, its body.
     Images take long to check, so `publishing` limits each client to its share of the
-    waiting ones, and only one image per client is checked at a time: other clients do not
-    wait for all images that one client has sent. With `salvage_tags`, no publication is
+    waiting ones, and only one image per client is checked at a time. Other clients thus do
+    not wait for all images that one client has sent. With `salvage_tags`, no publication is
     refused because of its hashtags.
     """
 
@@ -149,6 +151,13 @@ class WriteRoutes:
                 profile = await self.profiles.update(claim, picture)
         return _write_response(ProfileResponse(profile_record(profile)))
 
+    async def revise(self, request: Request) -> Response:
+        unread = self.bodies.open_content(request, self.max_content)
+        post_id = query_post_id(request)
+        body, content = await unread.parse(ReviseBody)
+        revision = await self.drafts.revise(_claim(request, body), post_id, content)
+        return _write_response(revision_response(revision))
+
     async def delete(self, request: Request) -> Response:
         unread = self.bodies.open_json(request, SMALL_BODY)
         cid = query_cid(request)
@@ -176,7 +185,7 @@ class WriteRoutes:
 
 
 def _ends_all(body: bytes) -> bool:
-    """Whether a logout ends all sessions; without a body it does not. Refuses any other body."""
+    """Whether a logout ends all sessions. Without a body, it does not. Refuses any other body."""
     try:
         return msgspec.convert(parse_json(body) if body.strip() else {}, LogoutBody).all
     except msgspec.ValidationError:
@@ -190,7 +199,12 @@ def _claim(request: Request, body: SignedBody) -> TypedDataClaim:
 
 
 def _write_response(
-    body: CreatedResponse | UpdatedResponse | Published | DeletedResponse | ProfileResponse,
+    body: CreatedResponse
+    | UpdatedResponse
+    | Published
+    | DeletedResponse
+    | ProfileResponse
+    | RevisionResponse,
 ) -> Response:
     failpoints.reach("before_response")
     return json_response(body)

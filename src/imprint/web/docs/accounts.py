@@ -173,9 +173,9 @@ LOG_OUT = Operation(
     Topic.SESSIONS,
     "Log out",
     "Ends this session, or with `all` every session that the address has. Every replica of the "
-    "service refuses them at once (`session_ended`), and page tokens that they got for lists of "
-    "drafts. Private feeds and writing sessions are not ended. A login after this gets a session "
-    "that is valid.",
+    "service refuses them at once (`session_ended`), together with the page tokens that they "
+    "received for lists of drafts. Private feeds and writing sessions stay valid, and the address "
+    "can log in again.",
     Response("The session is ended. There is no body.", None, status=204),
     (Code.INVALID_JSON, Code.REQUEST_TIMEOUT, Code.TOO_LARGE, *SESSION_CODES, *MIDDLEWARE_CODES),
     body=Body(

@@ -140,7 +140,7 @@ _EFFECT = (
     "content: other logs and heartbeats are ignored with 200, what cannot be decoded is stored as "
     "a dead letter, and a repeated delivery or event has no effect. Logs that change who may read "
     "a post end cached access at once. `events` has the events and dead letters in the order of "
-    "the logs. Logs of a network that is named and not known to be ours are ignored. If "
+    "the logs. If the delivery names another network than this service's, its logs are ignored. If "
     "the provider has no secret in the settings, the path is 404."
 )
 

@@ -1,11 +1,13 @@
-"""Draft operations: the four signed writes."""
+"""Draft operations: the signed writes of drafts and posts."""
 
 from typing import Any, NamedTuple
 
-from imprint.auth.typed_data import WRITE_TYPES, SigningForm
+from imprint.auth.signed_revisions import REVISION_TYPE
+from imprint.auth.typed_data import WRITE_TYPES, SigningForm, StructType
 from imprint.domain.drafts.files import Action
 from imprint.domain.errors import Code
 from imprint.domain.formats.addresses import checksum_address, keccak256
+from imprint.domain.posts.revisions import MAX_REVISIONS
 from imprint.interface.drafts import (
     CreateBody,
     CreatedResponse,
@@ -14,9 +16,11 @@ from imprint.interface.drafts import (
     DeletedResponse,
     Published,
     PublishForm,
+    ReviseBody,
     UpdateBody,
     UpdatedResponse,
 )
+from imprint.interface.posts import RevisionRecord, RevisionResponse
 from imprint.web.docs.examples import (
     CID,
     CONTENT,
@@ -24,6 +28,11 @@ from imprint.web.docs.examples import (
     FACTS,
     FILE_ID,
     OWNER,
+    POST_ID,
+    REVISED,
+    REVISED_CONTENT,
+    REVISION_CID,
+    REVISION_NOTE,
     TAGS,
     THUMBNAIL,
     THUMBNAIL_CID,
@@ -33,6 +42,7 @@ from imprint.web.docs.examples import (
 )
 from imprint.web.docs.operation import (
     JSON_CODES,
+    WITHHELD_CODES,
     Body,
     Operation,
     Parameter,
@@ -76,7 +86,12 @@ class _Signed(NamedTuple):
 
 
 def _sign(form: SigningForm, action: Action) -> _Signed:
-    kind = WRITE_TYPES[form][action]
+    timestamp = TIMESTAMP if form is SigningForm.IMPRINT_1 else int(TIMESTAMP)
+    given = {"action": action.value, "timestamp": timestamp}
+    return _sign_values(WRITE_TYPES[form][action], given)
+
+
+def _sign_values(kind: StructType, given: dict[str, Any]) -> _Signed:
     values = {
         "cid": CID,
         "contentHash": keccak256(CONTENT.encode()),
@@ -85,15 +100,14 @@ def _sign(form: SigningForm, action: Action) -> _Signed:
         "nonce": keccak256(kind.name.encode())[:16].hex(),
         "service": FACTS.service,
         "thumbnailHash": keccak256(THUMBNAIL),
-        "timestamp": TIMESTAMP if form is SigningForm.IMPRINT_1 else int(TIMESTAMP),
+        **given,
     }
-    shown = values | {"action": action.value}
     digest = keccak256(DOMAIN.signed_bytes(kind.hash_struct(values)))
     salt = {
         "domain": FACTS.signing,
         "types": {kind.name: kind.declared},
         "primaryType": kind.name,
-        "message": {name: _show(shown[name]) for name, _ in kind.members},
+        "message": {name: _show(values[name]) for name, _ in kind.members},
     }
     return _Signed(salt, checksum_address(OWNER), sign_digest(digest))
 
@@ -202,7 +216,60 @@ DELETE_DRAFT = Operation(
     ),
 )
 
-DRAFT_OPERATIONS = (CREATE_DRAFT, UPDATE_DRAFT, PUBLISH_DRAFT, DELETE_DRAFT)
+REVISE_POST = Operation(
+    "revisePost",
+    "post",
+    "/revise/post",
+    Topic.DRAFTS,
+    "Correct a post",
+    "Adds a corrected version to a post, whose document on the chain stays as it is. Sign typed "
+    "data of the type `RevisePost`, which binds the signature to this service, to the post, to the "
+    "cid of its document on the chain, to the new content and to the note. Pages, feeds and search "
+    "show the newest version from then on; `?revision=0` of the content is what was first "
+    "published.\n\n"
+    f"Only the author whom the chain names may correct a post, at most {MAX_REVISIONS} times. The "
+    "bytes of every version count in the quota of the author. The key of a writing session cannot "
+    "sign it.",
+    Response(
+        "The revision.",
+        RevisionResponse,
+        RevisionResponse(RevisionRecord(1, REVISION_CID, REVISION_NOTE, REVISED)),
+    ),
+    (
+        *JSON_CODES,
+        Code.INVALID_POST_ID,
+        Code.INVALID_TYPED_DATA,
+        Code.BODY_MISMATCH,
+        Code.WRITING_SESSION_SCOPE,
+        Code.NOT_AUTHOR,
+        Code.NOT_FOUND,
+        Code.NONCE_USED,
+        Code.TOO_MANY_REVISIONS,
+        Code.CHAIN_UNAVAILABLE,
+        Code.DATABASE_UNAVAILABLE,
+        *WITHHELD_CODES,
+        *_STORE_CODES,
+    ),
+    parameters=(Parameter("postId", "PostId", "The post's id.", POST_ID),),
+    body=Body(
+        ReviseBody,
+        "The signed revision and the corrected content.",
+        ReviseBody(
+            *_sign_values(
+                REVISION_TYPE,
+                {
+                    "postId": POST_ID,
+                    "contentHash": keccak256(REVISED_CONTENT.encode()),
+                    "note": REVISION_NOTE,
+                    "timestamp": int(TIMESTAMP),
+                },
+            ),
+            content=REVISED_CONTENT,
+        ),
+    ),
+)
+
+DRAFT_OPERATIONS = (CREATE_DRAFT, UPDATE_DRAFT, PUBLISH_DRAFT, DELETE_DRAFT, REVISE_POST)
 """The signed writes, in docs order."""
 
 SIGNED_ACTIONS = {

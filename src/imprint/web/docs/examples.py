@@ -30,8 +30,9 @@ from imprint.domain.posts.indexed_posts import (
     Sales,
 )
 from imprint.domain.posts.posts import BlockRef
+from imprint.domain.posts.revisions import RevisionSummary
 from imprint.domain.profiles import Profile, ProfileTexts
-from imprint.interface.drafts import Content
+from imprint.interface.drafts import Content, PostContent
 from imprint.interface.service import (
     ChainFacts,
     CoinFacts,
@@ -148,6 +149,25 @@ POST = read_record(_PUBLISHED)
 POST_CONTENT = Content(CONTENT, POST)
 """The text of the post."""
 
+REVISED = PUBLISHED.replace(hour=11)
+"""The time at which the author corrects the post."""
+
+REVISION_NOTE = "A typo."
+"""What the author says about the correction."""
+
+REVISED_CONTENT = "The ink is still drying."
+"""The corrected text."""
+
+REVISION_CID = document_cid(
+    write_document(
+        REVISED_CONTENT, file_name(OWNER, int(REVISED.timestamp()) * 1_000_000), bytes(range(16))
+    )
+)
+"""The CID of the corrected text."""
+
+NEWEST_CONTENT = PostContent(REVISED_CONTENT, POST, 1)
+"""The corrected text of the post."""
+
 PROFILE = Profile(
     OWNER,
     ProfileTexts("Ada Ink", "Writes by hand.", ("https://ada.example",)),
@@ -174,6 +194,9 @@ INDEXED_POST = IndexedPost(
     Sales(1, 10**18),
     1,
     PROFILE.byline,
+    420,
+    True,
+    RevisionSummary(1, REVISION_NOTE, REVISED),
 )
 """The post as stored in the index."""
 

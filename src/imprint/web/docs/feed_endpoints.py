@@ -45,9 +45,8 @@ FEED_TOKEN = "MTIzNDU2Nzg5MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTI"
 TAG = TAGS.partition(",")[0]
 """An example hashtag."""
 
-_FEED = Feed(
-    "posts", "newest posts", "/feeds/posts", "/", (FeedEntry(FREE_POST, PUBLISHED, CONTENT),)
-)
+_FEED = Feed("posts", "newest posts", "/feeds/posts", "/", (FeedEntry(FREE_POST, PUBLISHED),))
+_TEXTS = {FREE_POST.post_id: f"<p>{CONTENT}</p>"}
 
 _ADDRESS = f"{SERVICE}/feeds/private/{FEED_TOKEN}"
 _ACCESS = FeedAccess(FEED_ID, f"{_ADDRESS}.atom", f"{_ADDRESS}.json")
@@ -105,9 +104,9 @@ _EMPTY = Body(EmptyBody, "Nothing, or an empty object.", EmptyBody(), required=F
 def _response(ending: str, *, tagged: bool = False) -> Response:
     described = f"The feed, as {_NAMES[ending]}."
     if ending == "atom":
-        example = atom.write_atom(_FEED, LINKS).decode()
+        example = atom.write_atom(_FEED, _TEXTS, LINKS).decode()
         return Response(described, "AtomFeed", example, (atom.MEDIA_TYPE,), tagged=tagged)
-    feed = json_feed.make_json_feed(_FEED, LINKS)
+    feed = json_feed.make_json_feed(_FEED, _TEXTS, LINKS)
     return Response(described, JsonFeed, feed, (json_feed.MEDIA_TYPE,), tagged=tagged)
 
 
@@ -122,10 +121,12 @@ def _public(ending: str) -> tuple[Operation, ...]:
             Topic.FEEDS,
             f"Get the newest posts ({name})",
             "Returns the newest 50 posts with title, description, price, author and hashtags. A "
-            "post that is free now and stored here has its text, if that is not too long; the "
-            "chain is asked, and if it cannot be, the response is 503, as it is while the index of "
-            "posts is being built. The ids of posts never change.\n\n"
-            "With a WebSub hub, the feed and its `Link` header name it.",
+            "post that is free now and stored here has its text: the HTML of its page with "
+            "absolute addresses, up to 128 KiB of it, and up to 1 MiB in the feed. A paid post has "
+            "its opening, if there is one. The service checks the price on the chain. The response "
+            "is 503 if the chain cannot be reached, and while the index of posts is being built. "
+            "The ids of posts never change.\n\n"
+            "If the service has a WebSub hub, the feed and its `Link` header name it.",
             response,
             _FEED_CODES,
             parameters=(IF_NONE_MATCH, _SINCE),
@@ -136,8 +137,8 @@ def _public(ending: str) -> tuple[Operation, ...]:
             f"/feeds/tags/{{tag}}.{ending}",
             Topic.FEEDS,
             f"Get the newest posts with a hashtag ({name})",
-            "Returns the same for one hashtag. The feed of a hashtag that nobody has used is "
-            "empty.",
+            "Returns the newest 50 posts with a hashtag, in the form of the feed of all posts. "
+            "The feed of an unused hashtag is empty.",
             response,
             (Code.INVALID_TAGS, *_FEED_CODES),
             parameters=(_TAG, IF_NONE_MATCH, _SINCE),
@@ -148,7 +149,8 @@ def _public(ending: str) -> tuple[Operation, ...]:
             f"/feeds/authors/{{address}}.{ending}",
             Topic.FEEDS,
             f"Get the newest posts of an author ({name})",
-            "Returns the same for one author. An address that has published nothing is 404.",
+            "Returns the newest 50 posts of an author, in the form of the feed of all posts. An "
+            "address that has published nothing is 404.",
             response,
             (Code.INVALID_ADDRESS, Code.NOT_FOUND, *WITHHELD_CODES, *_FEED_CODES),
             parameters=(_AUTHOR, IF_NONE_MATCH, _SINCE),
@@ -165,7 +167,7 @@ def _private(ending: str) -> Operation:
         f"Get a private feed ({_NAMES[ending]})",
         "Returns the posts that the owner of the feed holds or wrote, the newest first, on pages "
         "of up to 50, each with the address of the next. A post has its text if the chain entitles "
-        "the owner at this moment and it is stored here; texts of more than 1 MiB are left out. "
+        "the owner at this moment and it is stored here, up to 128 KiB of HTML. "
         "The token in the path authorizes the request; no cache may keep the response.",
         _response(ending),
         (Code.NOT_FOUND, *_FEED_CODES),
@@ -180,7 +182,8 @@ ADD_FEED = Operation(
     Topic.FEEDS,
     "Make a private feed",
     "Makes a feed of what the reader holds or wrote, at most 10. Its addresses contain a token "
-    "that is shown only now: whoever knows them can read the feed, until it is rotated or removed.",
+    "that is not shown again. Anyone who knows an address can read the feed until it is rotated or "
+    "removed.",
     Response("The addresses of the feed.", FeedAccess, _ACCESS, status=201),
     (Code.TOO_MANY_FEEDS, *_BODY_CODES, *OWN_CODES),
     body=_EMPTY,
@@ -205,7 +208,7 @@ ROTATE_FEED = Operation(
     "post",
     "/me/feeds/{id}",
     Topic.FEEDS,
-    "Give a private feed other addresses",
+    "Rotate the addresses of a private feed",
     "Replaces the token of a feed. Its old addresses are 404 at once.",
     Response("The new addresses of the feed.", FeedAccess, _ACCESS),
     (Code.NOT_FOUND, *_BODY_CODES, *OWN_CODES),

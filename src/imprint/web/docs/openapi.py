@@ -181,7 +181,7 @@ _HEADERS: dict[str, Schema] = {
         "schema": {"type": "string", "pattern": '^"[a-z2-7]+(\\.[a-z0-9]+)*"$'},
     },
     "Location": {
-        "description": "Where to go on.",
+        "description": "The address to continue at.",
         "required": True,
         "schema": {"type": "string"},
     },
@@ -226,7 +226,7 @@ def describe_interface(version: str) -> dict[str, Any]:
         "info": {
             "title": "Imprint",
             "version": version,
-            "summary": "A publishing service for work that readers own.",
+            "summary": "Drafts, posts, purchases and feeds over HTTP.",
             "description": GUIDE,
             "contact": {"name": "The operator of this service"},
             "license": {"name": "MIT", "identifier": "MIT"},
@@ -259,6 +259,7 @@ def _describe_components() -> dict[str, Schema]:
         schemas[name]["properties"]["salt"] = describe_salt(action)
     schemas["WritingSessionBody"]["properties"]["salt"] = ref("WritingSessionTypedData")
     schemas["ProfileForm"]["properties"]["salt"] = ref("UpdateProfileTypedData")
+    schemas["ReviseBody"]["properties"]["salt"] = ref("RevisePostTypedData")
     schemas["KeyValues"]["additionalProperties"] = string("A hashtag, under its own name.")
     # Deliveries come first: generators number a class whose name is already taken by a component.
     return {

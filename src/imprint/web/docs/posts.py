@@ -9,7 +9,7 @@ from imprint.domain.errors import Code
 from imprint.domain.formats.addresses import keccak256
 from imprint.domain.posts.indexed_posts import PostOrder
 from imprint.domain.posts.search import MAX_SEARCH
-from imprint.interface.drafts import Content
+from imprint.interface.drafts import PostContent
 from imprint.interface.posts import (
     Author,
     CreatorMetrics,
@@ -21,15 +21,20 @@ from imprint.interface.posts import (
     HeldPost,
     HolderMetrics,
     LibraryResponse,
+    ListedRevision,
     MarketMetrics,
     MeasureRecord,
     MeasuresResponse,
+    Opening,
+    OwnPost,
+    OwnPostsResponse,
     Post,
     PostsResponse,
     PricePoint,
     ReportBody,
     ReportId,
     ReportResponse,
+    RevisionsResponse,
     Sale,
     SalesResponse,
     SalesTotal,
@@ -46,12 +51,15 @@ from imprint.web.docs.examples import (
     FREE_POST,
     INDEXED_POST,
     LINKS,
+    NEWEST_CONTENT,
     OWNER,
     PAGE_TOKEN,
-    POST_CONTENT,
     POST_ID,
     PROFILE,
     PUBLISHED,
+    REVISED,
+    REVISION_CID,
+    REVISION_NOTE,
     SERVICE,
     TX_HASH,
 )
@@ -96,6 +104,12 @@ POST_COMPONENTS: dict[str, Schema] = {
     "PostPageToken": string("The `next_page_token` of a page, unchanged.", POST_PAGE_TOKEN_PATTERN),
     "SalesTable": string("Comma-separated values (RFC 4180), with a line of names."),
     "Markdown": string("Markdown."),
+    "RevisionNumber": {
+        "type": "integer",
+        "format": "int64",
+        "description": "The number of a revision; 0 is the document on the chain.",
+        "minimum": 0,
+    },
 }
 """Components for parameters, and for responses that are not JSON."""
 
@@ -108,6 +122,8 @@ _HELD_POST = HeldPost(**msgspec.structs.asdict(_POST), held=Held(Wei(1), _LATER,
 _PRICED_POST = msgspec.structs.replace(
     _POST, price_history=(PricePoint(_POST.price, _POST.created_at),)
 )
+_MEASURE = MeasureRecord(POST_ID, "unlisted", "policy", "Not for everybody's list.", PUBLISHED)
+_OWN_POST = OwnPost(**msgspec.structs.asdict(_POST), measure=_MEASURE)
 _SALE = Sale(POST_ID, _READER, _PRICE, _LATER, _POST.block, TX_HASH, _POST.title)
 _DAY = Day(f"{PUBLISHED:%Y-%m-%d}", 1, 1, _PRICE)
 
@@ -201,19 +217,68 @@ READ_POST_CONTENT = Operation(
     Topic.POSTS,
     "Read the content of a post",
     "With a session, as `GET /fileByPostId` for the address of the session. Without one, as "
-    "`GET /freeFileByPostId`. A session that is not valid is refused, whatever the price.",
-    Response("The content and its record.", Content, POST_CONTENT, tagged=True),
+    "`GET /freeFileByPostId`. A session that is not valid is refused, whatever the price.\n\n"
+    "It is the newest version: that of the newest revision, or of the document on the chain, which "
+    "is revision 0. `file` is always the record of the document on the chain. A revision that the "
+    "request names has a `proof`: what its author signed.",
+    Response("The content and its record.", PostContent, NEWEST_CONTENT, tagged=True),
     (
         Code.INVALID_POST_ID,
         Code.NOT_ENTITLED,
         Code.NOT_FREE,
+        Code.UNKNOWN_REVISION,
         Code.CHAIN_UNAVAILABLE,
         *WITHHELD_CODES,
         *SESSION_CODES,
         *DOCUMENT_CODES,
     ),
-    parameters=(_ID, IF_NONE_MATCH),
+    parameters=(
+        _ID,
+        Parameter(
+            "revision",
+            "RevisionNumber",
+            "The number of a version; the newest by default.",
+            required=False,
+        ),
+        IF_NONE_MATCH,
+    ),
     takes_session=True,
+)
+
+READ_OPENING = Operation(
+    "readOpening",
+    "get",
+    "/posts/{id}/opening",
+    Topic.POSTS,
+    "Read the opening of a post",
+    "Returns what everybody may read of a post, whatever it costs: the Markdown above the line "
+    "`<!--more-->`. Whether there is one does not depend on the price.",
+    Response("The opening.", Opening, Opening(CONTENT, 5), tagged=True),
+    (
+        Code.INVALID_POST_ID,
+        Code.NO_OPENING,
+        Code.INDEX_UNAVAILABLE,
+        *WITHHELD_CODES,
+        *DOCUMENT_CODES,
+    ),
+    parameters=(_ID, IF_NONE_MATCH),
+)
+
+LIST_REVISIONS = Operation(
+    "listRevisions",
+    "get",
+    "/posts/{id}/revisions",
+    Topic.POSTS,
+    "List the revisions of a post",
+    "Returns the corrected versions of a post without their texts, the newest first.",
+    Response(
+        "The revisions.",
+        RevisionsResponse,
+        RevisionsResponse((ListedRevision(1, REVISION_CID, REVISION_NOTE, REVISED, 421),)),
+        tagged=True,
+    ),
+    (Code.INVALID_POST_ID, Code.NOT_FOUND, *WITHHELD_CODES, *_INDEX_CODES),
+    parameters=(_ID, IF_NONE_MATCH),
 )
 
 GET_POST_MARKDOWN = Operation(
@@ -223,7 +288,8 @@ GET_POST_MARKDOWN = Operation(
     Topic.POSTS,
     "Get a post as Markdown",
     "Returns title, author, date, hashtags and description. A free post that is stored here "
-    "has its text; of any other the page says what it costs and how to get it.",
+    "has its text. For any other post, the document has its opening, and says what it costs and "
+    "how to buy it.",
     Response(
         "The post.",
         "Markdown",
@@ -279,7 +345,7 @@ LIST_LIBRARY = Operation(
     Topic.POSTS,
     "List the posts you hold",
     "Returns the posts whose tokens the address of the session holds, the latest arrival first. "
-    "Tokens that were not bought have the moment of their arrival, and `paid` is null. "
+    "For a token that was not bought, the time is that of its arrival, and `paid` is null. "
     "A search with `q` also looks into the documents you hold, some of them at a time, so a page "
     "may be empty and have a next one.",
     Response(
@@ -296,6 +362,23 @@ LIST_LIBRARY = Operation(
     needs_session=True,
 )
 
+LIST_OWN_POSTS = Operation(
+    "listOwnPosts",
+    "get",
+    "/me/posts",
+    Topic.POSTS,
+    "List your posts",
+    "Returns all posts of the address of the session, the newest first, also those that are in no "
+    "list or withheld, with the measure and the operator's statement. Title, description and "
+    "thumbnail of a withheld post are empty.",
+    Response(
+        "A page of posts.", OwnPostsResponse, OwnPostsResponse((_OWN_POST,), None), tagged=True
+    ),
+    (Code.INVALID_PAGE_TOKEN, *SESSION_CODES, *_INDEX_CODES),
+    parameters=(_LIMIT, _NEXT, IF_NONE_MATCH),
+    needs_session=True,
+)
+
 LIST_SALES = Operation(
     "listSales",
     "get",
@@ -303,8 +386,9 @@ LIST_SALES = Operation(
     Topic.POSTS,
     "List your sales",
     "Returns the purchases of posts of the address of the session, the newest first. With "
-    "`Accept: text/csv` it is a table with a line of names and up to 1000 sales, and the header "
-    "`Link` has the address of the next one.",
+    "`Accept: text/csv` it is a table with a line of names and up to 1000 sales, with the amount "
+    "in wei (`price`) and in coins (`amount`, `coin`), and the header `Link` has the address of "
+    "the next one.",
     Response(
         "A page of sales.",
         SalesResponse,
@@ -346,7 +430,7 @@ GLOBAL_METRICS = Operation(
     "Get the totals of the marketplace",
     "Returns how many addresses published, bought or hold a post, how many posts there are, the "
     "sum of their first prices, and what was paid for all purchases. They come from the index of "
-    "the chain; while it is being built they are not known.",
+    "posts, and are unavailable while it is being built.",
     Response(
         "The totals.",
         GlobalMetricsResponse,
@@ -364,7 +448,7 @@ USER_METRICS = Operation(
     Topic.LISTS,
     "Get the totals of an address",
     "Returns what an address published, earned, bought and spent. `totalSubscribers` are the "
-    "addresses that hold one of its posts now. An address that did nothing has zeros.",
+    "addresses that hold one of its posts now. An address without activity has zeros.",
     Response(
         "The totals.",
         UserMetricsResponse,
@@ -385,7 +469,7 @@ HEAT_MAP = Operation(
     "Get the days on which an address published and bought",
     "Returns the day of each post and of each purchase of the last 366 days, the oldest first, "
     "at most 10 000 of each kind, the newest. A day with several has several entries. An address "
-    "that did nothing has none.",
+    "without activity has none.",
     Response(
         "The days.",
         HeatMapResponse,
@@ -421,8 +505,9 @@ REPORT_POST = Operation(
     "/reports",
     Topic.POSTS,
     "Report a post",
-    "Tells the operator what is wrong with a post. The text is plain; nobody else reads it, and it "
-    "holds nobody back. Reports of an IP address are limited.",
+    "Tells the operator what is wrong with a post. The text is plain text, and only the operator "
+    "reads it. A report alone changes nothing about the post. The number of reports from an IP "
+    "address is limited.",
     Response(
         "The report was taken.", ReportResponse, ReportResponse(ReportId(_REPORT)), status=202
     ),
@@ -447,9 +532,12 @@ POST_OPERATIONS = (
     LIST_INDEXED_POSTS,
     SHOW_POST,
     READ_POST_CONTENT,
+    READ_OPENING,
+    LIST_REVISIONS,
     GET_POST_MARKDOWN,
     SHOW_AUTHOR,
     LIST_LIBRARY,
+    LIST_OWN_POSTS,
     LIST_SALES,
     SHOW_STATS,
     GLOBAL_METRICS,

@@ -102,13 +102,13 @@ READINESS = Operation(
     "/readyz",
     Topic.SERVICE,
     "Check the dependencies",
-    "Returns `ready`, or `degraded` while reads go on but something is not well: records or "
-    "documents are `read_only`, the chain cannot be reached or `disagrees` with what was final or "
-    "about logs, disk space is low, nobody follows the chain or collects garbage, or a damaged "
-    "record is known. `details` has a sentence for each; what is switched off is `off`, and no "
-    "fault. If records or documents cannot be read, and while the service starts or stops, it is "
-    "`not ready`, with status 503; while it waits for a dependency to start, it has not asked the "
-    "others, which are `unknown`.",
+    "Returns `ready` if everything works, and `degraded` if reads work but something else does "
+    "not: records or documents are `read_only`; the chain cannot be reached, or `disagrees` about "
+    "final blocks or logs; disk space is low; no process follows the chain or collects garbage; or "
+    "a damaged record was found. `details` has a sentence for each problem. A function that is "
+    "switched off is `off`, which is not a problem. If records or documents cannot be read, or the "
+    "service is starting or stopping, it is `not ready`, with status 503. While it waits for one "
+    "dependency to start, the others are `unknown`.",
     Response("The service can handle requests.", Readiness, Readiness("ready", _WELL, ())),
     (*SERVER_CODES, Code.OVERLOADED),
 )

@@ -1,6 +1,7 @@
 """Components for signed typed data (EIP-712), generated from the types that are verified."""
 
 from imprint.auth.signed_profiles import PROFILE_TYPE
+from imprint.auth.signed_revisions import REVISION_TYPE
 from imprint.auth.typed_data import (
     MAX_NONCE_LENGTH,
     WRITE_TYPES,
@@ -10,6 +11,7 @@ from imprint.auth.typed_data import (
 )
 from imprint.auth.writing_sessions import OPENING_TYPE
 from imprint.domain.drafts.files import Action
+from imprint.domain.posts.revisions import MAX_NOTE
 from imprint.domain.profiles import MAX_BIO, MAX_LINK, MAX_LINKS, MAX_NAME
 from imprint.domain.sessions import WRITING_ACTIONS
 from imprint.interface.values import (
@@ -125,6 +127,20 @@ _PROFILE_MEMBERS: dict[str, Schema] = {
 }
 
 
+_REVISION_MEMBERS: dict[str, Schema] = {
+    "service": _SERVICE,
+    "postId": ref("PostId"),
+    "cid": ref("AnyCid"),
+    "contentHash": _WRITE_MEMBERS["contentHash"],
+    "note": string(
+        f"What the correction changes, for everybody: one line of at most {MAX_NOTE} characters, "
+        "without control characters; it may be empty."
+    ),
+    "nonce": ref("Nonce"),
+    "timestamp": _WRITE_MEMBERS["timestamp"],
+}
+
+
 def describe_typed_data() -> dict[str, Schema]:
     """Return the components of all signed data."""
     listed = ", ".join(f"`{name}`, which is `{kind}`" for name, kind in OPENING_TYPE.members)
@@ -146,13 +162,15 @@ def describe_typed_data() -> dict[str, Schema]:
         f"In this order: {listed}.",
         _OPENING_MEMBERS,
     )
-    return described | _envelope(
-        PROFILE_TYPE.name,
-        PROFILE_TYPE,
-        "The signed typed data (EIP-712), with exactly these members.",
-        f"The members of `{PROFILE_TYPE.declaration}`, in this order.",
-        _PROFILE_MEMBERS,
-    )
+    for struct, members in ((PROFILE_TYPE, _PROFILE_MEMBERS), (REVISION_TYPE, _REVISION_MEMBERS)):
+        described |= _envelope(
+            struct.name,
+            struct,
+            "The signed typed data (EIP-712), with exactly these members.",
+            f"The members of `{struct.declaration}`, in this order.",
+            members,
+        )
+    return described
 
 
 def component_of(kind: WriteType) -> str:

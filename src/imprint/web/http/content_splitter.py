@@ -1,7 +1,7 @@
 """Content splitter: separates the content of a large JSON body from the rest unparsed.
 
 Unauthenticated clients must not make the service parse megabytes. The rest, which is small,
-is parsed at once and identifies the signer; the content is decoded once the signer is
+is parsed immediately and identifies the signer. The content is decoded once the signer is
 verified.
 """
 
@@ -12,10 +12,10 @@ import msgspec
 from imprint.domain.errors import Code, Refusal
 
 MAX_TOKENS = 4096
-"""Maximum number of brackets, colons and strings besides the content; a write has about 70."""
+"""Maximum number of brackets, colons and strings besides the content. A write has about 70."""
 
 MAX_DEPTH = 500
-"""Maximum nesting depth of a body; the parser of small bodies gives up at twice this depth."""
+"""Maximum nesting depth of a body. The parser of small bodies gives up at twice this depth."""
 
 _TOKEN = re.compile(rb'["{}\[\]:]')
 _INSIDE_STRING = re.compile(rb'[^"\\]*+(?:\\.[^"\\]*+)*+', re.DOTALL)
@@ -49,7 +49,7 @@ class ContentSplitter:
         self._least_size = 0
 
     def take(self, chunk: bytes) -> None:
-        """Process the next chunk.
+        """Process the next chunk of the body.
 
         Refuses with `too_large` for an envelope or content that is too long,
         `invalid_request` for too many tokens, and `invalid_json` for deep nesting or a
@@ -79,7 +79,7 @@ class ContentSplitter:
             raise _invalid_json() from None
 
     def _read_token(self, chunk: bytes, start: int) -> int:
-        """Read up to and including the next token; returns the position after it."""
+        """Read up to and including the next token, and return the position after it."""
         found = _TOKEN.search(chunk, start)
         end = len(chunk) if found is None else found.end()
         self.envelope += memoryview(chunk)[start:end]
@@ -119,7 +119,7 @@ class ContentSplitter:
         return self._content
 
     def _read_string(self, string: bytearray, chunk: bytes, start: int) -> int:
-        """Read up to the end of the string or of the chunk; returns the position after it."""
+        """Read up to the end of the string or of the chunk, and return the position after it."""
         end = self._end_of_string(chunk, start)
         ends = chunk[end : end + 1] == b'"'
         # The match stops before a backslash only if that is the last byte.
@@ -146,7 +146,7 @@ class ContentSplitter:
         return len(chunk) if found is None else found.end()
 
     def _measure(self, content: bytearray, added: int) -> None:
-        """Count the bytes added to the content; an escape of 2 or 6 bytes is at least one byte."""
+        """Count the bytes added to the content. An escape of 2 or 6 bytes is at least one byte."""
         start = len(content) - added
         escapes = content.count(b"\\", start) + 4 * content.count(b"\\u", start - 1)
         self._least_size += added - escapes

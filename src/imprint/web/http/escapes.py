@@ -31,15 +31,14 @@ _CONTROLS = re.compile(f"[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f{_BIDI}\ufffe\ufff
 """Control and direction characters, which pages do not show as text."""
 
 
+def xml_characters(text: str) -> str:
+    """Replace the characters that XML forbids."""
+    return _FORBIDDEN.sub(_REPLACEMENT, text)
+
+
 def xml_text(text: str) -> str:
     """Escape a text as the content of an XML element, or of a double-quoted attribute."""
-    return _FORBIDDEN.sub(_REPLACEMENT, text).translate(_XML)
-
-
-def html_paragraphs(text: str) -> str:
-    """Convert a text to HTML with only paragraphs, one per line."""
-    lines = xml_text(text).split("\n")
-    return "".join(f"<p>{line}</p>" for line in map(str.strip, lines) if line)
+    return xml_characters(text).translate(_XML)
 
 
 def markdown_line(text: str) -> str:

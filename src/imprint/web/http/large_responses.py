@@ -15,18 +15,18 @@ from imprint.domain.rate_limits import Budget
 from imprint.metrics import OVERLOADS
 
 PIECE = 64 * 1024
-"""Number of bytes passed to the server at a time; it waits until the client has read them."""
+"""Number of bytes passed to the server at a time. It waits until the client has read them."""
 
 WAIT_SECONDS = 20.0
-"""How long a response waits for its bytes; a client that reads none is dropped earlier."""
+"""How long a response waits for its bytes. A client that reads none is dropped earlier."""
 
 MAX_WAITING = 128
-"""Maximum number of waiting responses; one client may have a quarter of them."""
+"""Maximum number of waiting responses. One client may have a quarter of them."""
 
 
 @dataclass(slots=True)
 class _SharedBody:
-    """A body sent to several clients at once; `clients` counts the responses per client."""
+    """A body sent to several clients at once. `clients` counts the responses per client."""
 
     body: bytes
     charged: int
@@ -52,14 +52,14 @@ class Reservation:
     _give_back: Callable[[], None] | None
 
     def close(self) -> None:
-        """Release the bytes; closing again does nothing."""
+        """Release the bytes. Closing again does nothing."""
         if self._give_back is not None:
             give_back, self._give_back = self._give_back, None
             give_back()
 
 
 Load = Callable[[], Awaitable[tuple[bytes, int]]]
-"""Loads a body; returns it and the number of bytes of memory that it took."""
+"""Loads a body, and returns it and the number of bytes of memory that it took."""
 
 
 @dataclass(slots=True)
@@ -67,7 +67,7 @@ class ResponseBudget:
     """The memory budget in bytes for the large responses of a process.
 
     A client that has used its share, or finds the budget exhausted, waits for a while.
-    Concurrent responses with the same body share one copy; it counts once in total, and
+    Concurrent responses with the same body share one copy. It counts once in total, and
     once per client.
     """
 
@@ -81,7 +81,7 @@ class ResponseBudget:
     async def reserve(
         self, client: str, expected: int, load: Callable[[], Awaitable[bytes]]
     ) -> Reservation:
-        """Load the body of one response; `expected` bytes are reserved while it is loaded.
+        """Load the body of one response. `expected` bytes are reserved while it is loaded.
 
         Refuses with `overloaded` if the bytes do not become available in time, and raises
         the errors of `load`.

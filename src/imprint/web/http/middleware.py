@@ -36,7 +36,7 @@ WEBHOOK_PATHS = "/webhook/"
 """Paths that only servers call, for which no page is permitted by CORS."""
 
 TRACE_HEADERS = ("baggage", "sentry-trace", "traceparent", "tracestate")
-"""Headers that tracing libraries add to every request from a page; the service ignores them."""
+"""Headers that tracing libraries add to every request from a page. The service ignores them."""
 
 
 class PageCors(CORSMiddleware):
@@ -117,7 +117,8 @@ HEALTH_PATH = "/healthz"
 """The path that has no limits at all."""
 
 UNLIMITED_PATHS = (HEALTH_PATH, "/readyz", WEBHOOK_PATHS)
-"""Paths without a rate limit here; probes must get through, and `WebhookRoutes` has its own."""
+"""Paths without a rate limit here. Probes must get through, and `WebhookRoutes` has its own
+limit."""
 
 SIGNED_PATHS = (
     "/auth/",
@@ -130,7 +131,7 @@ SIGNED_PATHS = (
     "/me/feeds",
     "/reports",
 )
-"""Paths on which every POST costs a signature check or a commit, or tries a secret."""
+"""Paths on which every POST verifies a signature, commits to the database, or tries a secret."""
 
 PREVIEW_PATH = "/studio/preview"
 """The path on which every POST costs a rendering.
@@ -142,7 +143,7 @@ CONTENT_PATHS = ("/create/", "/update/", "/publish/")
 """Paths whose bodies are stored and have a rate limit by size."""
 
 LOGGED_PATH = 200
-"""Maximum number of logged path characters; unknown paths may have any length."""
+"""Maximum number of logged path characters. Unknown paths may have any length."""
 
 OTHER_PATHS = "other"
 """The metrics label of all unknown paths, so that callers cannot add labels."""
@@ -221,7 +222,7 @@ class RequestBody:
         return cls(receive, client, limits, declared, declared == 0, expects_continue)
 
     async def __call__(self) -> Message:
-        """Return the next message.
+        """Return the next message of the request.
 
         Refuses with `overloaded` above a budget, and `rate_limited` above a rate.
         """
@@ -293,7 +294,7 @@ def _respond_to_failure(request: Request) -> Response:
 
 @dataclass(slots=True)
 class RequestMiddleware:
-    """The middleware around the whole application; `paths` are the routes without parameters.
+    """The middleware around the whole application. `paths` are the routes without parameters.
 
     With `counts_clients`, each client has limits, so a proxy that hides its clients is a
     mistake. With `logs_addresses`, the log line of a request has the IP address of its
@@ -387,7 +388,7 @@ class RequestMiddleware:
         return self.limits.reads
 
     def _report(self, scope: Scope, status: int, seconds: float, size: int) -> str:
-        """Count and log a response; returns the label of its path."""
+        """Count and log a response, and return the label of its path."""
         path, code = scope["path"], scope["state"].get("code")
         label = path if path in self.paths else scope["state"].get("route") or _path_label(path)
         _response_counter(label, status, code or "").inc()
@@ -427,8 +428,8 @@ def _logged_path(path: str) -> str:
     """Return the path for the log, with the secret token of a private feed removed.
 
     This covers every spelling, including paths that are not found, such as
-    `/FEEDS/private/…` or `/feeds/%2570rivate/…`, which still contain an escape: their token
-    is a real one.
+    `/FEEDS/private/…` or `/feeds/%2570rivate/…`, which still contain an escape, because their
+    token is a real one.
     """
     secret = _BEFORE_SECRET.search(path)
     if secret is None:

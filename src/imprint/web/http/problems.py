@@ -54,13 +54,14 @@ STATUSES: dict[int, tuple[Code, ...]] = {
     ),
     403: (
         Code.NOT_OWNER,
+        Code.NOT_AUTHOR,
         Code.SUBJECT_MISMATCH,
         Code.NOT_ENTITLED,
         Code.NOT_FREE,
         Code.AUTHOR_REFUSED,
         Code.WRITING_SESSION_SCOPE,
     ),
-    404: (Code.NOT_FOUND,),
+    404: (Code.NOT_FOUND, Code.NO_OPENING, Code.UNKNOWN_REVISION),
     405: (Code.METHOD_NOT_ALLOWED,),
     408: (Code.REQUEST_TIMEOUT,),
     409: (
@@ -68,6 +69,7 @@ STATUSES: dict[int, tuple[Code, ...]] = {
         Code.NOT_PENDING,
         Code.ALREADY_ONCHAIN,
         Code.TOO_MANY_FEEDS,
+        Code.TOO_MANY_REVISIONS,
         Code.TOO_MANY_WRITING_SESSIONS,
     ),
     410: (Code.REMOVED,),
@@ -132,7 +134,7 @@ def problem_response(problem: Problem, statuses: Mapping[Code, int] = STATUS_OF)
 
 
 def error_response() -> Response:
-    """Build the response to an unexpected error; it does not reveal the cause."""
+    """Build the response to an unexpected error, without revealing the cause."""
     return _response(500, FAILURE, FAILURE_DETAIL)
 
 
@@ -165,7 +167,7 @@ def _challenge(code: Code) -> str:
 
 
 def problem_body(status: int, code: str, detail: str, **extra: Any) -> records.Problem:
-    """Build the body of a problem; `extra` are members that only some codes have."""
+    """Build the body of a problem. `extra` are members that only some codes have."""
     kind, title = f"urn:imprint:problem:{code}", HTTPStatus(status).phrase
     return records.Problem(kind, title, status, detail, code, detail, **extra)
 

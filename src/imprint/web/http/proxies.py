@@ -102,7 +102,7 @@ def _parse_hop(text: str) -> IPv4Address | IPv6Address | None:
 
 
 def _parse_address(text: str) -> IPv4Address | IPv6Address | None:
-    """Parse an IP address without its zone; an IPv4-mapped one becomes its IPv4 address."""
+    """Parse an IP address without its zone. An IPv4-mapped one becomes its IPv4 address."""
     try:
         parsed = ip_address(text)
     except ValueError:

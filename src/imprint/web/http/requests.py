@@ -27,7 +27,7 @@ from imprint.web.http.content_splitter import ContentSplitter
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """The fields of a multipart form; fields other than files are not decoded yet."""
+    """The fields of a multipart form. Fields other than files are not decoded yet."""
 
     fields: Mapping[str, bytes]
     files: Mapping[str, bytes]
@@ -64,20 +64,20 @@ Schema = TypeVar("Schema", bound=msgspec.Struct)
 WithContent = TypeVar("WithContent", bound=ContentBody)
 
 MAX_LENGTH_DIGITS = 18
-"""Maximum digits of a declared length; a longer one is too large and is not parsed."""
+"""Maximum number of digits of a declared length. A longer number is too large and is not parsed."""
 
 MAX_FORM_FIELDS = 8
-"""Maximum number of text fields in a form; more than any signed form has."""
+"""Maximum number of text fields in a form, more than any signed form has."""
 
 SMALL_BODY = 64 * 1024
-"""Maximum bytes of a body without its content or image, and of each text field of a form.
+"""Maximum number of bytes of a body without its content or image, and of each text field of a form.
 
 A signature and the signed data are shorter. A body of this size is parsed at once, which
 takes at most 4 ms.
 """
 
 FILE_FIELD = "file"
-"""The only file field of a form; every other field is text, whatever its part declares."""
+"""The only file field of a form. Every other field is text, whatever its part declares."""
 
 ESCAPED = 6
 """Maximum ratio of a JSON string's length to its text: the length of an escaped character."""
@@ -152,10 +152,10 @@ class UnreadContent(UnreadBody):
     max_content: int
 
     async def parse(self, schema: type[WithContent]) -> tuple[WithContent, str | Callable[[], str]]:
-        """Return the value and its content; large content is a function that decodes it, once.
+        """Return the value and its content. Large content is a function that decodes it, once.
 
         Refuses as `UnreadJson.parse` does, and for content that is too large or has NUL
-        characters or lone surrogates. Only the size of large content is checked here; the
+        characters or lone surrogates. Only the size of large content is checked here, and the
         function checks the rest. It takes up to a tenth of a second, so call it only for
         verified signers.
         """
@@ -270,7 +270,8 @@ class _InMemoryParser(MultiPartParser):
 
 @dataclass(frozen=True, slots=True)
 class BodyReader:
-    """Opens request bodies; `timeout` is the number of seconds a client may take to send one."""
+    """Opens request bodies. `timeout` is the number of seconds that a client may take to send
+    one."""
 
     timeout: float
 
@@ -443,7 +444,7 @@ def refuse_unknown(given: QueryParams, known: frozenset[str]) -> None:
 
 
 def given_values(query: QueryParams, name: str) -> list[str]:
-    """Return the values of a parameter; an empty value counts as not given."""
+    """Return the values of a parameter. An empty value counts as not given."""
     return [value for value in query.getlist(name) if value]
 
 
@@ -464,12 +465,12 @@ def query_text(request: Request, name: str, code: Code) -> str:
 
 
 def query_cid(request: Request) -> Cid:
-    """Return the parameter `cid` in its canonical spelling. Refuses with `invalid_cid`."""
+    """Return the parameter `cid` in its canonical encoding. Refuses with `invalid_cid`."""
     return canonical_cid(query_text(request, "cid", Code.INVALID_CID))
 
 
 def canonical_cid(text: str) -> Cid:
-    """Parse a CID into its canonical spelling. Refuses with `invalid_cid`."""
+    """Parse a CID into its canonical encoding. Refuses with `invalid_cid`."""
     try:
         return parse_cid(text)
     except NotACid as error:
@@ -498,7 +499,7 @@ def query_post_id(request: Request) -> int:
 
 
 def with_query(path: str, request: Request) -> str:
-    """A path with the query of a request, for redirects."""
+    """Return a path with the query of a request, for redirects."""
     query: str = request.scope["query_string"].decode("latin-1")
     return f"{path}?{query}" if query else path
 

@@ -40,7 +40,7 @@ RESERVED_TAGS = frozenset(
 """Hashtags that cannot be members of `keyvalues`.
 
 These are names of other members in any letter case, and those that JavaScript objects
-inherit. Names with two leading underscores, such as `__proto__`, are left out too.
+inherit. Names with two leading underscores, such as `__proto__`, are also left out.
 """
 
 
@@ -157,7 +157,7 @@ SHORT_LIVED = "public, max-age=5"
 
 SHARED = "public, max-age=5, stale-while-revalidate=25"
 """Cache header for pages, feeds and files for crawlers, which are the same for everybody: half a
-minute in all, because a post that is withheld has to be gone from shared caches in a minute."""
+minute in total, because a withheld post must disappear from shared caches within a minute."""
 
 PRIVATE = "no-store"
 """Cache header for responses that are for one reader or change all the time."""
@@ -232,7 +232,7 @@ def is_unchanged(request: Request, headers: Mapping[str, str]) -> bool:
 def cached_response(
     request: Request, body: str | bytes, media_type: str, cache: str, cache_tag: str | None = None
 ) -> Response:
-    """A response with an entity tag, or 304; `cache_tag` is its name in shared caches."""
+    """Build a response with an entity tag, or 304. `cache_tag` is its name in shared caches."""
     content = body.encode() if isinstance(body, str) else body
     headers = {**validators(content), "Cache-Control": cache}
     if cache_tag is not None:
@@ -245,7 +245,7 @@ def cached_response(
 def reserved_response(
     request: Request, reservation: Reservation, headers: Mapping[str, str], media_type: str
 ) -> Response:
-    """Build the response with a reservation's body, or 304; the headers have its validators."""
+    """Build the response with a reservation's body, or 304. The headers have its validators."""
     if is_unchanged(request, headers):
         reservation.close()
         return Response(status_code=304, headers=headers)
@@ -258,14 +258,14 @@ CSV_TYPE = "text/csv"
 HTML_TYPE = "text/html"
 
 MAX_ACCEPT = 1024
-"""Number of characters of `Accept` that are read; browsers send about 200."""
+"""Number of characters of `Accept` that are read. Browsers send about 200."""
 
 _QUALITY = re.compile(r"(?:0(?:\.[0-9]*)?|1(?:\.0*)?)\Z", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
 class MediaRange:
-    """A media type or range that a client accepts; an invalid quality counts as zero."""
+    """A media type or range that a client accepts. An invalid quality counts as zero."""
 
     name: str
     parameters: Mapping[str, str]

@@ -18,7 +18,7 @@ from starlette.types import ASGIApp, Lifespan, Receive, Scope, Send
 from imprint.web.http.requests import with_query
 
 Endpoint = Callable[[Request], Awaitable[Response]]
-"""Responds to a request."""
+"""Endpoint function that responds to a request."""
 
 ExceptionHandlers = Mapping[int | type[Exception], Callable[[Request, Any], Awaitable[Response]]]
 """Exception handlers by class or, for an `HTTPException`, by status."""
@@ -111,7 +111,7 @@ async def _redirect_without_slash(request: Request) -> Response:
 
 
 def _first_segment(path: str) -> str:
-    """Return the first segment of a path; patterns have no parameter there."""
+    """Return the first segment of a path. Patterns have no parameter there."""
     return path.split("/", 2)[1] if "/" in path else path
 
 
@@ -120,7 +120,7 @@ class Application(Starlette):
 
     The router does the work of `ExceptionMiddleware`. `RequestMiddleware` does that of
     `ServerErrorMiddleware`: it counts and logs every response, and so must be the outermost
-    one.
+    middleware.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""The pages' scripts, styles and fonts: built, named by their content, and held in memory."""
+"""The scripts, styles and fonts of the pages: built, named by their content, and held in memory."""
 
 import gzip
 import json
@@ -40,7 +40,7 @@ class Asset:
 
 
 class Assets:
-    """The built files by name; `url` returns the URL of an entry."""
+    """The built files by name. `url` returns the URL of an entry."""
 
     def __init__(self, folder: Traversable) -> None:
         self._files = {
@@ -77,7 +77,7 @@ def _read(file: Traversable) -> Asset:
 
 
 def compressed(content: bytes) -> bytes:
-    """The content with gzip, the same bytes every time."""
+    """Compress the content with gzip, with the same bytes every time."""
     return gzip.compress(content, 9, mtime=0)
 
 

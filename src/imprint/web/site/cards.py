@@ -7,12 +7,12 @@ from urllib.parse import quote
 
 import msgspec
 
-from imprint.domain.formats.cids import NotACid, parse_cid
 from imprint.domain.formats.coins import format_amount
 from imprint.domain.formats.instants import format_instant
 from imprint.domain.posts.feeds import ALL_POSTS, author_path, tag_path
 from imprint.domain.posts.indexed_posts import AccountSummary, IndexedPost
 from imprint.domain.posts.slugs import page_path
+from imprint.web.api.feed_links import thumbnail_path
 from imprint.web.site.words import page_words
 
 MAX_DESCRIPTION = 300
@@ -29,7 +29,7 @@ class FeedLink:
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """The metadata in the head of a page; URLs are paths, which are prefixed with `service`."""
+    """The metadata in the head of a page. URLs are paths, which are prefixed with `service`."""
 
     service: str
     path: str
@@ -52,7 +52,7 @@ class Card:
         return None if self.image is None else self.service + self.image
 
     def article(self, publisher: str) -> dict[str, Any] | None:
-        """The structured data (schema.org) of a post; None on other pages."""
+        """The structured data (schema.org) of a post, or None on other pages."""
         post = self.post
         if post is None:
             return None
@@ -96,9 +96,9 @@ class Card:
 
 @dataclass(frozen=True, slots=True)
 class Cards:
-    """Makes the heads of pages of the service with this public URL and name.
+    """Builds the heads of pages of the service with this public URL and name.
 
-    `description` is of the whole site, `coin` the symbol of the chain's coin.
+    `description` describes the whole site, and `coin` is the symbol of the chain's coin.
     """
 
     service: str
@@ -119,12 +119,12 @@ class Cards:
         image: str | None = None,
         indexed: bool = True,
     ) -> Card:
-        """The head of a page of the site."""
+        """Build the head of a page of the site."""
         feeds = (self._site_feed,)
         return Card(self.service, path, title, description, feeds, image, indexed=indexed)
 
     def front(self, image: str | None, *, indexed: bool, feeds: tuple[FeedLink, ...] = ()) -> Card:
-        """The head of the front page; `feeds` are those of the author whose page it is."""
+        """Build the head of the front page. `feeds` are those of the author whose page it is."""
         about = self.description or page_words().text("front.about", name=self.name)
         card = self.page("/", self.name, about, image=image, indexed=indexed)
         return replace(card, feeds=feeds or card.feeds)
@@ -143,7 +143,8 @@ class Cards:
         )
 
     def author(self, author: AccountSummary, image: str | None, *, indexed: bool) -> Card:
-        """The head of the page of an author; `image` stands in for a picture of their own."""
+        """Build the head of an author's page. `image` is used if they have no picture of their
+        own."""
         address, profile, words = author.address, author.profile, page_words()
         name = short_address(address)
         title = words.text("author.title", name=name)
@@ -158,14 +159,14 @@ class Cards:
             self.service, path, title, description, feeds, image, "profile", indexed=indexed
         )
 
-    def post(self, post: IndexedPost, *, indexed: bool = True) -> Card:
-        """Build the head of a post's page."""
+    def post(self, post: IndexedPost, about: str = "", *, indexed: bool = True) -> Card:
+        """Build the head of a post's page; `about` describes a post without a description."""
         feed = FeedLink(f"{self.name}: {author_name(post)}", author_path(post.author))
         return Card(
             self.service,
             post_page(post),
             post_title(post),
-            _description(post, self.coin),
+            _description(post, about, self.coin),
             (feed, self._site_feed),
             thumbnail_path(post),
             "article",
@@ -175,7 +176,7 @@ class Cards:
 
 
 def post_page(post: IndexedPost) -> str:
-    """The path of the page of a post."""
+    """Return the path of a post's page."""
     return page_path(post.post_id, post.title)
 
 
@@ -185,22 +186,12 @@ def post_title(post: IndexedPost) -> str:
 
 
 def author_name(post: IndexedPost) -> str:
-    """The name of a post's author, or their short address."""
+    """Return the name of a post's author, or their short address."""
     return short_address(post.author) if post.byline is None else post.byline.name
 
 
-def thumbnail_path(post: IndexedPost) -> str | None:
-    """Return the path of a post's image; None if it is not stored here."""
-    if not post.hosted:
-        return None
-    try:
-        return f"/ipfs/{parse_cid(post.thumbnail_cid)}"
-    except NotACid:
-        return None
-
-
 def first_picture(posts: Iterable[IndexedPost]) -> str | None:
-    """The path of the first picture of these posts."""
+    """Return the path of the first picture of these posts."""
     return next((path for post in posts if (path := thumbnail_path(post)) is not None), None)
 
 
@@ -210,12 +201,12 @@ def short_address(address: str) -> str:
 
 
 def price_text(wei: int, symbol: str) -> str:
-    """A price in the coin of the chain."""
+    """Format a price in the coin of the chain."""
     return page_words().text("posts.free") if wei == 0 else format_amount(wei, symbol)
 
 
-def _description(post: IndexedPost, symbol: str) -> str:
-    if text := _shortened(post.description):
+def _description(post: IndexedPost, about: str, symbol: str) -> str:
+    if text := _shortened(post.description) or _shortened(about):
         return text
     key = "post.about_price" if post.hosted else "post.about"
     price = price_text(post.price, symbol)

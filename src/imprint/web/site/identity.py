@@ -1,4 +1,4 @@
-"""The operator's identity on the pages: files named by their content, links, own pages."""
+"""The operator's identity on the pages: files named by their content, links, additional pages."""
 
 import re
 from dataclasses import dataclass
@@ -19,12 +19,13 @@ from imprint.web.site.assets import ASSET_PATH, COMPRESSED, ICON, Asset, Assets,
 from imprint.web.site.rendered_page import accepts_gzip
 from imprint.web.site.texts.markdown import first_heading
 from imprint.web.site.texts.post_html import text_markup
+from imprint.web.site.words import page_words
 
 ICON_PATH = "/icon.svg"
-"""The icon of a site whose operator gives none."""
+"""The icon of a site whose operator provides none."""
 
 OWN_NAME = "Imprint"
-"""The name of a site that has none yet; its icon is Imprint's."""
+"""The default name of a site, with Imprint's icon."""
 
 _ENDINGS = {
     "image/png": "png",
@@ -38,25 +39,25 @@ _STALE = re.compile(r"(accent|icon|logo)-[0-9a-f]{16}\.[a-z]{3,4}")
 
 @dataclass(frozen=True, slots=True)
 class OwnFile:
-    """A file of the operator; the name has its digest, so it can be cached for ever."""
+    """A file of the operator. Its name contains its digest, so that it can be cached forever."""
 
     name: str
     asset: Asset
 
     @property
     def url(self) -> str:
-        """Where it is served."""
+        """The path at which it is served."""
         return ASSET_PATH + self.name
 
     @property
     def media_type(self) -> str:
-        """Its media type."""
+        """The media type of the file."""
         return self.asset.media_type
 
 
 @dataclass(frozen=True, slots=True)
 class OwnFiles:
-    """The logo, the icon and the style sheet with the accent, as far as the operator gives them."""
+    """The logo, the icon and the style sheet with the accent, if the operator provides them."""
 
     logo: OwnFile | None = None
     icon: OwnFile | None = None
@@ -73,9 +74,10 @@ class OwnFiles:
         )
 
     def find(self, name: str) -> OwnFile | None:
-        """The file with this name; for the name of an earlier one, the file in its place.
+        """Return the file with this name, or for the name of an earlier file, the one that replaced
+        it.
 
-        A page that a cache kept over a reload still names the earlier one.
+        A page that a cache kept over a reload still names the earlier file.
         """
         match = _STALE.fullmatch(name)
         found: OwnFile | None = None if match is None else getattr(self, match[1])
@@ -90,7 +92,7 @@ def _file(kind: str, content: bytes, media_type: str) -> OwnFile:
 
 
 def accent_css(accent: Accent) -> str:
-    """The style sheet with an accent, for light and dark pages."""
+    """Return the style sheet with an accent, for light and dark pages."""
     return (
         f":root{{--accent:{accent.light}}}\n"
         f'@media (prefers-color-scheme:dark){{:root:not([data-theme="light"])'
@@ -101,7 +103,7 @@ def accent_css(accent: Accent) -> str:
 
 @dataclass(frozen=True, slots=True)
 class RenderedOwnPage:
-    """An own page as HTML; its first heading is its title."""
+    """A page of the operator as HTML. Its first heading is its title."""
 
     name: str
     title: str
@@ -109,7 +111,7 @@ class RenderedOwnPage:
 
     @property
     def path(self) -> str:
-        """Where it is served."""
+        """The path at which it is served."""
         return f"/{self.name}"
 
 
@@ -127,7 +129,7 @@ def render_own_page(page: OwnPage) -> RenderedOwnPage:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """What surrounds every page: names, files, and the links of header and footer."""
+    """The frame around every page: names, files, and the links in header and footer."""
 
     name: str
     description: str | None
@@ -137,20 +139,24 @@ class Frame:
     pages: tuple[RenderedOwnPage, ...]
     links: tuple[SiteLink, ...]
     footer: str | None
+    contact: str | None
     credits_imprint: bool
 
     @classmethod
     def of(cls, identity: SiteIdentity) -> "Frame":
-        """The frame of a site; it always has a page about itself, the first one."""
+        """Build the frame of a site. It always has a page about itself, the first one."""
+        words = page_words()
         written = {page.name: render_own_page(page) for page in identity.pages}
-        about = written.pop(ABOUT, RenderedOwnPage(ABOUT, f"About {identity.name}", None))
+        about = written.pop(
+            ABOUT, RenderedOwnPage(ABOUT, words.text("page.about_name", name=identity.name), None)
+        )
         pages = (about, *written.values())
-        links = [SiteLink("About", about.path)]
+        links = [SiteLink(words.text("page.about"), about.path)]
         links += [SiteLink(each.title, each.path) for each in written.values()]
         if identity.terms is not None:
-            links.append(SiteLink("Terms", identity.terms))
+            links.append(SiteLink(words.text("page.terms"), identity.terms))
         if identity.contact is not None:
-            links.append(SiteLink("Contact", identity.contact))
+            links.append(SiteLink(words.text("page.contact"), identity.contact))
         once = {link.address: link for link in reversed(links)}
         return cls(
             identity.name,
@@ -161,12 +167,13 @@ class Frame:
             pages,
             tuple(reversed(once.values())),
             identity.footer,
+            identity.contact,
             identity.credits_imprint,
         )
 
     @property
     def icon(self) -> str:
-        """The address of the icon."""
+        """The URL of the icon."""
         return ICON_PATH if self.files.icon is None else self.files.icon.url
 
     @property
@@ -176,7 +183,7 @@ class Frame:
 
     @property
     def drawn_icon(self) -> str:
-        """The icon of a site without one: the first letter of its name."""
+        """Draw the icon of a site without one: the first letter of its name."""
         if self.name == OWN_NAME:
             return ICON
         return (
@@ -208,8 +215,8 @@ def web_manifest(frame: Frame) -> bytes:
 
 
 INERT = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
-"""The policy of a picture that is opened by itself: an SVG may have its own styles, and no
-scripts."""
+"""Content security policy of a picture that is opened by itself. An SVG may have its own styles,
+but no scripts."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,9 @@ from imprint.domain.formats.instants import format_instant
 from imprint.domain.posts.feeds import PRIVATE_FEEDS
 from imprint.domain.posts.indexed_posts import IndexedPost
 from imprint.domain.posts.market_events import parse_position
+from imprint.domain.posts.openings import MARK, without_marks
 from imprint.domain.posts.post_text import is_markdown, markdown_text
-from imprint.domain.posts.text_work import TextWork
+from imprint.domain.posts.text_work import TextWork, TooIntricate
 from imprint.ports.post_index import PostAddress
 from imprint.services.site import BEGINNING, Pages, ShownPost, Sitemap
 from imprint.web.api.feed_links import FeedLinks
@@ -37,6 +38,7 @@ CLOSED = (
     "/create/",
     "/update/",
     "/publish/",
+    "/revise/",
     "/delete/",
     "/webhook/",
     "/writing/",
@@ -53,7 +55,7 @@ _SITEMAPS = "http://www.sitemaps.org/schemas/sitemap/0.9"
 
 @dataclass(frozen=True, slots=True)
 class MachinePages:
-    """The pages of a service; `links` are its addresses, chain and contract.
+    """The pages of a service. `links` has its URLs, chain and contract.
 
     `own_pages` are the paths of the operator's pages.
     """
@@ -62,8 +64,11 @@ class MachinePages:
     description: str | None = None
     own_pages: tuple[str, ...] = ()
 
-    def post(self, shown: ShownPost, text: str | None) -> str:
-        """Render a post with this Markdown; if it is not free, with instructions for buying it."""
+    def post(self, shown: ShownPost, text: str | None, opening: str | None = None) -> str:
+        """Render a post with this Markdown.
+
+        One that is not free has its opening and instructions for buying it.
+        """
         post = shown.post
         lines = [f"# {markdown_line(post.title) or f'Post {post.post_id}'}", ""]
         author = f"`{post.author}`"
@@ -75,6 +80,8 @@ class MachinePages:
             lines += ["", f"Tags: {tags}"]
         if description := markdown_line(post.description):
             lines += ["", description]
+        if opening is not None:
+            lines += ["", "---", "", opening, "", "---"]
         rest = self._access(shown) if text is None else ["---", "", text]
         return "\n".join([*lines, "", *rest, ""])
 
@@ -86,7 +93,8 @@ class MachinePages:
         if shown.price is None:
             yield "The post is not free any more; its price has just been changed."
         else:
-            yield f"Price: {links.amount(shown.price)} ({shown.price} wei)"
+            length = "" if post.words is None else f", {post.words} words"
+            yield f"Price: {links.amount(shown.price)} ({shown.price} wei){length}"
         yield ""
         yield "To read it:"
         yield ""
@@ -161,7 +169,7 @@ class MachinePages:
         return f'{_XML}<sitemapindex xmlns="{_SITEMAPS}">\n{pages}</sitemapindex>\n'
 
     def sitemap(self, posts: Sequence[PostAddress], *, is_first: bool = False) -> str:
-        """Render a page of the sitemap; the first one has the operator's own pages."""
+        """Render a page of the sitemap. The first one includes the operator's own pages."""
         own = self.own_pages if is_first else ()
         urls = "".join(f"<url><loc>{self.links.service}{path}</loc></url>\n" for path in own)
         urls += "".join(
@@ -209,15 +217,21 @@ class MachineRoutes:
     async def _write_post(self, client: str, shown: ShownPost) -> bytes:
         reads, file = self.pages.reads, shown.file
         if file is None:
-            return self.written.post(shown, None).encode()
+            opening = None
+            if shown.opening is not None:
+                opening = (await reads.opening(client, shown.opening)).content
+            return self.written.post(shown, None, opening).encode()
         if file.size > SMALL_DOCUMENT:
 
             def write(content: str, work: TextWork) -> bytes:
-                return self.written.post(shown, markdown_text(content, work)).encode()
+                text = markdown_text(_whole_text(content, work), work)
+                return self.written.post(shown, text).encode()
 
             into = "markdown page", id(shown.post), shown.price
             return await reads.converted(client, file, into, write, keep=False)
         content = await reads.content_of(file)
+        if MARK in content:
+            content = await reads.converted(client, file, "whole text", _whole_text)
         if not is_markdown(content):
             content = await reads.converted(client, file, "markdown", markdown_text)
         return self.written.post(shown, content).encode()
@@ -256,6 +270,14 @@ class MachineRoutes:
         return _send(request, reservation, "application/xml", "posts")
 
 
+def _whole_text(content: str, work: TextWork) -> str:
+    """Return a text without the line that ends its opening."""
+    try:
+        return without_marks(content, work)
+    except TooIntricate:
+        return content
+
+
 def _send(request: Request, reservation: Reservation, media_type: str, cache_tag: str) -> Response:
     headers = {
         **validators(reservation.body),
@@ -268,7 +290,7 @@ def _send(request: Request, reservation: Reservation, media_type: str, cache_tag
 def license_document(service: str, ai_training: str) -> str:
     """Render the machine-readable licence at `/license.xml` (RSL 1.0).
 
-    Search is always permitted; paid posts stay paid.
+    Search is always permitted, and paid posts stay paid.
     """
     trains = ai_training == "permit"
     permitted = "search ai-input ai-train" if trains else "search ai-input"

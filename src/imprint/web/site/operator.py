@@ -29,6 +29,7 @@ from imprint.web.http.requests import BodyReader, client_of
 from imprint.web.http.responses import CSV_TYPE, HTML_TYPE
 from imprint.web.site.policy import content_policy
 from imprint.web.site.templates import Templates
+from imprint.web.site.words import page_words
 
 log = logging.getLogger(__name__)
 
@@ -41,7 +42,7 @@ MAX_FORM = 4096
 """Maximum size in bytes of the form with the secret."""
 
 MAX_DECISION = 32 * 1024
-"""The largest form with a measure, in bytes: a statement, escaped."""
+"""Maximum size in bytes of a form with a measure, including an escaped statement."""
 
 SHOWN_REPORTS = 50
 SHOWN_DECISIONS = 100
@@ -61,13 +62,14 @@ HEADERS = {
 }
 """Headers of every response of the operator page."""
 
-WRONG_SECRET = "That is not the secret. It is the value of IMPRINT_OPERATOR_SECRET."
-FROM_ELSEWHERE = "The form was sent from another site, so it was not accepted. Please try again."
+WRONG_SECRET, FROM_ELSEWHERE = "operator.wrong_secret", "operator.from_elsewhere"
+UNREADABLE = "operator.unreadable"
+"""Keys of what a form is refused with."""
 
 
 @dataclass(frozen=True, slots=True)
 class OperatorRoutes:
-    """Routes of the operator page; if the URL `service` is https, the cookie is Secure."""
+    """Routes of the operator page. If the URL `service` is https, the cookie is Secure."""
 
     sessions: OperatorSessions
     operations: Operations
@@ -95,21 +97,21 @@ class OperatorRoutes:
         return Response(html, 200, headers, HTML_TYPE)
 
     async def desk(self, request: Request) -> Response:
-        """`/operator/desk`: reports and measures; a form takes a measure, or closes reports."""
+        """`/operator/desk`: reports and measures. A form takes a measure, or closes reports."""
         if not self._is_signed_in(request):
             return self._form(200 if request.method == "GET" else 403)
         if request.method == "GET":
             return await self._desk(200)
         body = self.bodies.open(request, MAX_DECISION)
         if not self._is_own_form(request):
-            return await self._desk(403, problem=FROM_ELSEWHERE)
+            return await self._desk(403, problem=page_words().text(FROM_ELSEWHERE))
         fields = _read_fields(await body.read())
         try:
             purged = await self._decide(fields)
         except Problem as refused:
             return await self._desk(400, problem=refused.detail)
         except (KeyError, ValueError):
-            return await self._desk(400, problem="The form cannot be read.")
+            return await self._desk(400, problem=page_words().text(UNREADABLE))
         log.info("the operator decided", extra={"measure": fields.get("measure", "")})
         return await self._desk(200, purged=[f"{self.service}{path}" for path in purged])
 
@@ -152,7 +154,7 @@ class OperatorRoutes:
             return None
 
     async def log_json(self, request: Request) -> Response:
-        """`/operator/log.json`: every decision."""
+        """`/operator/log.json`: every decision of the operator."""
         if not self._is_signed_in(request):
             return self._form(403)
         records = [each.record async for each in self.moderation.whole_log()]
@@ -210,7 +212,7 @@ class OperatorRoutes:
         return self.sessions.is_valid(request.cookies.get(COOKIE, ""), self.clock())
 
     def _is_own_form(self, request: Request) -> bool:
-        """Whether a form was sent from this page; only browsers send an origin."""
+        """Whether a form was sent from this page. Only browsers send an origin."""
         kind = request.headers.get("content-type", FORM_TYPE).partition(";")[0].strip().lower()
         if kind != FORM_TYPE:
             return False
@@ -224,7 +226,8 @@ class OperatorRoutes:
         return bool(host) and host in (request.headers.get("host"), urlsplit(self.service).netloc)
 
     def _form(self, status: int, problem: str | None = None) -> Response:
-        html = self.templates.render("operator_sign_in.html", problem=problem)
+        said = None if problem is None else page_words().text(problem)
+        html = self.templates.render("operator_sign_in.html", problem=said)
         return Response(html, status, HEADERS, HTML_TYPE)
 
     def _redirect(self) -> Response:
@@ -236,7 +239,7 @@ COLUMNS = ("number", "at", "measure", "kind", "target", "ground", "statement")
 
 
 def _read_fields(body: bytes) -> dict[str, str]:
-    """The fields of a form; empty if it cannot be read."""
+    """Return the fields of a form, or none if it cannot be read."""
     try:
         return dict(parse_qsl(body.decode("ascii"), keep_blank_values=True, max_num_fields=16))
     except ValueError:
@@ -244,7 +247,7 @@ def _read_fields(body: bytes) -> dict[str, str]:
 
 
 def _read_secret(body: bytes) -> bytes:
-    """Return the field `secret` of a form; empty if it is missing or repeated."""
+    """Return the field `secret` of a form, or an empty text if it is missing or repeated."""
     try:
         found = parse_qs(body.decode("ascii"), max_num_fields=4, errors="surrogateescape")
     except ValueError:

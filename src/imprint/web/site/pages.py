@@ -3,7 +3,7 @@
 import asyncio
 import secrets
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -18,13 +18,17 @@ from imprint.domain.drafts.documents import SMALL_DOCUMENT
 from imprint.domain.drafts.files import File
 from imprint.domain.errors import Code, Refusal, Unavailable
 from imprint.domain.formats.addresses import Address
+from imprint.domain.posts.changes import Changes, compare_texts
 from imprint.domain.posts.indexed_posts import (
     AccountSummary,
     IndexedPost,
     PostOrder,
     ShownTotals,
 )
-from imprint.domain.posts.text_work import TextWork
+from imprint.domain.posts.openings import read_opening
+from imprint.domain.posts.post_text import is_markdown, markdown_text, readable_text
+from imprint.domain.posts.revisions import PostVersion
+from imprint.domain.posts.text_work import TextWork, TooIntricate
 from imprint.domain.site import FrontPage
 from imprint.ports import Clock
 from imprint.services.access.reads import Reads
@@ -33,6 +37,7 @@ from imprint.services.content.text_conversions import Convert, TextConversions
 from imprint.services.posts.lists import Totals
 from imprint.services.posts.posts import Derived, ListedPosts, ListRequest, Posts
 from imprint.services.site import Pages, ShownPost
+from imprint.web.api.reads import revision_number
 from imprint.web.http.large_responses import LargeResponse, ResponseBudget
 from imprint.web.http.requests import (
     SMALL_BODY,
@@ -54,14 +59,21 @@ from imprint.web.http.responses import (
     cached_response,
     prefers,
 )
-from imprint.web.site.cards import Card, Cards, first_picture, post_page, post_title
+from imprint.web.site.cards import (
+    MAX_DESCRIPTION,
+    Card,
+    Cards,
+    first_picture,
+    post_page,
+    post_title,
+)
 from imprint.web.site.identity import INERT, Frame, web_manifest
 from imprint.web.site.machines import LICENSE_TYPE, license_document
 from imprint.web.site.policy import content_policy
 from imprint.web.site.problem_pages import problem_page
 from imprint.web.site.rendered_page import RenderedPage
 from imprint.web.site.templates import Templates
-from imprint.web.site.texts.post_html import TextMarkup, text_markup
+from imprint.web.site.texts.post_html import TextMarkup, read_markup, text_markup
 from imprint.web.site.words import Words, page_words
 
 T = TypeVar("T")
@@ -88,7 +100,7 @@ MOST_BOUGHT = 5
 """Number of popular posts that the front page lists besides the newest."""
 
 FURTHER = 3
-"""Posts to read next, at the end of a post."""
+"""Number of posts to read next at the end of a post."""
 
 POPULAR_TAGS = 12
 """Number of popular hashtags that the front page lists."""
@@ -150,12 +162,13 @@ class SiteRoutes:
     _posts: Derived[RenderedPage] = field(default_factory=_kept_pages)
     _own_pages: Derived[RenderedPage] = field(default_factory=_kept_pages)
     _previews: TextConversions = field(default_factory=partial(TextConversions, at_once=1))
-    """One preview at a time is rendered, so that previews never delay readers."""
+    """Renders one preview at a time, so that previews never delay readers."""
 
     # Lists
 
     async def front(self, request: Request) -> Response:
-        """`/`: the newest posts; the first page has the featured ones, and what is bought most."""
+        """`/`: the newest posts. The first page also has the featured posts and the best
+        sellers."""
         if self.front_page.author is not None:
             return await self._author_page(request, self.front_page.author, is_front=True)
         token = only_value(query_params(request), TOKEN)
@@ -198,7 +211,7 @@ class SiteRoutes:
         return self._respond(request, self._lists.of(listed, (tag, token, self._year), render))
 
     async def _featured(self) -> list[IndexedPost]:
-        """The posts that the operator features, without those that do not exist."""
+        """Return the posts that the operator features, without those that do not exist."""
         found = []
         for post_id in self.front_page.featured:
             with suppress(Refusal):
@@ -211,7 +224,8 @@ class SiteRoutes:
         return await self._author_page(request, address, self.front_page.author == address)
 
     async def _author_page(self, request: Request, address: Address, is_front: bool) -> Response:
-        """The page of an author, which may be the front page, also before their first post."""
+        """Return the page of an author, which may be the front page, even before their first
+        post."""
         token = only_value(query_params(request), TOKEN)
         listed = await self.sources.posts.list(ListRequest({"author": address}, token))
         author: AccountSummary | None = None
@@ -258,7 +272,7 @@ class SiteRoutes:
         return self._respond(request, self._searches.of(listed, (text, token, self._year), render))
 
     async def _totals(self) -> ShownTotals | None:
-        """Return the totals; None while the index is being filled."""
+        """Return the totals, or None while the index is being filled."""
         try:
             return await self.sources.totals.shown()
         except Unavailable as problem:
@@ -269,7 +283,7 @@ class SiteRoutes:
     # The operator's own pages
 
     async def own_page(self, request: Request) -> Response:
-        """`/about` and the other pages that the operator writes; the first has the totals."""
+        """`/about` and the other pages that the operator writes. The first has the totals."""
         (page,) = (each for each in self.frame.pages if each.path == request.url.path)
         totals = await self._totals() if page is self.frame.pages[0] else None
 
@@ -285,7 +299,7 @@ class SiteRoutes:
     async def post(self, request: Request) -> Response:
         """`/p/{id}/{slug}`: a post, with its text if it is free.
 
-        Other slugs, and none, redirect to the one of the title.
+        Any other slug, or none, redirects to the slug of the title.
         """
         post_id = canonical_post_id(request.path_params["id"])
         client = client_of(request)
@@ -310,32 +324,40 @@ class SiteRoutes:
 
     async def _post_page(self, client: str, shown: ShownPost) -> RenderedPage:
         """Return the page of a post. A cached page needs neither its text nor a turn."""
-        post, file = shown.post, shown.file
-        beside = shown.price, file is None, shown.is_listed, self._year
+        post, file = shown.post, shown.file or shown.opening
+        shown_cid = None if file is None else file.cid
+        # A measure on one of the further posts changes this page too.
+        further = await self._further(post)
+        beside = shown.price, shown.file is None, shown_cid, shown.is_listed, self._year, further
         known = self._posts.find(post, beside)
         if known is not None:
             return known
-        further = await self._further(post)
         if file is None:
             page = self._write_post(shown, further)
             self._posts.keep(post, beside, page)
             return page
-        text = await self._markup(client, file, post_title(post))
+        is_opening = shown.file is None
+        reads = self.sources.reads
+        text = await read_markup(reads, client, file, post_title(post), is_opening=is_opening)
+        about = ""
+        if shown.opening is not None and not post.description.strip():
+            into = "opening-start"
+            about = await reads.converted(client, shown.opening, into, _beginning)
         if text.secret is None and len(text) <= SMALL_DOCUMENT:
-            page = self._write_post(shown, further, text.markup, text.minutes)
+            page = self._write_post(shown, further, text.markup, about)
             self._posts.keep(post, beside, page)
             return page
 
         def write(content: str, work: TextWork) -> RenderedPage:
-            return self._write_post(shown, further, text.with_pictures(content), text.minutes)
+            return self._write_post(shown, further, text.with_pictures(content), about)
 
         page = await self._with_pictures(client, file, text, ("page", id(post), beside), write)
         if page.weight <= LARGEST_KEPT:
             self._posts.keep(post, beside, page)
         return page
 
-    async def _further(self, post: IndexedPost) -> list[IndexedPost]:
-        """Other posts to read next: the author's newest, then everybody's."""
+    async def _further(self, post: IndexedPost) -> tuple[IndexedPost, ...]:
+        """Return other posts to read next: the author's newest, then everybody's."""
         posts = self.sources.posts
         try:
             own = await posts.list(ListRequest({"author": post.author}, None, FURTHER + 1))
@@ -344,35 +366,31 @@ class SiteRoutes:
             # While the index is being filled, posts can be read, but not listed.
             if problem.code is not Code.INDEX_UNAVAILABLE:
                 raise
-            return []
+            return ()
         found = {each.post_id: each for each in (*own.posts, *newest.posts) if each.hosted}
         found.pop(post.post_id, None)
-        return list(found.values())[:FURTHER]
+        return tuple(found.values())[:FURTHER]
 
     def _write_post(
         self,
         shown: ShownPost,
         further: Sequence[IndexedPost],
         text: Markup | None = None,
-        minutes: int | None = None,
+        about: str = "",
     ) -> RenderedPage:
+        """Render the page of a post with its text, or with its opening if it is not free.
+
+        `about` describes a post without a description.
+        """
         return self._rendered(
             "post.html",
-            self.cards.post(shown.post, indexed=shown.is_listed),
+            self.cards.post(shown.post, about, indexed=shown.is_listed),
             post=shown.post,
             price=shown.price,
-            text=text,
-            minutes=minutes,
-            further=further,
+            text=None if shown.file is None else text,
+            opening=text if shown.file is None else None,
+            further=list(further),
         )
-
-    async def _markup(self, client: str, file: File, title: str) -> TextMarkup:
-        """Return the HTML of a text; a heading that repeats the title is left out."""
-
-        def render(content: str, work: TextWork) -> TextMarkup:
-            return text_markup(content, title, work)
-
-        return await self.sources.reads.converted(client, file, ("html", title), render)
 
     async def _with_pictures(
         self, client: str, file: File, text: TextMarkup, into: Hashable, write: Convert[T]
@@ -394,12 +412,12 @@ class SiteRoutes:
         post_id = canonical_post_id(request.path_params["id"])
         reads = self.sources.reads
         session = self.sources.login.recognize(request.headers.get("authorization"))
-        file = await reads.own_post(session, post_id)
+        file = (await reads.newest(await reads.own_post(session, post_id))).text
         client = client_of(request)
 
         async def write() -> bytes:
             title = post_title((await self.sources.posts.post(post_id)).post)
-            text = await self._markup(client, file, title)
+            text = await read_markup(reads, client, file, title)
             if text.secret is None and len(text) <= SMALL_DOCUMENT:
                 return text.markup.encode()
 
@@ -428,6 +446,89 @@ class SiteRoutes:
             reservation, reservation.body, 200, headers, "application/octet-stream"
         )
 
+    async def changes(self, request: Request) -> Response:
+        """`/p/{id}/changes`: what a correction changed, for those who may read the post.
+
+        Without a number, all corrections together. With a session it is an HTML fragment.
+        """
+        file, post = await self._readable(request)
+        reads, client = self.sources.reads, client_of(request)
+        revisions = await reads.revisions_of(post)
+        asked = only_value(query_params(request), "revision")
+        after, before = await reads.newest(file), PostVersion(file)
+        if asked is not None:
+            after = await reads.version(file, revision_number(asked))
+            older = [each.number for each in revisions if each.number < after.number]
+            before = await reads.version(file, max(older, default=0))
+        earlier: list[str] = []
+
+        async def load() -> str:
+            earlier[:] = [await reads.content_of(before.text)]
+            return await reads.content_of(after.text)
+
+        def write(content: str, work: TextWork) -> bytes:
+            changes = _compare(earlier[0], content, work)
+            return self._version_page(request, post, revisions=revisions, changes=changes)
+
+        async def convert() -> bytes:
+            key = ("changes", before.text.cid, after.text.cid, id(request))
+            return await reads.texts.of(client, key, load, write, keep=False)
+
+        return await self._send_version(request, convert)
+
+    async def first(self, request: Request) -> Response:
+        """`/p/{id}/first`: a post as it was first published, for those who may read it."""
+        file, post = await self._readable(request)
+        client = client_of(request)
+
+        async def write() -> bytes:
+            reads = self.sources.reads
+            text = await read_markup(reads, client, file, post_title(post))
+
+            def put_pictures(content: str, work: TextWork) -> bytes:
+                markup = text.with_pictures(content)
+                return self._version_page(request, post, text=markup, changes=None)
+
+            into = ("first", id(request))
+            return await self._with_pictures(client, file, text, into, put_pictures)
+
+        return await self._send_version(request, write)
+
+    async def _readable(self, request: Request) -> tuple[File, IndexedPost]:
+        """The post of a request, if its session may read it, or if it is free."""
+        post_id = canonical_post_id(request.path_params["id"])
+        reads = self.sources.reads
+        if "authorization" in request.headers:
+            session = self.sources.login.recognize(request.headers["authorization"])
+            file = await reads.own_post(session, post_id)
+        else:
+            file = await reads.free_post(post_id)
+        return file, (await self.sources.posts.post(post_id)).post
+
+    def _version_page(self, request: Request, post: IndexedPost, **values: Any) -> bytes:
+        """A view of the versions of a post: a page, or with a session a fragment of it."""
+        if "authorization" in request.headers:
+            if values["changes"] is None:
+                text: Markup = values["text"]
+                return text.encode()
+            template = "_changes.html"
+        else:
+            template = "versions.html"
+        card = self.cards.page(request.url.path, post_title(post), "", indexed=False)
+        return self.templates.render(
+            template, card=card, post=post, page=post_page(post), year=self._year, **values
+        ).encode()
+
+    async def _send_version(
+        self, request: Request, write: Callable[[], Awaitable[bytes]]
+    ) -> Response:
+        reservation = await self.budget.admit(client_of(request), write)
+        is_own = "authorization" in request.headers
+        headers = {"Cache-Control": OWN if is_own else SHARED, "Vary": "Authorization"}
+        if not is_own:
+            headers["Content-Security-Policy"] = self._policy()
+        return LargeResponse(reservation, reservation.body, 200, headers, HTML_TYPE)
+
     # The library, the Studio
 
     async def library(self, request: Request) -> Response:
@@ -435,7 +536,7 @@ class SiteRoutes:
         return self._respond(request, self._rendered("library.html", self._unindexed("library")))
 
     async def studio(self, request: Request) -> Response:
-        """`/studio`: the page where authors write; filled in by scripts."""
+        """`/studio`: the page where authors write, filled in by scripts."""
         nonce = secrets.token_urlsafe(16)
         card = self._unindexed("studio")
         page = self.templates.render("studio.html", card=card, style_nonce=nonce)
@@ -446,7 +547,7 @@ class SiteRoutes:
         return Response(page, 200, headers, HTML_TYPE)
 
     async def preview(self, request: Request) -> Response:
-        """`/studio/preview`: a preview of the post being written, as its page; needs a session."""
+        """`/studio/preview`: the post being written, rendered as its page. Needs a session."""
         await self.sources.login.authenticate(request.headers.get("authorization"))
         limit = ESCAPED_PREVIEW * self.max_content + SMALL_BODY
         unread = self.bodies.open_json(request, limit)
@@ -468,7 +569,7 @@ class SiteRoutes:
     # Files
 
     async def icon(self, request: Request) -> Response:
-        """`/icon.svg`: the icon that the operator gives, or the first letter of the name."""
+        """`/icon.svg`: the operator's icon, or the first letter of the name."""
         if self.frame.files.icon is not None:
             headers = {"Location": self.frame.icon, "Cache-Control": SHARED}
             return Response(status_code=302, headers=headers)
@@ -494,7 +595,7 @@ class SiteRoutes:
         return problem_page(self.templates, problem, detail, self.rpc_url)
 
     def _unindexed(self, name: str) -> Card:
-        """The head of a page that search engines do not need."""
+        """Build the head of a page that search engines do not need."""
         title, about = self.words.text(f"{name}.title"), self.words.text(f"{name}.about")
         return self.cards.page(f"/{name}", title, about, indexed=False)
 
@@ -504,7 +605,7 @@ class SiteRoutes:
 
     @property
     def _year(self) -> int:
-        """The current year, which dates on pages leave out."""
+        """The current year, which dates on pages omit."""
         return self.clock().year
 
     def _respond(self, request: Request, page: RenderedPage, tag: str = "posts") -> Response:
@@ -518,12 +619,28 @@ class SiteRoutes:
 
 
 def _with_first(featured: Sequence[IndexedPost], listed: ListedPosts) -> ListedPosts:
-    """A list with the featured posts at its beginning, each once."""
+    """Return a list with the featured posts at its beginning, each only once."""
     if not featured:
         return listed
     ids = {each.post_id for each in featured}
     rest = (each for each in listed.posts if each.post_id not in ids)
     return replace(listed, posts=(*featured, *rest))
+
+
+def _beginning(content: str, work: TextWork) -> str:
+    """Return the first words of an opening."""
+    return readable_text(read_opening(content, work).content, longest=2 * MAX_DESCRIPTION)
+
+
+def _compare(before: str, after: str, work: TextWork) -> Changes:
+    """The changes between two texts; of those that are too intricate, only that there are some."""
+    try:
+        old, new = (
+            each if is_markdown(each) else markdown_text(each, work) for each in (before, after)
+        )
+        return compare_texts(old, new, work)
+    except TooIntricate:
+        return Changes((), is_cut=True)
 
 
 def _moved(location: str) -> dict[str, str]:

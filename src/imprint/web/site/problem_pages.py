@@ -1,7 +1,6 @@
 """Problem pages, which browsers get instead of problem+json."""
 
 from collections.abc import Awaitable, Callable, Collection
-from datetime import UTC
 from http import HTTPStatus
 from typing import Any
 
@@ -14,24 +13,25 @@ from imprint.web.http.problems import FAILURE_DETAIL, error_response
 from imprint.web.http.responses import HTML_TYPE, prefers
 from imprint.web.site.policy import content_policy
 from imprint.web.site.templates import Templates
-from imprint.web.site.words import page_words
+from imprint.web.site.words import page_words, write_day
 
 ProblemHandler = Callable[[Request, Any], Awaitable[Response]]
-"""Responds to an exception."""
+"""Handler that responds to an exception."""
 
 Refuse = Callable[[Response, str], Response]
 """Renders the page shown in place of a problem response, with this sentence in it."""
 
 PAGES = frozenset({"/", "/search", "/library", "/studio", "/operator", "/docs"})
 PAGE_PREFIXES = ("/p/", "/t/", "/a/", "/studio/", "/posts/", "/authors/")
-"""Paths of pages, and of what sends browsers to one; a site also has pages of its operator."""
+"""Paths of pages, and of routes that redirect browsers to one. A site also has its operator's
+pages."""
 
 KEPT_HEADERS = ("retry-after", "allow")
 """Headers of a problem response that its page also carries."""
 
 
 def wants_page(request: Request, own: Collection[str]) -> bool:
-    """Whether a request comes from a browser, for a page; `own` are paths of the operator's."""
+    """Whether a request comes from a browser and is for a page. `own` are the operator's paths."""
     path = request.url.path
     is_page = path in PAGES or path in own or path.startswith(PAGE_PREFIXES)
     return is_page and prefers(request, HTML_TYPE)
@@ -51,17 +51,15 @@ def page_handler(handler: ProblemHandler, refuse: Refuse, own: Collection[str]) 
 
 
 def _explain(problem: Problem) -> str:
-    """What a reader is told: of something withheld also why, and since when."""
+    """Return the sentence shown to a reader, for a withheld post also why, and since when."""
     if not isinstance(problem, Withheld):
         return problem.detail
-    since = problem.since.astimezone(UTC)
-    day = f"{since.day} {since:%B %Y}"
-    words, said = page_words(), problem.statement
-    return " ".join((problem.detail, words.text("problem.since", day=day), said)).rstrip()
+    since = page_words().text("problem.since", day=write_day(problem.since))
+    return f"{problem.detail} {since} {problem.statement}".rstrip()
 
 
 def failure_responder(refuse: Refuse, own: Collection[str]) -> Callable[[Request], Response]:
-    """Return a responder to unexpected errors; it renders the page now, so as not to fail later."""
+    """Return a responder to unexpected errors. It renders the page now, so as not to fail later."""
     page = refuse(error_response(), FAILURE_DETAIL)
 
     def respond(request: Request) -> Response:

@@ -15,7 +15,7 @@ Pages have no secrets that their lengths could reveal.
 """
 
 LARGEST_COMPRESSED = 1024 * 1024
-"""Maximum size in bytes of a page that is compressed; larger ones are mostly images."""
+"""Maximum size in bytes of a page that is compressed. Larger ones are mostly images."""
 
 LICENSE_LINK = '</license.xml>; rel="license"; type="application/rsl+xml"'
 
@@ -25,7 +25,7 @@ _OVERHEAD = 1_024
 
 @dataclass(frozen=True, slots=True)
 class RenderedPage:
-    """A page and its entity tag; the compressed page has a different tag, as its bytes differ."""
+    """A page and its entity tag. The compressed page has a different tag, as its bytes differ."""
 
     body: bytes
     compressed: bytes | None
@@ -51,7 +51,8 @@ class RenderedPage:
         return entity_tag(f"{self.tag[1:-1]}.gz")
 
     def headers(self, policy: str, cache: str, cache_tag: str) -> dict[str, str]:
-        """The headers of a response with this page; `cache_tag` is its name in shared caches."""
+        """Return the headers of a response with this page. `cache_tag` is its name in shared
+        caches."""
         return {
             "Cache-Tag": cache_tag,
             "ETag": self.tag,
@@ -66,7 +67,7 @@ class RenderedPage:
         return is_current(request, self.tag) or is_current(request, self.compressed_tag)
 
     def encoded(self, request: Request, headers: dict[str, str]) -> bytes:
-        """Return the bytes for this client; sets the header if they are compressed."""
+        """Return the bytes for this client, and set the header if they are compressed."""
         if self.compressed is None or not accepts_gzip(request):
             return self.body
         headers["Content-Encoding"] = "gzip"
@@ -82,7 +83,7 @@ class RenderedPage:
 
 
 def accepts_gzip(request: Request) -> bool:
-    """Whether a client accepts gzip; `q=0` means that it does not."""
+    """Whether a client accepts gzip. `q=0` means that it does not."""
     for part in request.headers.get("accept-encoding", "").lower().split(","):
         coding, _, weight = part.partition(";")
         if coding.strip() == "gzip":

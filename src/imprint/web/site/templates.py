@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterable
-from datetime import UTC, datetime
 from functools import cache, partial
 from typing import Any
 
@@ -14,29 +13,30 @@ from markupsafe import Markup
 from imprint.domain.formats.coins import format_amount
 from imprint.domain.formats.instants import format_instant
 from imprint.domain.posts.indexed_posts import IndexedPost
+from imprint.domain.posts.post_text import reading_minutes
 from imprint.domain.profiles import name_key
-from imprint.web.site.assets import MARK, Assets
+from imprint.web.api.feed_links import thumbnail_path
+from imprint.web.site.assets import Assets
 from imprint.web.site.cards import (
     author_name,
     post_page,
     post_title,
     price_text,
     short_address,
-    thumbnail_path,
 )
-from imprint.web.site.words import page_words
+from imprint.web.site.words import page_words, write_day
 
 FONTS = ("source-serif-4-latin-400-normal.woff2", "source-serif-4-latin-600-normal.woff2")
 """Fonts used above the fold, which pages preload before their style sheet requests them."""
 
 
 PICTURE_WIDTHS = (384, 640, 960, 1280, 1920)
-"""Widths of the pictures that pages offer, in pixels: sizes in which thumbnails are kept."""
+"""Widths in pixels of the pictures that pages offer, which are the sizes of cached thumbnails."""
 
 
 class Templates:
-    """Renders templates; `shared` are the values that every page has, `coin` is the symbol of the
-    chain's coin."""
+    """Renders templates. `shared` are the values that every page has, and `coin` is the symbol of
+    the chain's coin."""
 
     def __init__(self, assets: Assets, shared: dict[str, Any], coin: str) -> None:
         self._environment = _environment(assets, coin)
@@ -59,15 +59,16 @@ def _environment(assets: Assets, coin: str) -> jinja2.Environment:
         lstrip_blocks=True,
     )
     fonts = [assets.url(name) for name in FONTS if assets.has(name)]
-    environment.globals.update(asset=assets.url, fonts=fonts, mark=MARK, say=page_words().html)
+    environment.globals.update(asset=assets.url, fonts=fonts, say=page_words().html)
     environment.filters.update(
         author_name=author_name,
         amount=partial(format_amount, symbol=coin),
         coin=partial(price_text, symbol=coin),
         data=script_data,
-        day=_day,
+        day=write_day,
         instant=format_instant,
         link_text=_link_text,
+        minutes=reading_minutes,
         name_key=name_key,
         page=post_page,
         shared_names=_shared_names,
@@ -86,28 +87,19 @@ def script_data(value: object) -> Markup:
     return Markup(text.replace("<", "\\u003c").replace("&", "\\u0026"))  # noqa: S704 - no markup left
 
 
-def _day(moment: datetime, current_year: int | None = None) -> str:
-    """The date of a moment in words: 3 November 2026, without the current year."""
-    moment = moment.astimezone(UTC)
-    return (
-        f"{moment.day} {moment:%B}"
-        if moment.year == current_year
-        else f"{moment.day} {moment:%B %Y}"
-    )
-
-
 def _srcset(address: str) -> str:
-    """The sizes of a picture among which browsers choose."""
+    """Return the sizes of a picture among which browsers choose."""
     return ", ".join(f"{address}?img-width={width} {width}w" for width in PICTURE_WIDTHS)
 
 
 def _link_text(link: str) -> str:
-    """A link without its scheme."""
+    """Return a link without its scheme."""
     return link.removeprefix("https://").removeprefix("mailto:").removesuffix("/")
 
 
 def _shared_names(posts: Iterable[IndexedPost]) -> frozenset[str]:
-    """The names that more than one author of these posts has, as `name_key` compares them."""
+    """Return the names that more than one author of these posts has, as `name_key` compares
+    them."""
     named = {(post.author, name_key(post.byline.name)) for post in posts if post.byline}
     counted = Counter(name for _, name in named)
     return frozenset(name for name, count in counted.items() if count > 1)

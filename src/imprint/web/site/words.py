@@ -1,7 +1,8 @@
-"""The sentences of the pages, one file per language."""
+"""The texts of the pages, one file per language."""
 
 import tomllib
 from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -9,11 +10,11 @@ from typing import Any
 from markupsafe import Markup
 
 Sentence = str | Mapping[str, str]
-"""A sentence, or its forms by number: `one` and `other`."""
+"""A text, or its forms by number: `one` and `other`."""
 
 
 class Words:
-    """Sentences by their dotted keys; an unknown key raises `KeyError`."""
+    """Texts by their dotted keys. An unknown key raises `KeyError`."""
 
     def __init__(self, document: Mapping[str, Any]) -> None:
         self._sentences = dict(_flat(document, ""))
@@ -23,15 +24,15 @@ class Words:
 
     @property
     def keys(self) -> frozenset[str]:
-        """The keys of all sentences."""
+        """The keys of all texts."""
         return frozenset(self._sentences)
 
     def text(self, key: str, **values: object) -> str:
-        """A sentence as plain text."""
+        """Return a text as plain text."""
         return self._sentence(key, values).format(**values)
 
     def html(self, key: str, **values: object) -> Markup:
-        """A sentence as HTML, in which the values are escaped."""
+        """Return a text as HTML, in which the values are escaped."""
         return Markup(self._sentence(key, values)).format(**values)  # noqa: S704 - ours
 
     def _sentence(self, key: str, values: Mapping[str, object]) -> str:
@@ -43,9 +44,18 @@ class Words:
 
 @cache
 def page_words(language: str = "en") -> Words:
-    """The words of the pages in a language."""
+    """Load the texts of the pages in a language."""
     file = files("imprint.web.site").joinpath("languages", f"{language}.toml")
     return Words(tomllib.loads(file.read_text("utf-8")))
+
+
+def write_day(moment: datetime, current_year: int | None = None) -> str:
+    """The date of a moment in words: 3 November 2026, without the current year."""
+    moment, words = moment.astimezone(UTC), page_words()
+    month = words.text(f"dates.months.{moment.month}")
+    if moment.year == current_year:
+        return words.text("dates.day", day=moment.day, month=month)
+    return words.text("dates.day_and_year", day=moment.day, month=month, year=moment.year)
 
 
 def _flat(table: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Sentence]]:

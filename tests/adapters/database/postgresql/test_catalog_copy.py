@@ -76,7 +76,8 @@ async def test_a_copy_continues_the_ids_and_positions_of_the_catalog(source, tmp
 
 
 async def test_a_copy_is_a_snapshot_of_one_moment(source, tmp_path, monkeypatch):
-    """Rows written after the first table was read appear in none of the other tables."""
+    """Checks that rows written after the first table was read appear in none of the other
+    tables."""
     late = []
     stores = open_any(source.address)
     world = World(stores)

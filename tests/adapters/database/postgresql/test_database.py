@@ -299,7 +299,7 @@ async def empty(postgresql: Server):
     return await postgresql.create_database("empty")
 
 
-async def test_several_processes_may_open_a_new_catalog_at_once(empty):
+async def test_several_processes_may_open_a_new_catalog_at_the_same_time(empty):
     opened = await asyncio.gather(
         *(asyncio.to_thread(open_postgresql_stores, empty) for _ in range(4))
     )
@@ -375,7 +375,7 @@ async def test_both_databases_have_the_same_tables_and_columns(empty, tmp_path):
     assert shared(there) == shared(here)
 
 
-async def test_a_list_includes_commits_of_another_process_at_once(database, world):
+async def test_a_list_immediately_includes_commits_of_another_process(database, world):
     other = open_postgresql_stores(database.address)
     try:
         which = PublicList((), drafts_too=True)

@@ -283,7 +283,7 @@ async def test_private_feeds_are_moved_and_the_index_is_left_empty(source, targe
     with closing(sqlite3.connect(source.path)) as connection, connection:
         connection.execute(f"INSERT INTO private_feeds VALUES {feed}")
         connection.execute("INSERT INTO market_days VALUES (1, 1, 1, '1')")
-        connection.execute("INSERT INTO post_texts VALUES (1, 'a text')")
+        connection.execute("INSERT INTO post_texts VALUES (1, 'a text', 0)")
         connection.execute("UPDATE market_totals SET posts = 5")
     # A service that was started too early has begun an index in the empty target.
     await open_any(target.address).close()

@@ -17,7 +17,7 @@ SECOND: Snapshot = ("server", "2:2:")
 
 
 class Server:
-    """A fake server; the test provides one snapshot per query."""
+    """A fake server. The test provides one snapshot per query."""
 
     def __init__(self) -> None:
         self.asked: list[asyncio.Future[Snapshot]] = []
@@ -92,7 +92,8 @@ async def test_a_cancelled_snapshot_cancels_its_callers() -> None:
 
 
 def lists_that_see(*snapshots: Snapshot) -> tuple[SnapshotCache[list[object]], Callable[[], int]]:
-    """Return a cache whose queries yield these snapshots, and a count of unused ones."""
+    """Return a cache whose queries yield these snapshots, and a function that counts unused
+    ones."""
     left = list(snapshots)
 
     async def read() -> Snapshot:

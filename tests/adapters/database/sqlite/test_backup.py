@@ -118,7 +118,7 @@ async def test_damaged_pages_and_broken_references_are_refused(copy):
 
 
 async def test_a_schema_with_a_page_cycle_is_refused(copy):
-    """The schema page lists itself as every child, which yields endless rows."""
+    """The schema page lists itself as each of its children, which yields endless rows."""
     data = bytearray(copy.read_bytes())
     size = 4096
     first, cells = bytearray(data[:size]), 200

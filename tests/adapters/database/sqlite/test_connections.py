@@ -67,7 +67,7 @@ def test_a_reader_reads_committed_rows_and_cannot_write(tmp_path):
         assert reader.execute("SELECT note FROM notes").fetchall() == [("kept",)]
 
 
-def test_every_kind_of_connection_waits_for_locks(tmp_path):
+def test_every_type_of_connection_waits_for_locks(tmp_path):
     path = tmp_path / "notes.db"
     with (
         closing(connect_writer(path)) as writer,
@@ -191,7 +191,7 @@ def test_an_observer_creates_no_files_next_to_a_closed_database(tmp_path):
     assert files_in(tmp_path) == before
 
 
-def test_an_observer_refuses_a_log_it_cannot_read_without_writing(tmp_path):
+def test_an_observer_refuses_a_log_that_it_cannot_read_without_writing(tmp_path):
     path = killed_writer(tmp_path)
     path.with_name("notes.db-shm").unlink()
     with pytest.raises(UnrecoveredLog, match="start the service once"):

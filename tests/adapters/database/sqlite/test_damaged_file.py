@@ -87,7 +87,7 @@ def test_an_interrupted_replacement_is_refused_until_a_repair_completes_it(place
     check_log(place, None)
 
 
-def test_a_missing_file_has_no_copy(tmp_path):
+def test_a_missing_file_is_not_copied(tmp_path):
     with copy_locked(tmp_path / "none.db") as copy:
         assert not copy.exists()
     assert list(tmp_path.iterdir()) == []

@@ -231,7 +231,7 @@ async def test_a_slow_list_by_several_tags_runs_outside_the_event_loop(
     assert bool(plans) is hops
 
 
-async def test_a_read_that_awaits_anything_else_is_refused(world):
+async def test_a_read_that_awaits_anything_but_its_transaction_is_refused(world):
     async def suspend(tx):
         await asyncio.sleep(0)
 
@@ -243,7 +243,7 @@ PHRASED = [f"word{number}" for number in range(16)]
 
 
 async def test_a_search_for_a_phrase_that_matches_no_post_is_interrupted(world, monkeypatch):
-    """FTS5 returns no row until it has read the positions of all these words."""
+    """FTS5 returns no row until it has read the positions of all of these words."""
     await world.stores.database.transact((), add_words)
     monkeypatch.setattr(sqlite_database, "_CHECKED_EVERY", 40)
     monkeypatch.setattr(sqlite_database, "_LONGEST_SEARCH", 0.0)

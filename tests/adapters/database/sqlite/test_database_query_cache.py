@@ -71,7 +71,7 @@ async def test_a_page_is_read_once_between_commits(
     assert await world.stores.files.list_files(which, None, 5) == [made]
 
 
-async def test_a_commit_by_another_process_is_seen_at_once(
+async def test_a_commit_by_another_process_is_seen_immediately(
     world: World, open_another: Opener
 ) -> None:
     other = open_another()

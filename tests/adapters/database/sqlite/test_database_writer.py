@@ -53,7 +53,8 @@ async def commit(writer, rule, *args, durable=True):
 
 
 async def commit_together(writer, *transactions):
-    """Queue (rule, args, durable) while the writer is busy; return the outcomes of one commit."""
+    """Queue (rule, args, durable) while the writer is busy, and return the outcomes of one
+    commit."""
     busy, free = threading.Event(), threading.Event()
 
     async def occupy(tx):
@@ -119,7 +120,7 @@ async def test_other_rules_of_a_commit_run_again_if_one_is_refused(writer, conne
     assert notes(connection) == {"a"}
 
 
-async def test_a_rule_that_awaits_anything_else_is_refused_and_rolled_back(writer, connection):
+async def test_a_rule_that_awaits_anything_but_its_transaction_is_rolled_back(writer, connection):
     async def suspend(tx):
         await note(tx, "a")
         await asyncio.sleep(0)

@@ -105,7 +105,7 @@ def test_the_sample_logs_cover_the_tested_cases(writings):
 
 @given(which=st.integers(0, 3), cut=st.integers(0, 2**20), again=st.booleans())
 def test_a_log_truncated_by_a_kill_loses_no_commits(writings, which, cut, again):
-    """This includes a restarted log, where stale frames follow the new ones."""
+    """The logs include a restarted one, in which stale frames follow the new ones."""
     log = writings.tries[which]
     before = writings.earlier if again else b""
     log = overlaid(before, log[: 32 + cut % (len(log) - 31)])
@@ -114,7 +114,7 @@ def test_a_log_truncated_by_a_kill_loses_no_commits(writings, which, cut, again)
 
 @given(tries=st.lists(st.integers(0, 3), max_size=5), cut=st.integers(0, 2**20))
 def test_overwriting_frames_of_failed_commits_loses_no_commits(writings, tries, cut):
-    """A sync can fail, or a process be killed, after the last frame of a commit was written."""
+    """A sync can fail, or a process can be killed, after the last frame of a commit was written."""
     last = writings.tries[3]
     last = last[: len(last) - cut % (len(last) - len(writings.later))]
     log = overlaid(writings.earlier, *(writings.tries[each] for each in tries), last)

@@ -43,6 +43,18 @@ async def test_a_damaged_index_is_detected_when_the_catalog_is_opened(tmp_path):
     await stores.close()
 
 
+async def test_a_page_that_nothing_uses_is_detected(tmp_path):
+    path = tmp_path / "catalog.db"
+    await open_sqlite_stores(path).close()
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("CREATE TABLE lost (x)")
+        connection.execute("PRAGMA writable_schema = ON")
+        connection.execute("DELETE FROM sqlite_schema WHERE name = 'lost'")
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    (finding,) = examine_catalog(path).records
+    assert "never used" in finding
+
+
 def break_tree(path, tree):
     """Overwrite the first page of a table or an index."""
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:

@@ -37,7 +37,7 @@ async def test_a_later_draft_has_a_higher_position(world):
     assert first.position < second.position
 
 
-async def test_an_update_keeps_the_group_and_changes_the_rest(world):
+async def test_an_update_keeps_the_group_and_changes_everything_else(world):
     old = await world.draft()
     new = await world.update(old)
     assert new.group_id == old.group_id

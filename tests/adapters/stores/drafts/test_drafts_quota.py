@@ -221,7 +221,7 @@ async def test_a_document_above_the_quota_is_refused_and_nothing_is_stored(world
         await world.stores.writing_sessions.check_nonce(world.alice, "kept")
 
 
-async def test_even_the_first_document_of_a_signer_can_exceed_the_quota(world, used):
+async def test_even_the_first_document_of_a_signer_can_be_above_the_quota(world, used):
     world.quota = Quota(bytes=10)
     with over_quota():
         await world.draft()
@@ -320,7 +320,7 @@ async def spoil(tx, owner):
     await tx.execute(COUNT_USAGE, owner=owner, bytes=-1000, drafts=5)
 
 
-async def test_deleting_drafts_frees_the_draft_quota_at_once(world, used):
+async def test_deleting_drafts_frees_the_draft_quota_immediately(world, used):
     world.quota = Quota(drafts=3)
     for _ in range(3):
         files = [await world.draft() for _ in range(3)]
@@ -357,7 +357,7 @@ STEPS = st.lists(
 @hypothesis.settings(SHARED_FIXTURE, max_examples=15)
 @hypothesis.given(steps=STEPS)
 async def test_a_quota_is_exact_under_concurrent_writes(world, open_another, steps):
-    """The writes of a step run concurrently through two catalogs, as in two processes."""
+    """Run the writes of a step concurrently through two catalogs, as in two processes."""
     owner = Address(f"0x{world.number():040x}")
     worlds = [world, replace(world, stores=open_another())]
     most = 3

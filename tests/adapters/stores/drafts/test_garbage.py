@@ -87,7 +87,7 @@ async def test_a_document_marked_for_deletion_is_listed_until_it_is_purged(world
     assert await world.condemn() == set()
 
 
-async def test_each_round_marks_at_most_its_limit_and_the_next_one_the_rest(world):
+async def test_each_round_marks_up_to_its_limit_and_the_next_one_the_rest(world):
     files = [await world.draft() for _ in range(5)]
     for file in files:
         await world.delete(file)
@@ -143,7 +143,7 @@ async def test_the_document_of_an_unexpired_intent_is_kept(world):
 
 
 async def condemned_picture(world):
-    """A draft, and a picture marked for deletion because no draft uses it any more."""
+    """A draft, and a picture marked for deletion because no draft uses it anymore."""
     file = await world.prepare(await world.draft(), thumbnail=PICTURE)
     file = await world.prepare(file)
     world.later(hours=25)
@@ -378,7 +378,7 @@ async def test_strays_are_found_until_they_are_detached(world):
 
 
 async def test_a_clock_ahead_of_the_server_does_not_shorten_the_grace_period(world, kind):
-    """SQLite has only this clock; live documents are safe with any clock."""
+    """SQLite has only this clock, but live documents are safe with any clock."""
     world.now = datetime.now(UTC) - timedelta(hours=1)
     live, file = await world.draft(), await world.draft()
     await world.delete(file)

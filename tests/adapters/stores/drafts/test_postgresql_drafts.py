@@ -25,7 +25,8 @@ QUOTA = Quota(bytes=900, drafts=15)
 RATE = Rate(20, 60)
 
 GROUP = "min(f.id) OVER (PARTITION BY f.group_id)"
-"""A canonical group id, as the id of a group created by an event depends on positions."""
+"""Return a canonical group id, because the id of a group created by an event depends on
+positions."""
 
 TABLES = {
     "files": f"""
@@ -55,7 +56,7 @@ A draft deleted by a statement keeps counting until it is settled.
 
 
 class Author(Chaos):
-    """An author who also opens writes with spent nonces and above rates and quotas."""
+    """An author who also opens writes with spent nonces and above rate limits and quotas."""
 
     async def act(self) -> None:
         if self.random.random() < 0.7:

@@ -26,7 +26,7 @@ async def test_the_first_process_creates_the_catalog_id_and_all_others_use_it(
     assert identity == Identity(identity.id, claimed=False, owns_unnamed=False)
 
 
-async def test_processes_that_open_a_new_catalog_at_once_agree_on_its_id(
+async def test_processes_that_open_a_new_catalog_together_agree_on_its_id(
     world: World, open_another: Opener
 ) -> None:
     for _ in range(5):
@@ -102,7 +102,7 @@ async def test_master_keys_are_added_and_dropped(world: World, open_another: Ope
     assert await open_another().keys.master_keys() == frozenset({new})
 
 
-async def test_no_master_keys_are_lost_if_processes_record_them_at_once(
+async def test_processes_that_record_master_keys_together_lose_none(
     world: World, open_another: Opener
 ) -> None:
     keys = [bytes([number]) * 9 for number in range(6)]

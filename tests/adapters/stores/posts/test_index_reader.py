@@ -249,7 +249,7 @@ async def test_an_index_is_complete_only_after_it_is_marked_complete(world: Worl
     assert await reader.is_complete()
 
 
-async def test_a_commit_is_seen_by_the_next_read(world: World, market: RandomMarket) -> None:
+async def test_the_next_read_sees_a_commit(world: World, market: RandomMarket) -> None:
     reader = world.stores.index_reader
     first = await reader.list_posts(PostFilter(), None, 3)
     assert await reader.list_posts(PostFilter(), None, 3) is first
@@ -261,7 +261,7 @@ async def test_a_commit_is_seen_by_the_next_read(world: World, market: RandomMar
 
 
 async def test_a_page_of_a_sparse_list_ends_early_and_can_be_continued(world: World) -> None:
-    """A rare post comes after more candidates than one request visits."""
+    """Publish a rare post that comes after more candidates than one request visits."""
     reader = world.stores.index_reader
     market = RandomMarket(Random(1))
     market.hashes.append("0x" + "00" * 32)

@@ -103,7 +103,7 @@ async def test_posts_are_found_by_position(world: World) -> None:
     ]
 
 
-async def test_an_address_has_as_much_of_its_title_as_its_slug_needs(world: World) -> None:
+async def test_an_indexed_address_has_only_as_much_title_as_its_slug_needs(world: World) -> None:
     title = "é" * 10_000
     entry = {"place": 0, "post_id": "1", "text": title.encode(), "at": micros(START)}
 

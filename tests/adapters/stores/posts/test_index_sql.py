@@ -15,6 +15,9 @@ from imprint.adapters.stores.posts import index_sql
 
 ROWS = 8_000
 
+PARTS = {"HOSTED", "POST_COLUMNS", "NEWEST_REVISION", "_SHOWN_TEXT"}
+"""Parts of statements."""
+
 ONE_ROW = {"IS_COMPLETE", "TOTALS"}
 """Statements on a table with a single row."""
 
@@ -34,6 +37,11 @@ INSERT INTO holdings SELECT 'holder-' || n % 700, n::text, '1', 1, n, n, NULL
 INSERT INTO accounts (address) SELECT 'author-' || n FROM generate_series(1, {ROWS}) n;
 INSERT INTO profiles (address, name, bio, links, updated_at)
     SELECT 'author-' || n, 'name', '', '', n FROM generate_series(1, {ROWS}) n;
+INSERT INTO revisions (id, document, number, owner, name, cid, size, note, created_at, salt,
+                       signature)
+    SELECT 'revision-' || n, 'cid-' || n, 1, 'author-' || n, 'name-' || n, 'revised-' || n, n, '',
+           n, '', '' FROM generate_series(1, {ROWS}) n;
+INSERT INTO text_facts SELECT 'revised-' || n, n, 0 FROM generate_series(1, {ROWS}) n;
 INSERT INTO market_days (day) SELECT n FROM generate_series(1, {ROWS}) n;
 INSERT INTO counters SELECT 'c' || n, n FROM generate_series(1, {ROWS}) n;
 INSERT INTO measure_log SELECT n, n, CASE WHEN n % 3 = 0 THEN 'undone' ELSE 'unlisted' END,
@@ -56,11 +64,11 @@ ALSO = [
 
 
 def statements() -> dict[str, str]:
-    """Return every statement, including those built for each kind of list."""
+    """Return every statement, including those built for each type of list."""
     found = {
         name: text
         for name, text in vars(index_sql).items()
-        if name.isupper() and isinstance(text, str) and name not in ("HOSTED", "POST_COLUMNS")
+        if name.isupper() and isinstance(text, str) and name not in PARTS
     }
     for number, walk in enumerate(index_sql.WALKS):
         found[f"end {number}"] = index_sql.end_of_walk(walk)

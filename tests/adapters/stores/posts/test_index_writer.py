@@ -76,7 +76,7 @@ async def build(writer: SqlIndexWriter, market: RandomMarket) -> None:
 
 
 @pytest.mark.parametrize("seed", range(12))
-async def test_reorgs_leave_no_trace(world, seed):
+async def test_reorgs_leave_no_trace_in_the_index(world, seed):
     random = Random(seed)
     market = RandomMarket(random)
     writer = world.stores.index_writer

@@ -18,6 +18,9 @@ from imprint.adapters.stores.posts import search_index
 from imprint.adapters.stores.posts.post_words import BUCKET
 from imprint.adapters.stores.posts.search_index import SqlSearchIndex, find_in_sqlite, walk_posts
 from imprint.domain.formats.addresses import Address
+from imprint.domain.formats.cids import Cid
+from imprint.domain.moderation import Decision, Ground, Measure, Show, Target, TargetKind
+from imprint.domain.posts.indexed_posts import PostScope
 from imprint.domain.posts.market_events import (
     MarketEvent,
     Origin,
@@ -25,6 +28,7 @@ from imprint.domain.posts.market_events import (
     PriceChanged,
     position_of,
 )
+from imprint.domain.posts.openings import TextFacts
 from imprint.domain.posts.posts import BlockRef
 from imprint.domain.posts.search import PostTexts, SearchQuery, matches, parse_query, score
 from imprint.ports.post_index import AppliedLog, IndexSource, IndexStep, Matches, SearchIndex
@@ -32,6 +36,11 @@ from imprint.ports.post_index import AppliedLog, IndexSource, IndexStep, Matches
 SOURCE = IndexSource(31337, Address("0x" + "11" * 20), 0)
 AUTHOR = Address("0x" + "a1" * 20)
 AT = datetime(2026, 3, 1, tzinfo=UTC)
+CHAIN = PostScope.CHAIN
+
+
+DOCUMENT = Cid("document")
+"""The document of every text; what the index of these posts names is not a CID."""
 
 
 class Market:
@@ -104,23 +113,37 @@ class Market:
         return str(list(self.texts).index(place) + 1)
 
     async def store(self, place: int, body: str) -> None:
-        await self.search.store_text(place, body)
+        await self.read(place, body)
         self.texts[place] = replace(self.texts[place], body=body)
 
-    async def find(self, text: str, before: int | None = None, limit: int = 100) -> list[int]:
+    async def read(self, place: int, body: str, opening: str | None = None) -> None:
+        """Store the text of a pending post as its reader does."""
+        (pending,) = await self.search.pending_texts(place - 1, 1)
+        facts = TextFacts(len(body.split()), body, opening)
+        await self.search.store_text(pending, DOCUMENT, facts, is_free=pending.free)
+
+    async def find(
+        self,
+        text: str,
+        before: int | None = None,
+        limit: int = 100,
+        scope: PostScope = CHAIN,
+    ) -> list[int]:
         query = parse_query(text)
-        found = (await self.search.find_posts(query, before, limit)).found
+        found = (await self.search.find_posts(query, before, limit, scope)).found
         for match in found:
             if (texts := self.texts.get(match.place)) is not None:
                 assert match.score == score(query, *texts.folded()[:3])
         return [match.place for match in found]
 
-    async def walk(self, text: str, before: int | None = None) -> list[int]:
+    async def walk(
+        self, text: str, before: int | None = None, scope: PostScope = CHAIN
+    ) -> list[int]:
         """Return the posts found by scanning all rows in several parts."""
         query, found = parse_query(text), []
         at: int | None = END if before is None else before
         while at is not None and query.terms:
-            matches = await self.world.stores.database.read(walk_posts, query, at, 2)
+            matches = await self.world.stores.database.read(walk_posts, query, at, 2, scope)
             assert matches.is_cut
             assert matches.following is None or matches.following < at
             found += [match.place for match in matches.found]
@@ -215,12 +238,12 @@ async def test_a_free_post_is_found_by_its_text_until_it_has_a_price(market: Mar
     await market.store(place, "A secret garden, <b>internationalization</b>")
     assert await market.find('"secret garden"') == [place]
     assert await market.find("internationaliz") == [place]
-    assert await market.search.free_texts([place, 5]) == {
+    assert await market.search.public_texts([place, 5]) == {
         place: "A secret garden, <b>internationalization</b>"
     }
     await market.set_price(place, 5)
     assert await market.find("garden") == []
-    assert await market.search.free_texts([place]) == {}
+    assert await market.search.public_texts([place]) == {}
     assert await market.find("title") == [place]
     # Free again: it is indexed again, and only then found.
     await market.set_price(place, 0)
@@ -233,14 +256,49 @@ async def test_a_free_post_is_found_by_its_text_until_it_has_a_price(market: Mar
 async def test_the_text_of_a_paid_post_is_not_stored(market: Market) -> None:
     place = await market.add("title", price=7)
     await market.host(place)
-    await market.search.store_text(place, "garden")
+    await market.read(place, "garden")
     assert await market.find("garden") == []
-    assert await market.search.free_texts([place]) == {}
+    assert await market.search.public_texts([place]) == {}
+    assert await market.search.pending_texts(0, 10) == []
+
+
+async def test_a_paid_post_is_found_by_its_opening(market: Market) -> None:
+    place = await market.add("title", price=7)
+    await market.host(place)
+    await market.read(place, "A gate and a garden", "A gate")
+    assert await market.find("gate") == [place]
+    assert await market.find("garden") == []
+    assert await market.search.public_texts([place]) == {place: "A gate"}
+    # Free, and paid again: at no moment more is found than everybody may read.
+    await market.set_price(place, 0)
+    assert await market.search.public_texts([place]) == {place: "A gate"}
+    await market.read(place, "A gate and a garden", "A gate")
+    assert await market.find("garden") == [place]
+    await market.set_price(place, 7)
+    assert await market.find("garden") == await market.find("gate") == []
+    assert await market.search.public_texts([place]) == {}
+    await market.read(place, "A gate and a garden", "A gate")
+    assert await market.find("gate") == [place]
+    assert await market.find("garden") == []
+
+
+@pytest.mark.parametrize("price", [0, 7])
+async def test_a_text_read_before_the_price_changed_is_read_again(
+    market: Market, price: int
+) -> None:
+    place = await market.add("title", price=7 - price)
+    await market.host(place)
+    (pending,) = await market.search.pending_texts(0, 1)
+    await market.set_price(place, price)
+    facts = TextFacts(5, "A gate and a garden", "A gate")
+    await market.search.store_text(pending, DOCUMENT, facts, is_free=pending.free)
+    assert await market.find("gate") == []
+    assert [each.free for each in await market.search.pending_texts(0, 9)] == [price == 0]
 
 
 async def test_the_text_of_a_post_without_a_document_is_not_stored(market: Market) -> None:
     place = await market.add("title")
-    await market.search.store_text(place, "garden")
+    await market.read(place, "garden")
     assert await market.find("garden") == []
 
 
@@ -249,7 +307,7 @@ async def test_the_text_of_an_unbound_file_is_not_shown(market: Market) -> None:
     await market.host(place)
     await market.store(place, "garden")
     await market.unhost(place)
-    assert await market.search.free_texts([place]) == {}
+    assert await market.search.public_texts([place]) == {}
 
 
 async def test_a_reorg_removes_posts_with_their_words(market: Market) -> None:
@@ -299,7 +357,7 @@ async def test_a_skipped_text_is_pending_again_once_its_file_is_published(
 
 
 async def test_frequent_and_rare_words_are_found_among_many_posts(market: Market) -> None:
-    """Uses more posts than PostgreSQL scans before it uses its index."""
+    """Publish more posts than PostgreSQL scans before it uses its index."""
     events = [
         PostPublished(
             replace(market.origin(), place=position_of(0, log)),
@@ -369,9 +427,38 @@ async def test_a_scan_stops_after_a_limited_number_of_characters(
     monkeypatch.setattr(search_index, "WALKED", 3 * 256)
     database = market.world.stores.database
     query = parse_query('"number 1"')
-    first = await database.read(walk_posts, query, END, 100)
+    first = await database.read(walk_posts, query, END, 100, CHAIN)
     assert (list(first.found), first.following) == ([], places[4])
     assert await market.walk('"number 1"') == [places[1]]
+
+
+async def test_only_posts_of_the_scope_are_found(market: Market) -> None:
+    moderation = market.world.stores.moderation
+    await moderation.choose_shown(Show.HOSTED)
+    places = [await market.add(f"word number {number}") for number in range(40)]
+    hosted = places[::13]
+    for place in hosted:
+        await market.host(place)
+    unlisted, expected = places[39], hosted[:-1]
+    post = Target(TargetKind.POST, market.post_id(unlisted))
+    decision = Decision(post, Measure.UNLISTED, Ground.POLICY, "", AT)
+    await moderation.add_decision(decision)
+    for scope, shown in (
+        (PostScope.SHOWN, expected),
+        (PostScope.LISTED, places[:39]),
+        (PostScope.CHAIN, places),
+    ):
+        assert await market.find("word numb", scope=scope) == shown[::-1]
+        assert await market.find("word", limit=2, scope=scope) == shown[:-3:-1]
+        assert await market.walk("word", scope=scope) == shown[::-1]
+        # Few are in the scope, so the search goes on after those that are not.
+        found, before = [], None
+        while True:
+            matches = await market.search.find_posts(parse_query("word"), before, 1, scope)
+            found += [match.place for match in matches.found]
+            if (before := matches.following) is None:
+                break
+        assert found == shown[::-1]
 
 
 LETTERS = st.sampled_from("aAbBéÉ東京한ßŁ0١\"'*:()&|!<>\\-^ \x00\u0301\u200f\U0001e922")
@@ -425,6 +512,8 @@ ENDLESS = """
 WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i % 10 + 1 FROM n) SELECT count(*) FROM n"""
 
 
-async def _find_for_ever(tx: Transaction, query: SearchQuery, before: int, limit: int) -> Matches:
+async def _find_for_ever(
+    tx: Transaction, query: SearchQuery, before: int, limit: int, scope: PostScope
+) -> Matches:
     await tx.fetchall(ENDLESS)
     raise AssertionError

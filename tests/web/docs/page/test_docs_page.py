@@ -26,7 +26,7 @@ from imprint.web.docs.page.docs_page import (
 )
 from imprint.web.http.problems import HIDDEN
 
-ASSETS = PageAssets("/assets/docs-1.css", "/assets/docs-1.js", "/assets/theme-1.js", has_site=True)
+ASSETS = PageAssets("/assets/docs-1.css", "/assets/docs-1.js", "/assets/theme-1.js", "Tidewater")
 PAGE = docs_page(DOCUMENT, FACTS, ASSETS)
 VOID = {"input", "link", "meta"}
 
@@ -75,7 +75,7 @@ def article_of(operation: Operation) -> str:
 
 
 def section_of(article: str, opening: str) -> str:
-    """The definition list that starts with this tag or title; empty if the article has none."""
+    """Return the definition list that starts with this tag or title, or none if there is none."""
     return article.partition(opening)[2].partition("</dl>")[0]
 
 
@@ -120,7 +120,7 @@ def test_the_page_loads_only_its_own_script_and_style_sheet() -> None:
 
 
 def test_the_page_does_not_link_to_a_site_that_is_off() -> None:
-    page = docs_page(DOCUMENT, FACTS, dataclasses.replace(ASSETS, has_site=False))
+    page = docs_page(DOCUMENT, FACTS, dataclasses.replace(ASSETS, site=None))
     assert {"/", "/icon.svg"}.isdisjoint(read(page).links)
 
 
@@ -192,7 +192,7 @@ def test_no_example_command_contains_a_stale_signature() -> None:
         for method, operation in methods.items()
         if is_signed(operation)
     ]
-    assert len(commands) == 7
+    assert len(commands) == 8
     for command in commands:
         assert "0x" not in command
         assert all(

@@ -12,14 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markupsafe import Markup
 
+from imprint.domain.posts.openings import MAX_TEXT
 from imprint.domain.posts.text_work import MAX_STEPS, TextWork
 from imprint.web.site.texts.pictures import picture_size
-from imprint.web.site.texts.post_html import (
-    ATTRIBUTES,
-    MAX_TEXT,
-    TAGS,
-    text_markup,
-)
+from imprint.web.site.texts.post_html import ATTRIBUTES, TAGS, text_markup
 
 PNG = (
     "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAMAAAACCAYAAACddGYaAAAADUlEQVR42mNk+M9QDwADhgGA"
@@ -76,7 +72,14 @@ def blocks(*given: tuple[str, dict[str, Any]]) -> str:
         ("## A\n\n## A", '<h2 id="s-a">A</h2>\n<h2 id="s-a-2">A</h2>'),
         ("<b>x</b>", "<p>&lt;b&gt;x&lt;/b&gt;</p>"),
         ("> a", "<blockquote>\n<p>a</p>\n</blockquote>"),
-        ("```js\na < b\n```", '<pre tabindex="0"><code>a &lt; b\n</code></pre>'),
+        ("```\na < b\n```", '<pre tabindex="0"><code>a &lt; b\n</code></pre>'),
+        ("```js x\na < b\n```", '<pre tabindex="0"><code>a &lt; b\n</code></pre>'),
+        ("```klingon\nif 1\n```", '<pre tabindex="0"><code>if 1\n</code></pre>'),
+        (
+            f'![a]({PNG} "b & c")',
+            f'<figure><img src="{PNG}" alt="a" width="3" height="2" loading="lazy">'
+            "<figcaption>b &amp; c</figcaption></figure>",
+        ),
         ("3. a", '<ol start="3">\n<li>a</li>\n</ol>'),
     ],
 )
@@ -90,6 +93,58 @@ def test_a_table_is_in_a_scrollable_box() -> None:
     assert tag == "div"
     assert (attributes["class"], attributes["tabindex"]) == ("scroll", "0")
     assert "<td>1</td>" in markup
+
+
+def test_the_columns_of_a_table_are_aligned() -> None:
+    markup = post_html("|a|b|c|\n|:-|:-:|-:|\n|1|2|3|")
+    assert '<th class="left">a</th>' in markup
+    assert '<td class="center">2</td>' in markup
+    assert '<td class="right">3</td>' in markup
+
+
+def test_code_is_coloured_by_its_language() -> None:
+    markup = post_html("```python\ndef f(a):  # <b>\n    return 'x' + str(1)\n```")
+    assert '<span class="c-keyword">def</span> <span class="c-name">f</span>' in markup
+    assert '<span class="c-comment"># &lt;b&gt;</span>' in markup
+    assert "<span class=\"c-string\">'x'</span>" in markup
+    assert '<span class="c-number">1</span>' in markup
+
+
+def test_long_code_is_shown_without_colours() -> None:
+    assert "<span" in post_html("```py\n1\n```")
+    assert "<span" not in post_html(f"```py\n{'1 + ' * 2_000}1\n```")
+
+
+def test_footnotes_are_listed_at_the_end_with_links_both_ways() -> None:
+    text = "One[^b] two[^a] three[^b].\n\n[^a]: Of *two*.\n[^b]: Of one.\n\n    More.\n\nThe end."
+    markup = post_html(text)
+    assert '<sup><a href="#fn-1" id="fnref-1-1" role="doc-noteref" rel=' in markup
+    words = " ".join(re.sub("<[^>]*>", "", markup).split())
+    assert words == "One1 two2 three1. The end. Of one. More. ↩ ↩ Of two. ↩"
+    anchors = [given["id"] for _, given in Elements(markup).found if "id" in given]
+    assert anchors == ["fnref-1-1", "fnref-2-1", "fnref-1-2", "fn-1", "fn-2"]
+    targets = [given["href"] for _, given in Elements(markup).found if "href" in given]
+    assert targets[3:] == ["#fnref-1-1", "#fnref-1-2", "#fnref-2-1"]
+    check_safe(markup)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("One[^1].", "One[^1]."),
+        ("One.\n\n[^1]: Unused.", "One."),
+        ("One[^ 1].\n\nx", "One[^ 1]. x"),
+        ("`[^1]`\n\n[^1]: x", "[^1]"),
+        ("A[^1]\n\n[^1]: First.\n\n[^1]: Second.", "A1 First. ↩"),
+        ("A[^1]\n\n[^1]: See[^1].", "A1 See1. ↩ ↩"),
+        ("A[^1]\n\n[^1]: [^2]: x", "A1 ↩"),
+        ("A[^1]\n\n> [^1]: Quoted.", "A1 Quoted. ↩"),
+    ],
+)
+def test_what_is_no_footnote_stays_text(text: str, shown: str) -> None:
+    markup = post_html(text)
+    assert " ".join(re.sub("<[^>]*>", "", markup).split()) == shown
+    check_safe(markup)
 
 
 def test_a_first_heading_that_repeats_the_title_is_left_out() -> None:
@@ -207,6 +262,10 @@ INTRICATE = {
     "list": "1. a\n" * 20_000,
     "backslashes": "\\" * 90_000,
     "entities": "&a" * 40_000,
+    "footnotes": "[^a]: b\n" * 14_000,
+    "references to footnotes": "[^a]: b\n\n" + "[^a]" * 20_000,
+    "half footnotes": "[^a]: b\n\n" + "[^" * 20_000,
+    "code": ("```js\n" + "a." * 3_000 + "\n```\n") * 2,
     "table": ROW + "|\n" * 30_000,
     "table with CR": (ROW + "|\n" * 30_000).replace("\n", "\r"),
     "table with CRLF": (ROW + "|\n" * 30_000).replace("\n", "\r\n"),
@@ -243,7 +302,7 @@ def test_a_long_ordinary_text_is_rendered(text: str) -> None:
     assert TOO_LONG not in text_markup(text, "", TextWork(seconds=math.inf)).markup
 
 
-def test_all_kinds_of_line_endings_are_accepted() -> None:
+def test_all_types_of_line_endings_are_accepted() -> None:
     text = "# A\n\nb\nc\n\n|d|\n|-|\n|e|"
     assert {post_html(text.replace("\n", end)) for end in ("\n", "\r\n", "\r")} == {post_html(text)}
 

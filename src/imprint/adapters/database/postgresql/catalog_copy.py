@@ -19,18 +19,19 @@ from imprint.domain.errors import Unavailable
 from imprint.ports.damage import CatalogDamaged
 
 _BATCH = 500
-"""Rows held in memory at once."""
+"""Number of rows held in memory at once."""
 
 _BATCH_SECONDS = 60.0
 """Timeout in seconds for the server to return a batch."""
 
 _NOT_COPIED = INDEX_TABLES | {"schema_migrations", "counters", "leases"}
-"""Tables not copied: the index is rebuilt from the chain; leases use the server's clock."""
+"""Tables that are not copied: the index is rebuilt from the chain, and leases use the server's
+clock."""
 
 SNAPSHOT = """
 BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
 SET LOCAL idle_in_transaction_session_timeout = 0"""
-"""Begins a snapshot. It has no idle timeout, because it blocks no other transaction."""
+"""Statement that begins a snapshot without an idle timeout, because it blocks nobody."""
 
 _POSITION = "SELECT 'position', last_value FROM positions"
 _COUNTERS = "SELECT name, value FROM counters"

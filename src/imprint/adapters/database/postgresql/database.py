@@ -1,9 +1,9 @@
 """`Database` in PostgreSQL, shared by any number of processes and machines.
 
-Isolation is READ COMMITTED: every statement sees what was committed before it. Locks are advisory
-transaction locks, so what a rule reads under them stays valid. Unique indexes are the second line
-of defence: a conflicting transaction is rolled back and run again, and then sees the other's rows.
-A conflict in every attempt is `Unstorable`.
+The isolation level is READ COMMITTED: every statement sees what was committed before it. Locks are
+advisory transaction locks, so what a rule reads under them stays valid. Unique indexes are the
+second line of defence: a conflicting transaction is rolled back and run again, and then sees the
+other's rows. A conflict in every attempt is `Unstorable`.
 """
 
 import asyncio
@@ -64,21 +64,21 @@ from imprint.ports.damage import Damage
 from imprint.traces import timed_call
 
 CONNECTIONS = 10
-"""Connections per process, at most: writes of one owner wait for each other anyway."""
+"""Maximum number of connections per process. Writes of one owner wait for each other anyway."""
 
 _SEARCHES = 2
-"""Connections, out of eight or more, reserved for searches, the slowest reads."""
+"""Number of connections reserved for searches, the slowest reads, if there are eight or more."""
 
 _COMMIT = "SET LOCAL statement_timeout = 0; COMMIT"
-"""An interrupted commit that waits for a standby counts as done, so the server must not interrupt
-it; only the client stops waiting."""
+"""Disables the server's timeout for commits, because an interrupted commit that waits for a standby
+still counts as done. Only the client stops waiting."""
 
 _GROW = """
 BEGIN;
 CREATE TABLE probe_{pid} AS SELECT generate_series(1, 2000) AS number;
 ROLLBACK"""
-"""Allocates 72 KB and leaves nothing behind. The heartbeat alone would replace a row in its page,
-which works on a full disk."""
+"""Allocates 72 KB and leaves nothing behind. Updating only the heartbeat would replace a row in its
+page, which works even on a full disk."""
 
 _SIZE = """
 SELECT coalesce(sum(pg_total_relation_size(oid)), 0) FROM pg_class
@@ -86,10 +86,10 @@ WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace"""
 """Size of all tables and their indexes in bytes."""
 
 _ATTEMPTS = 6
-"""Attempts per transaction."""
+"""Number of attempts per transaction."""
 
 _PAUSE = 0.01
-"""Longest pause before the second attempt, in seconds; each further pause is twice as long."""
+"""Longest pause before the second attempt, in seconds. Each further pause is twice as long."""
 
 _AGAIN = (*LOST, asyncpg.InvalidCachedStatementError)
 """Errors after which a read is retried once, on another connection or with another plan."""
@@ -103,10 +103,10 @@ def open_postgresql(
     access: Access = Access.MIGRATE,
     before_creation: Callable[[], None] | None = None,
 ) -> "PostgresqlDatabase":
-    """Open a database, creating its catalog if it has none, after `before_creation`, which may
-    raise.
+    """Open a database, and create its catalog if it has none.
 
-    Leases use the server's clock, or `clock` if one is given.
+    `before_creation` is called before a catalog is created, and may raise. Leases use the server's
+    clock, or `clock` if one is given.
 
     Raises what `expect_schema` does, `Unfinished` for the target of an unfinished move, and
     `UnsuitableServer`. Connections are made later, on the event loop that uses them.
@@ -119,7 +119,7 @@ def open_postgresql(
 
 
 def examine_catalog(url: str) -> tuple[int, int]:
-    """The schema version, 0 without a catalog, and the size of the tables in bytes.
+    """The schema version (0 without a catalog) and the size of the tables in bytes.
 
     Raises as `open_postgresql` does.
     """
@@ -138,7 +138,7 @@ def examine_catalog(url: str) -> tuple[int, int]:
 async def prepare(
     url: str, access: Access = Access.MIGRATE, before_creation: Callable[[], None] | None = None
 ) -> Identity:
-    """The database's id; its schema is created or migrated if the access allows it.
+    """The id of the database. Its schema is created or migrated if the access allows it.
 
     Raises what `open_postgresql` does.
     """
@@ -172,7 +172,7 @@ class _Snapshot:
 
 
 class PostgresqlDatabase(Database):
-    """`Database` in PostgreSQL; `pool` and `lists` serve stores that bypass the rules."""
+    """`Database` in PostgreSQL. Stores that bypass the rules use `pool` and `lists`."""
 
     name = "PostgreSQL"
 
@@ -227,7 +227,7 @@ class PostgresqlDatabase(Database):
         *args: *Ts,
         durable: bool = True,
     ) -> T:
-        """Return a statement's result, or the rule's if there is no statement."""
+        """Return the result of a statement, or the result of the rule if there is no statement."""
 
         async def run() -> T:
             with translated():

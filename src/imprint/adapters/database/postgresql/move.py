@@ -1,8 +1,9 @@
-"""Moves a catalog from SQLite to PostgreSQL in batches; resumable, and compared at the end.
+"""Moves a catalog from SQLite to PostgreSQL in batches. A move can be resumed.
 
-Until the end a table in the target stores the progress and keeps services from opening it. Tables
-that exist in only one of the databases are derived from the others and are not moved. The post
-index is not moved either: the service rebuilds it from the chain on the target.
+Both catalogs are compared at the end. Until then, a table in the target stores the progress and
+keeps services from opening it. Tables that exist in only one of the databases are derived from the
+others and are not moved. The post index is not moved either: the service rebuilds it from the chain
+on the target.
 """
 
 import json
@@ -31,19 +32,20 @@ from imprint.domain.installation import Access
 from imprint.ports import Progress
 
 _BATCH = 2_000
-"""Rows copied per transaction."""
+"""Number of rows copied per transaction."""
 
 _COUNTER = "SELECT value FROM counters WHERE name = ?"
 
 _SUM_DIGITS = 15
-"""Hexadecimal digits of a row's hash that are summed: they fit a BIGINT."""
+"""Number of hexadecimal digits of a row's hash that are summed, chosen to fit a BIGINT."""
 
 _NOT_MOVED = INDEX_TABLES | {"schema_migrations", "counters", UNFINISHED}
-"""Tables that are not copied: the heartbeat restarts; the position sequence and the fence are set
-at the end."""
+"""Tables that are not copied. The heartbeat restarts, and the position sequence and the fence are
+set at the end."""
 
 _IDENTITY = "installation"
-"""Tables whose target rows are replaced: a service started too early leaves an id there."""
+"""Tables whose rows in the target are replaced, because a service started too early leaves an id
+there."""
 
 _PROGRESS = f"""
 CREATE TABLE IF NOT EXISTS {UNFINISHED} (
@@ -57,21 +59,21 @@ SELECT coalesce(string_agg(DISTINCT coalesce(host(a.client_addr), 'this machine'
 FROM pg_locks l JOIN pg_stat_activity a USING (pid)
 WHERE l.locktype = 'advisory' AND l.mode = 'ShareLock'
   AND (l.classid::bigint << 32 | l.objid::bigint) = $1"""
-"""Client addresses connected to the target."""
+"""Reads the client addresses connected to the target."""
 
 INTERRUPTIONS = (asyncpg.PostgresError, asyncpg.InterfaceError, sqlite3.Error, OSError)
-"""Errors that interrupt a move, which can be resumed."""
+"""Errors that interrupt a move. An interrupted move can be resumed."""
 
 
 class CannotMove(Exception):
-    """The catalog cannot be moved; the message says why."""
+    """The catalog cannot be moved. The message says why."""
 
 
 async def move_catalog(source: Path, url: str, progress: Progress) -> int:
-    """Move a catalog file into an empty database, or resume; returns its number of rows.
+    """Move a catalog file into an empty database, or resume a move, and return its number of rows.
 
-    No service can use either meanwhile. Raises `CannotMove` if one does, if the target has records,
-    or if the copies differ at the end.
+    Meanwhile, no service can use either of them. Raises `CannotMove` if one does, if the target has
+    records, or if the copies differ at the end.
     """
     with closing(_lock(source)), closing(_open(source)) as reader:
         writer = await connect(url)
@@ -122,7 +124,7 @@ def _open(source: Path) -> sqlite3.Connection:
 
 
 async def _claim(writer: Connection) -> list[Table]:
-    """Create the progress table in an empty target, or find it; returns the tables to move."""
+    """Create the progress table in an empty target, or find it, and return the tables to move."""
     if await writer.fetchval("SELECT to_regclass($1)", UNFINISHED) is None:
         await migrate(writer, known_migrations("postgresql"))
         tables = await read_tables(writer, _NOT_MOVED)
@@ -184,7 +186,7 @@ async def _finish(
     writer: Connection,
     tables: Sequence[Table],
 ) -> None:
-    """Compare both databases table by table; only then can services open the target."""
+    """Compare both databases table by table. Only then can services open the target."""
     for table in tables:
         if _summarize(reader, table) != tuple(await writer.fetchrow(_summary(table)) or ()):
             raise CannotMove(

@@ -32,17 +32,17 @@ ACQUIRE_SECONDS = 2.0
 """Timeout in seconds for waiting for a free connection and connecting, together."""
 
 CALL_SECONDS = 4.5
-"""Total timeout in seconds of a read or transaction, with every wait and attempt; with overhead,
-less than five."""
+"""Total timeout in seconds of a read or transaction, with every wait and attempt. Including
+overhead, less than five."""
 
 COMMAND_SECONDS = 4.5
-"""Seconds before a running statement's connection is dropped; the server's limit is lower."""
+"""Seconds before the connection of a running statement is dropped. The server's limit is lower."""
 
 _CLOSE_SECONDS = 5.0
 """Seconds that running statements have to finish when the service stops."""
 
 _IDLE_SECONDS = 300.0
-"""Idle seconds after which a connection is dropped instead of reused."""
+"""Number of idle seconds after which a connection is dropped instead of reused."""
 
 _ROLLBACK_SECONDS = 1.0
 """Seconds a rollback may take before its connection is dropped."""
@@ -69,13 +69,13 @@ SEARCHING = {**SESSION, "statement_timeout": "500ms"}
 _DURABLE = """
 SELECT set_config('synchronous_commit', 'on', false)
 WHERE current_setting('synchronous_commit') = 'off'"""
-"""Turns on durable commits if the server's default is off."""
+"""Turns on durable commits if they are off by default on the server."""
 
 _READS_ONLY = "SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY"
 """Makes the server refuse every write of a read-only command."""
 
 USE_LOCK = 0x1A9819_0002
-"""Advisory lock that all pooled connections share; a move takes it exclusively."""
+"""Advisory lock that all pooled connections share and that a move takes exclusively."""
 
 _ENTER = """
 SELECT pg_try_advisory_lock_shared($1) AS shared,
@@ -97,7 +97,7 @@ FAILURES = (*_ERRORS, Unstorable)
 
 
 async def connect(url: str) -> "Connection":
-    """A connection outside the pool, without a statement timeout."""
+    """Open a connection outside the pool, without a statement timeout."""
     settings = {**SESSION, "statement_timeout": "0", "lock_timeout": "0"}
     return await asyncpg.connect(
         url,
@@ -138,7 +138,7 @@ class Connection(_Connection):
         super().__init__(*args, **options)
         self._prepared: dict[str, PreparedStatement[asyncpg.Record]] = {}
         self.server = ""
-        """Start time of the server process: another process may reuse transaction ids."""
+        """Start time of the server process. Another process may reuse transaction ids."""
         self.generation = 0
         """The pool's generation when the connection was made."""
         self.idle_since = 0.0
@@ -164,7 +164,7 @@ class Connection(_Connection):
 
 
 class _Lent:
-    """Borrows a pooled connection for a block; a class, because a generator takes twice as long."""
+    """Borrows a pooled connection for a block. A class, because a generator takes twice as long."""
 
     __slots__ = ("_connection", "_pool")
 
@@ -189,9 +189,9 @@ class _Lent:
 
 
 class Pool:
-    """Up to `size` connections, opened on demand; the most recently used is reused first.
+    """Up to `size` connections, opened on demand. The most recently used is reused first.
 
-    asyncpg's own pool starts a task for every release; reads are too short for that.
+    asyncpg's own pool starts a task for every release, but reads are too short for that.
     """
 
     def __init__(
@@ -238,7 +238,7 @@ class Pool:
         return connection
 
     async def acquire(self) -> Connection:
-        """A connection that must be passed to `release`, opened if necessary."""
+        """A connection that must be passed to `release`, newly opened if necessary."""
         left = await self._acquire()
         try:
             connection = self._reuse() or await self._connect(left)
@@ -260,7 +260,7 @@ class Pool:
         await _roll_back(connection)
 
     def release(self, connection: Connection) -> None:
-        """Take a connection back."""
+        """Return a connection to the pool."""
         self._used.discard(connection)
         if self._closed:
             connection.terminate()
@@ -270,7 +270,7 @@ class Pool:
         self._give_back()
 
     async def close(self) -> None:
-        """Close every connection; one that does not respond is terminated."""
+        """Close every connection, and terminate those that do not respond."""
         self._closed = True
         while self._idle:
             await _close(self._idle.pop())
@@ -278,7 +278,7 @@ class Pool:
             await _close(connection)
 
     async def _acquire(self) -> float:
-        """Wait until a connection is free; returns the seconds left of `ACQUIRE_SECONDS`."""
+        """Wait until a connection is free, and return the seconds left of `ACQUIRE_SECONDS`."""
         if self._free and not self._waiting:
             self._free -= 1
             return ACQUIRE_SECONDS
@@ -350,7 +350,7 @@ async def _close(connection: Connection) -> None:
 
 
 async def _roll_back(connection: Connection) -> None:
-    """Roll back the open transaction, if any; terminate the connection if that takes too long."""
+    """Roll back the open transaction, if any. Terminate the connection if that takes too long."""
     if connection.is_closed() or not connection.is_in_transaction():
         return
     try:

@@ -34,24 +34,24 @@ CREATE TABLE schema_migrations (number BIGINT PRIMARY KEY, name TEXT NOT NULL)""
 
 
 _ATTEMPTS = 60
-"""Attempts per migration."""
+"""Number of attempts per migration."""
 
 _PAUSE = 0.25
 """Seconds between attempts, during which blocked requests can continue."""
 
 _LOCK_TIMEOUT = "SET LOCAL lock_timeout = '400ms'"
-"""How long a migration waits for a table lock. Later requests queue behind it, and after a second
-the server checks for deadlocks, whose victim might be a request."""
+"""How long a migration waits for a table lock. Later requests queue behind it. After a second, the
+server checks for deadlocks, whose victim might be a request."""
 
 _BUSY = (asyncpg.LockNotAvailableError, asyncpg.DeadlockDetectedError)
 
 
 LEAST_VERSION = 15
-"""Oldest PostgreSQL release the tests run on."""
+"""Oldest PostgreSQL release that the tests run on."""
 
 
 class UnsuitableServer(Exception):
-    """The server is too old or its database has another encoding; the message says which."""
+    """The server is too old, or its database has another encoding. The message says which."""
 
 
 def check_server(version: int, encoding: str) -> None:
@@ -92,12 +92,12 @@ async def find_schema(connection: Connection) -> int:
 
 
 async def migrate(connection: Connection, migrations: tuple[Migration, ...]) -> None:
-    """Bring the schema up to date in one transaction; a second process finds it done.
+    """Bring the schema up to date in one transaction. A second process finds it done.
 
-    Processes of the previous release keep running: while they hold locks, it is retried. Raises
-    `NewerSchema` if the database is ahead of these migrations, `Unfinished` for the target of an
-    unfinished move, and `UnsuitableServer`. An up-to-date schema is only read, so the service needs
-    no permission to change it.
+    Processes of the previous release keep running, and the migration is retried while they hold
+    locks. Raises `NewerSchema` if the database is ahead of these migrations, `Unfinished` for the
+    target of an unfinished move, and `UnsuitableServer`. An up-to-date schema is only read, so the
+    service needs no permission to change it.
     """
     for _ in range(_ATTEMPTS - 1):
         try:
@@ -128,7 +128,7 @@ async def _migrate(connection: Connection, migrations: tuple[Migration, ...]) ->
 
 
 async def examine_server(connection: Connection) -> list[str]:
-    """What an operator should change on the server."""
+    """The changes that an operator should make on the server."""
     found = []
     if not await connection.fetchval("SELECT has_table_privilege('files', 'INSERT')"):
         found.append("The user in IMPRINT_DATABASE_URL is not allowed to write records.")
@@ -150,7 +150,7 @@ class Table:
 
 
 async def read_tables(connection: Connection, without: Collection[str]) -> list[Table]:
-    """The database's tables except `without`, referenced tables first."""
+    """The database's tables except those in `without`, referenced tables first."""
     return [
         Table(row["name"], tuple(row["columns"]), tuple(row["key"]))
         for row in await connection.fetch(_TABLES)

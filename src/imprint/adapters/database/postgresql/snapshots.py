@@ -14,14 +14,14 @@ from imprint.domain.bounded_cache import BoundedCache
 T = TypeVar("T")
 
 REMEMBERED = 1024
-"""Results per cache."""
+"""Number of results per cache."""
 
 Snapshot = tuple[str, str]
-"""A server, and which of its transactions a statement sees."""
+"""A server, and the transactions on it that a statement sees."""
 
 SNAPSHOT = "CAST(pg_current_snapshot() AS TEXT)"
 """The transactions that a statement sees. Two statements with the same snapshot on one server see
-the same rows: see docs/decisions/query-cache.md."""
+the same rows (docs/decisions/query-cache.md)."""
 
 
 async def read_snapshot(pool: Pool) -> Snapshot:
@@ -32,7 +32,7 @@ async def read_snapshot(pool: Pool) -> Snapshot:
 
 
 class SnapshotCache(Generic[T]):
-    """Cached results, each with the snapshot it was read in.
+    """Cached results, each with the snapshot in which it was read.
 
     While transactions commit constantly, the server is not queried and `is_current` is False.
     """
@@ -48,7 +48,8 @@ class SnapshotCache(Generic[T]):
         return self._results.get(key)
 
     async def is_current(self, snapshot: Snapshot) -> bool:
-        """Whether nothing has changed since; False, without a query, while much is changing."""
+        """Whether nothing has changed since. Returns False without a query while much is
+        changing."""
         if not self._is_quiet or snapshot != self._newest:
             return False
         current = await self._rounds.take()
@@ -56,7 +57,7 @@ class SnapshotCache(Generic[T]):
         return current == snapshot
 
     def remember(self, key: Hashable, snapshot: Snapshot, result: T) -> None:
-        """Cache a result, evicting the oldest if the cache is full."""
+        """Cache a result, and evict the oldest if the cache is full."""
         self._see(snapshot)
         self._results.put(key, (snapshot, result))
 
@@ -70,7 +71,7 @@ class SnapshotCache(Generic[T]):
 
 
 class RememberedReads:
-    """Cached index reads, each with the snapshot that was current before it.
+    """Cached reads of the index, each with the snapshot that was current before it.
 
     While the snapshot is unchanged, no transaction has ended before, during or after the read.
     """
@@ -93,7 +94,7 @@ class RememberedReads:
 
 
 class SnapshotRounds:
-    """Snapshots, each read after it was requested; all waiters for the next one share it."""
+    """Reads snapshots on request. All callers that wait for the next snapshot share it."""
 
     def __init__(self, read_snapshot: Callable[[], Awaitable[Snapshot]]) -> None:
         self._read_snapshot = read_snapshot
@@ -101,7 +102,7 @@ class SnapshotRounds:
         self._task: asyncio.Task[None] | None = None
 
     async def take(self) -> Snapshot:
-        """A snapshot that includes everything committed before this call."""
+        """Read a snapshot that includes everything committed before this call."""
         loop = asyncio.get_running_loop()
         turn: asyncio.Future[Snapshot] = loop.create_future()
         self._waiting.append(turn)

@@ -26,13 +26,13 @@ from imprint.adapters.database.postgresql.pool import Connection
 from imprint.adapters.database.transaction import Row, Rows, Sql, T, Unstorable, Value
 
 ListValue = Value | list[str] | list[int]
-"""Parameter types: PostgreSQL takes lists as well."""
+"""Types of statement parameters. PostgreSQL also accepts lists."""
 
 _NAME = re.compile(r"(?<!:):([a-z_][a-z0-9_]*)")
 
 _LIMIT = "limit"
-"""This parameter is written into its statement: one plan serves all values, and the plan for a page
-of ten rows differs from the plan for a tenth of the table."""
+"""This parameter is written into its statement. Otherwise one plan would serve all values, but the
+best plan for ten rows differs from the best plan for a tenth of the table."""
 
 CLASH = (asyncpg.UniqueViolationError, asyncpg.ForeignKeyViolationError)
 """A transaction conflicts with rows that another one has committed meanwhile."""
@@ -57,7 +57,8 @@ class Statement:
     text: str
     values: Mapping[str, ListValue]
     lock_first: str = ""
-    """Statements that take locks first, so that this one sees what the last holders wrote."""
+    """Statements that take locks first, so that the next statement sees what the last holders
+    wrote."""
 
 
 class NotCommitted(asyncpg.InterfaceError):
@@ -69,7 +70,7 @@ class Retry(Exception):
 
 
 class PostgresqlTransaction:
-    """`Transaction` on one connection; a conflict in the last attempt is not retried."""
+    """`Transaction` on one connection. A conflict in the last attempt is not retried."""
 
     def __init__(
         self, connection: Connection, *, last: bool, locks: frozenset[str] = frozenset()
@@ -124,17 +125,16 @@ class _Queue:
 
 
 class KeyedLocks:
-    """A lock per name: transactions of one process wait here instead of occupying connections."""
+    """One lock per name. Transactions of one process wait here instead of occupying connections."""
 
     def __init__(self) -> None:
         self._queues: defaultdict[str, _Queue] = defaultdict(_Queue)
 
     @asynccontextmanager
     async def hold(self, names: Iterable[str]) -> AsyncIterator[None]:
-        """Hold the locks of all names until the block ends; every caller takes them in the same
-        order.
+        """Hold the locks for all names until the block ends.
 
-        Waits as long as the caller does.
+        Every caller takes them in the same order, and waits for them without a timeout of its own.
         """
         async with AsyncExitStack() as held:
             for name in sorted(names):
@@ -161,7 +161,7 @@ def begin_statements(locks: frozenset[str], durable: bool) -> str:
 
 
 def lock_statements(names: frozenset[str], shared: frozenset[str] = frozenset()) -> str:
-    """Take the named locks, and the shared ones in shared mode."""
+    """Take these named locks, the shared ones in shared mode."""
     # All transactions take locks in the same order, so that no two wait for each other.
     kinds = {lock_key(name): "_shared" if name in shared else "" for name in names | shared}
     return ";".join(

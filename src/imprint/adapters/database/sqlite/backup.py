@@ -28,11 +28,11 @@ class DamagedCopy(CatalogDamaged):
 
 
 def copy_catalog(source: Path, target: Path) -> None:
-    """Copy a snapshot of the catalog; the copy gets its final name when it is complete.
+    """Copy a snapshot of the catalog. The copy gets its final name when it is complete.
 
     Raises `FileExistsError` for an existing target, and `DamagedCopy` for a damaged source. The
-    source is checked too: the copy is built from its tables, so it would not reveal index entries
-    whose rows a damaged table has lost.
+    source is checked too. The copy is built from the source's tables, so it would not reveal index
+    entries whose rows a damaged table has lost.
     """
     if target.exists():
         raise FileExistsError(target)
@@ -56,13 +56,13 @@ def copy_catalog(source: Path, target: Path) -> None:
 
 
 SCHEMA_STEPS = 1_000_000
-"""SQLite instructions allowed for reading a schema; ours needs some thousands."""
+"""Number of SQLite instructions allowed for reading a schema. Our schema needs a few thousand."""
 
 SCHEMA_BYTES = 64 * 1024
 """Longest statement accepted in a schema."""
 
 SCHEMA_ROWS = 1000
-"""Tables and indexes compared at most; ours has fewer than a hundred."""
+"""Maximum number of tables and indexes to compare. Our schema has fewer than a hundred."""
 
 _NUMBERS = "schema_migrations"
 _STATISTICS = {("table", "sqlite_stat1"), ("table", "sqlite_stat4")}
@@ -75,11 +75,12 @@ _LITESTREAM = {
     ),
     ("table", "_litestream_lock", "CREATE TABLE _litestream_lock (id INTEGER)"),
 }
-"""Tables that Litestream adds to a replicated database: see docs/backup.md."""
+"""Tables that Litestream adds to a replicated database (docs/backup.md)."""
 
 
 def check_copy(path: Path) -> None:
-    """Raise `DamagedCopy` for a copy with damaged schema, pages, indexes, references or records.
+    """Raise `DamagedCopy` for a copy with damage in its schema, pages, indexes, references or
+    records.
 
     Raises `NewerSchema` if a newer version wrote the catalog.
     """
@@ -121,8 +122,8 @@ def remove_writing_sessions(path: Path) -> None:
 def check_schema(path: Path) -> None:
     """Raise `DamagedCopy` unless a copy has exactly the schema that the migrations create.
 
-    A trigger, a view, a check or an expression index would run with the first query, so this must
-    come before any other. Raises `NewerSchema` if a newer version wrote the catalog.
+    A trigger, a view, a check or an expression index would run with the first query, so this check
+    must come before any other. Raises `NewerSchema` if a newer version wrote the catalog.
     """
     try:
         with closing(connect_untrusted(path)) as connection:
@@ -164,7 +165,8 @@ def _read_schema(connection: sqlite3.Connection) -> set[tuple[str, str, str]]:
 
 
 def _plain(statement: str) -> str:
-    """A statement on one line without comments, since migrations may change either."""
+    """A statement on one line without comments, since migrations may change line breaks and
+    comments."""
     return " ".join(re.sub("--[^\n]*", " ", statement).split())
 
 

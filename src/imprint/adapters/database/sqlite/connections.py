@@ -1,4 +1,4 @@
-"""Connections to a SQLite file, their settings, and the files behind them."""
+"""Connections to a SQLite file, their settings, and the files they use."""
 
 import errno
 import logging
@@ -16,16 +16,17 @@ _OLDEST = (3, 37, 0)
 """The first SQLite release with STRICT tables."""
 
 _WRITER_TIMEOUT = 5_000
-"""Milliseconds the writer waits for another process's commit."""
+"""Number of milliseconds that the writer waits for the commit of another process."""
 
 _READER_TIMEOUT = 500
-"""Milliseconds a read waits; it must only wait while another process recovers the log."""
+"""Number of milliseconds that a read waits, which happens only while another process recovers the
+log."""
 
 _WAL_ATTEMPTS = 100
-"""Attempts to switch to the write-ahead log, which fail while others open the file."""
+"""Number of attempts to switch to the write-ahead log, which fail while others open the file."""
 
 _WAL_PAUSE = 0.05
-"""Seconds between these attempts."""
+"""Seconds between attempts to switch to the write-ahead log."""
 
 CACHE_KILOBYTES = 16_000
 """Default page cache size per connection."""
@@ -34,12 +35,13 @@ _LOG_SIZE = 64 * 1024 * 1024
 """Size in bytes to which the write-ahead log is truncated after a checkpoint."""
 
 _SETTLED = 3.0
-"""Seconds after which a changed folder is certain to have a new modification time: some file
-systems only record every other second."""
+"""Seconds after which a changed folder is certain to have a new modification time. Some file
+systems record a time only every other second."""
 
 
 class UnrecoveredLog(OSError):
-    """A database's log cannot be read without writing: its shared-memory file is gone."""
+    """The log of a database cannot be read without writing, because its shared-memory file is
+    gone."""
 
 
 class TooOldSqlite(Exception):
@@ -55,7 +57,7 @@ def closing_on_error(connection: sqlite3.Connection) -> Iterator[None]:
     """Close a connection if the block fails.
 
     An abandoned connection may live on in the error's traceback. Until it is gone, SQLite keeps the
-    descriptors of all other closed connections to the file, and repeated attempts would run out of
+    descriptors of all other closed connections to the file, and repeated attempts would exhaust
     them.
     """
     try:
@@ -92,7 +94,7 @@ def connect_writer(
 
 
 def connect_reader(path: Path, cache: int = CACHE_KILOBYTES) -> sqlite3.Connection:
-    """A read-only connection."""
+    """Open a read-only connection."""
     connection = _connect(path, _READER_TIMEOUT, cache)
     with closing_on_error(connection):
         connection.execute("PRAGMA query_only = ON")
@@ -162,11 +164,11 @@ class OpenedFiles:
     """Detects that an open database or its log was deleted, moved or replaced.
 
     SQLite continues with the files it has open, and later commits are lost when the process ends. A
-    check costs one system call as long as nothing changes in the folder.
+    check costs one system call if nothing has changed in the folder.
     """
 
     def __init__(self, path: Path, clock: Callable[[], float] = time.monotonic) -> None:
-        """Remember the files of a database that is open and has been read or written."""
+        """Record the files of a database that is open and has been read or written."""
         self._clock = clock
         self._path = str(path)
         self._folder = str(path.parent)
@@ -189,7 +191,7 @@ class OpenedFiles:
     def check(self) -> None:
         """Raise `OSError` if the file at a path is not the one that was opened.
 
-        This is logged once. Files that reappear are accepted again.
+        The problem is logged once. Files that reappear are accepted again.
         """
         try:
             folder = os.stat(self._folder)

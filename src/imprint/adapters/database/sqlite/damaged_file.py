@@ -26,7 +26,8 @@ _SHARED, _SHARED_BYTES = 0x40000002, 510
 _CHUNK = 1024 * 1024
 
 UNREADABLE = (sqlite3.DatabaseError, UnicodeDecodeError)
-"""Errors while reading a damaged file. SQLite's message may quote bytes of a damaged schema."""
+"""Errors raised while reading a damaged file. SQLite's message may quote bytes of a damaged
+schema."""
 
 
 class FileInUse(Exception):
@@ -42,7 +43,7 @@ class FileInUse(Exception):
 def copy_locked(place: Path, *, dry_run: bool = False) -> Iterator[Path]:
     """Copy a file and its log to a scratch folder while no other process can open them.
 
-    A missing file is not copied. An interrupted replacement is completed first. With `dry_run` that
+    A missing file is not copied. An interrupted replacement is completed first. With `dry_run`, it
     is refused instead, and the system's scratch folder is used. Raises `FileInUse`, `DamagedLog`
     and `OSError`.
     """
@@ -94,10 +95,10 @@ def _copy(handle: int, target: Path) -> None:
 
 
 def replace_file(new: Path, file: Path, at: datetime) -> Path:
-    """Replace the old file with a new one and return the old file's new path.
+    """Replace the old file with a new one and return the new path of the old file.
 
     The old file's log must be gone before the new file takes its name, or SQLite would write it
-    into the new one. After a kill in between, `check_log` refuses the old file, and the next
+    into the new file. After a kill in between, `check_log` refuses the old file, and the next
     `copy_locked` completes the replacement.
     """
     kept = file.with_name(f"{file.name}.damaged-{at:%Y%m%dT%H%M%SZ}")
@@ -149,9 +150,9 @@ def is_whole(connection: sqlite3.Connection, what: str = "1") -> bool:
 
 
 class ReadableRows:
-    """The readable rows of a table; `complete` tells whether it was read to the end.
+    """The readable rows of a table. `complete` says whether the table was read to the end.
 
-    SQLite stops at a damaged page, so the rows behind it are read from the other end.
+    SQLite stops at a damaged page, so the rows after it are read from the other end.
     """
 
     def __init__(self, connection: sqlite3.Connection, select: str, key: tuple[str, ...]) -> None:

@@ -1,9 +1,9 @@
 """`Database` in a SQLite file that several processes of one machine may share.
 
 One thread writes. Reads run on the event loop: they walk an index and take microseconds, less than
-a switch to a thread and back. A list by several common tags can take longer; it is interrupted
+a switch to a thread and back. A list by several common tags can take longer. It is interrupted
 after a while and then runs in a separate thread. Searches have their own thread and are interrupted
-as well. Between two commits no list is read twice.
+as well. Between two commits, no list is read twice.
 """
 
 import asyncio
@@ -55,20 +55,20 @@ from imprint.traces import timed_call
 _log = logging.getLogger(__name__)
 
 _LONG_REACH = 2_000
-"""Rows a read may visit without being interruptible: about a millisecond."""
+"""Number of rows that a read may visit without being interruptible, about a millisecond of work."""
 
 _BRIEF = 0.001
-"""Processor seconds before a read on the event loop is interrupted."""
+"""Seconds of processor time before a read on the event loop is interrupted."""
 
 _LONGEST_SEARCH = 0.5
-"""Processor seconds before a search is interrupted."""
+"""Seconds of processor time before a search is interrupted."""
 
 _CHECKED_EVERY = 400
-"""SQLite instructions between checks of the processor time: about ten microseconds of a list. A
-full-text query takes four instructions per index page, so there it is four milliseconds."""
+"""Number of SQLite instructions between checks of the processor time: about ten microseconds of a
+list. A full-text query takes four instructions per index page, so there it is four milliseconds."""
 
 _LARGEST_COMMIT = 256
-"""Transactions per commit at most, so that the first does not wait long."""
+"""Maximum number of transactions per commit, so that the first does not wait long."""
 
 _CACHE_SIZE = 4096
 """Number of results in the query cache."""
@@ -86,8 +86,8 @@ def open_sqlite(
 ) -> "SqliteDatabase":
     """Open the database in this file.
 
-    Leases use `clock`, which all processes sharing the file must have in common. A copy, which no
-    other process uses, is not locked against a move. A small database is checked first.
+    Leases use `clock`, which all processes sharing the file must have in common. A copy that no
+    other process uses is not locked against a move. A small database is checked first.
 
     Raises what `expect_schema` does, `DamagedLog` if commits would be lost, and `BeingMoved` while
     the catalog is being moved.
@@ -108,7 +108,7 @@ def open_sqlite(
 
 
 def read_schema(path: Path) -> int | None:
-    """The schema version of the catalog in this file, 0 without one, None if unreadable.
+    """The schema version of the catalog in this file, 0 if there is none, None if it is unreadable.
 
     Changes nothing. Raises `DamagedLog` for a log without its database.
     """
@@ -153,7 +153,7 @@ _REFUSED = (sqlite3.IntegrityError, sqlite3.DataError, OverflowError, UnicodeEnc
 
 
 class SqliteTransaction:
-    """`Transaction` on one connection; its methods never suspend."""
+    """`Transaction` on one connection, whose methods never suspend."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         connection.row_factory = sqlite3.Row
@@ -208,11 +208,11 @@ class _Spoiled(Exception):
 class Writer:
     """The writer thread: runs all waiting transactions and commits them with one fsync.
 
-    A failing rule undoes only itself. Nearly all fail before changing anything; for the others, the
-    whole commit is run again with a savepoint around each rule. Callers get a result only after the
-    commit. Cancelling a caller does not cancel its transaction: once queued, it takes effect or
-    fails as a whole. A transaction that waited too long for another process's commit is not run:
-    its caller has already received an error.
+    If a rule fails, only its own changes are undone. Nearly all rules fail before changing
+    anything. For the others, the whole commit is run again with a savepoint around each rule.
+    Callers get a result only after the commit. Cancelling a caller does not cancel its transaction:
+    once queued, it takes effect or fails as a whole. A transaction that waited too long for another
+    process's commit is not run, because its caller has already received an error.
     """
 
     def __init__(
@@ -230,7 +230,7 @@ class Writer:
         self.commits = 0
 
     async def transact(self, rule: Rule[*Ts, T], args: tuple[*Ts], durable: bool) -> T:
-        """Run a rule and wait for its commit; without `durable`, not for the disk.
+        """Run a rule and wait for its commit, but without `durable` not for the disk.
 
         A non-durable commit becomes durable with the next durable one.
         """
@@ -260,7 +260,7 @@ class Writer:
                 job.error = unavailable(error)
 
     def _commit_sound(self, jobs: Sequence[Job[_Change]]) -> Sequence[Job[_Change]]:
-        """Commit all jobs, or none if one hits a damaged page; returns the others."""
+        """Commit all jobs, or none if one hits a damaged page. Returns the other jobs."""
         try:
             try:
                 self._commit_once(jobs, self._run)
@@ -297,7 +297,8 @@ class Writer:
         self.commits += 1
 
     def _save_log(self) -> None:
-        """Copy what only a deleted log holds into the database, which is still at its path."""
+        """Copy commits that exist only in a deleted log into the database, which is still at its
+        path."""
         if self._files.log_is_gone and not self._saved:
             (row,) = self._connection.execute("PRAGMA wal_checkpoint(FULL)").fetchall()
             self._saved = row["busy"] == 0
@@ -346,7 +347,7 @@ class Writer:
 
 
 class QueryCache:
-    """Read results, cached until any process commits.
+    """Caches results of reads until any process commits.
 
     `PRAGMA data_version` changes with every commit of another connection, so the connection given
     here must never write.
@@ -372,7 +373,7 @@ class QueryCache:
     def keep(self, version: int, key: Hashable, result: object) -> None:
         """Cache a result that was read at `version` or later.
 
-        Does nothing if the cache has another version by now: the result may be older.
+        Does nothing if the cache has another version by now, because the result may be older.
         """
         if version == self._version:
             self._results.put(key, result)
@@ -497,7 +498,7 @@ class SqliteDatabase(Database):
             raise Unavailable.database() from error
 
     async def examine(self) -> list[str]:
-        """Damage in the file, up to a few findings; takes seconds for a large one."""
+        """Find damage in the file, up to a few findings. Takes seconds for a large file."""
         loop = asyncio.get_running_loop()
         with ThreadPoolExecutor(1, "catalog-examiner", initializer=lower_scheduling) as thread:
             examine = partial(examine_catalog, self._path, connect=self._connect)
@@ -511,7 +512,7 @@ class SqliteDatabase(Database):
         return [f"This user is not allowed to write to {self._path} and its folder."]
 
     def note_findings(self, findings: Findings) -> None:
-        """Record a check's findings."""
+        """Record the findings of an integrity check."""
         self.damage.note_structure(next(iter(findings.records), None))
         self.damage.note_index(next(iter(findings.index), None))
 
@@ -553,7 +554,7 @@ class SqliteDatabase(Database):
         return found
 
     def _find_cached(self, key: Hashable) -> tuple[int, Any]:
-        """The cache's version and its value for a key."""
+        """The version of the cache, and its value for a key."""
         if self._files.missing is not None:
             raise Unavailable.database()
         return translated(self._cache.refresh), self._cache.find(key, _MISSING)

@@ -15,10 +15,10 @@ HEADER_BYTES = 32
 """Size of a log without frames."""
 
 LONGEST_LOG = 256 * 1024 * 1024
-"""Write-ahead logs larger than this are not checked; SQLite truncates them far below it."""
+"""Write-ahead logs larger than this are not checked. SQLite truncates them far below it."""
 
 _LOG_PAUSES = (0.05, 0.1)
-"""Seconds after which an apparently damaged log is read again."""
+"""Seconds after which a log that seems damaged is read again."""
 
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
 """The Linux file with the boot id."""
@@ -28,7 +28,7 @@ _log = logging.getLogger(__name__)
 _HEADER = struct.Struct(">8I")
 _FRAME = struct.Struct(">6I")
 _MAGIC = 0x377F0682
-"""A log's magic number, whose last bit selects the checksum byte order."""
+"""Magic number of a log, whose last bit selects the byte order of checksums."""
 
 
 class DamagedLog(Exception):
@@ -36,7 +36,7 @@ class DamagedLog(Exception):
 
     @classmethod
     def dropping(cls, log: Path, commits: int) -> "DamagedLog":
-        """A log whose damaged frame is followed by commits."""
+        """Commits follow a damaged frame in the log."""
         return cls(
             f"The write-ahead log {log} is damaged: {commits} commits in it would be lost. "
             "Restore a backup or run imprint repair. To continue with what comes before the "
@@ -45,7 +45,7 @@ class DamagedLog(Exception):
 
     @classmethod
     def alone(cls, log: Path, path: Path) -> "DamagedLog":
-        """A log without its database, which SQLite would delete."""
+        """There is a log without its database, which SQLite would delete."""
         return cls(
             f"There is a write-ahead log {log}, but {path} is missing or empty. Put that file "
             "back, restore a backup or run imprint repair. To start with an empty file, move "
@@ -54,7 +54,7 @@ class DamagedLog(Exception):
 
     @classmethod
     def interrupted(cls, path: Path) -> "DamagedLog":
-        """A database whose log may already be gone because a repair was replacing both."""
+        """The log of a database may already be gone, because a repair was replacing both."""
         return cls(f"A repair of {path} was interrupted. Run imprint repair again to complete it.")
 
 
@@ -64,17 +64,17 @@ def log_file(path: Path) -> Path:
 
 
 def boot_file(path: Path) -> Path:
-    """The file that records during which boot a database was written."""
+    """Path of the file that records during which boot a database was written."""
     return path.with_name(f"{path.name}-boot")
 
 
 def replacement_of(path: Path) -> Path:
-    """The file with which a repair replaces a database."""
+    """Path of the new file with which a repair replaces a database."""
     return path.with_name(f"{path.name}.repaired")
 
 
 def accepted_log(log: Path) -> Path:
-    """The copy of a damaged log by which an operator accepts the loss."""
+    """Path of the copy of a damaged log by which an operator accepts the loss."""
     return log.with_name(f"{log.name}.damaged")
 
 
@@ -83,10 +83,11 @@ def check_log(path: Path, boot: str | None) -> bool:
 
     SQLite reads the log up to the first frame with a wrong checksum and overwrites the rest. That
     is right for a commit interrupted by a crash, which is the last one. If more commits follow, the
-    frame was intact and damaged later, unless the machine lost power: then it may have written only
-    some of them. Damage to the very last commit cannot be distinguished from a crash.
+    frame was intact and damaged later. The exception is a power failure, after which the machine
+    may have written only some of them. Damage to the very last commit cannot be distinguished from
+    a crash.
 
-    `boot` is what `read_boot` returns. Only the same boot of the same machine proves that no power
+    `boot` is the result of `read_boot`. Only the same boot of the same machine proves that no power
     was lost: clocks may be wrong, and a disk may have come from another machine.
 
     Returns whether `begin_log` must empty the log once the database is open.
@@ -120,8 +121,8 @@ def check_log(path: Path, boot: str | None) -> bool:
 def begin_log(connection: sqlite3.Connection, path: Path, boot: str | None) -> None:
     """Empty a database's log and record the boot that writes it from now on.
 
-    Otherwise remains of commits that SQLite has dropped would count as damage. If that is not
-    possible, nothing is recorded, and nothing will be refused.
+    Otherwise, remains of commits that SQLite has dropped would count as damage. If the log cannot
+    be emptied, nothing is recorded, and nothing will be refused.
     """
     with suppress(sqlite3.Error, OSError):
         # Opens the log. A checkpoint that must do so itself keeps a read lock from then on and,
@@ -150,7 +151,7 @@ def _noted_boot(path: Path) -> str | None:
 
 
 def _read_log(log: Path) -> bytes:
-    """A log's bytes; empty if there is none or it is too long to check."""
+    """The bytes of a log, empty if there is none or it is too long to check."""
     try:
         return log.read_bytes() if log.stat().st_size <= LONGEST_LOG else b""
     except FileNotFoundError:
@@ -177,9 +178,9 @@ def _page_size(path: Path) -> int | None:
 def count_dropped_commits(log: bytes, page_size: int) -> int:
     """Number of complete commits that SQLite drops.
 
-    A frame's checksum continues the previous frame's. So a commit was complete if a later frame
-    continues it. One without a continuation may have been interrupted by a crash, or be the rest of
-    a failed commit that was overwritten by a shorter one; several of those may follow.
+    A frame's checksum continues the previous frame's, so a commit was complete if a later frame
+    continues it. A commit without a continuation may have been interrupted by a crash, or be the
+    rest of a failed commit that was overwritten by a shorter one. Several of those may follow.
 
     `page_size` is used if the log does not have its own.
     """
@@ -195,7 +196,7 @@ def count_dropped_commits(log: bytes, page_size: int) -> int:
 
 
 def _count_losses(log: bytes, order: str, page_size: int, *, has_header: bool) -> int:
-    """Number of frames that prove a dropped commit; the header may be damaged."""
+    """Number of frames that prove a dropped commit. The header may be damaged."""
     length, losses = _FRAME.size + page_size, 0
     salts, stored = _HEADER.unpack_from(log)[4:6], _HEADER.unpack_from(log)[6:]
     computed = _sum(order, log[:24], (0, 0))

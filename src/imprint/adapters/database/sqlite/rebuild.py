@@ -1,7 +1,7 @@
 """Builds a new catalog from the readable rows of a damaged one and from a backup.
 
 The damaged catalog is newer than the backup, so its rows are kept if their checksums match. Tables
-derived from records are recomputed; those derived from the chain are left out.
+derived from records are recomputed, and tables derived from the chain are left out.
 """
 
 import json
@@ -41,11 +41,11 @@ _CACHE_KILOBYTES = 64_000
 """Page cache of a check, which looks up every row in every index."""
 
 MOST_FINDINGS = 20
-"""Findings reported at most; one is enough for an alarm."""
+"""Maximum number of findings to report. One is enough for an alarm."""
 
 
-_SHARED = ("reference to page", "reelist")
-"""Phrases in findings about pages with two owners, or none."""
+_SHARED = ("reference to page", "reelist", "never used")
+"""Phrases in findings about pages that have two owners or none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +64,9 @@ def examine_catalog(
 ) -> Findings:
     """Check the catalog in this file for damage.
 
-    Looks up every row in every index, 70 MB per second if the file fits into the cache. Others may
-    write meanwhile; the log grows until the check ends. SQLite 3.44 and newer compare the search
-    words with the texts; older ones only check their pages.
+    Looks up every row in every index, 70 MB per second if the file fits into the cache. Other
+    processes may write meanwhile, but the log grows until the check ends. SQLite 3.44 and newer
+    compare the search words with the texts; older versions check only their pages.
     """
     try:
         with closing(connect(path, _CACHE_KILOBYTES)) as connection:
@@ -109,10 +109,11 @@ _NOT_KEPT = frozenset(
     }
 )
 """Tables that are recomputed or not needed. A writing session revoked in a lost commit must not
-come back, so none is kept."""
+become valid again, so none is kept."""
 
 _NOT_FROM_BACKUP = frozenset({"intents", "private_feeds"})
-"""A backup's private feed may have been revoked since, or given a new token."""
+"""Tables that are not taken from a backup, because a private feed may have been revoked or given a
+new token since."""
 
 _LOST_ROWS = {
     "measure_log": "Decisions of the operator that could not be read and that no backup has: they"
@@ -121,6 +122,8 @@ _LOST_ROWS = {
     "private_feeds": "Private feeds that could not be read: readers must create new ones.",
     "profiles": "Profiles that could not be read and that no backup has: their authors must save "
     "them again. One restored from a backup may be older than the lost one.",
+    "revisions": "Corrections of posts that could not be read and that no backup has: their authors"
+    " must sign them again.",
     "ended_sessions": "Ended sessions that could not be read and that no backup has: they are "
     "valid again until they expire, for two hours at most. Changing "
     "IMPRINT_JWT_SECRET ends all sessions at once.",
@@ -217,7 +220,8 @@ SELECT 'fence', max(coalesce(max(fence), 0), :fence) FROM detached WHERE true
 ON CONFLICT (name) DO UPDATE SET value = max(value, excluded.value)""",
     """
 INSERT INTO owners (owner, last_number)
-SELECT owner, max(CAST(substr(name, length(owner) + 2) AS INTEGER)) FROM files GROUP BY owner
+SELECT owner, max(CAST(substr(name, length(owner) + 2) AS INTEGER))
+FROM (SELECT owner, name FROM files UNION ALL SELECT owner, name FROM revisions) GROUP BY owner
 ON CONFLICT (owner) DO UPDATE SET last_number = max(last_number, excluded.last_number)""",
     """
 INSERT OR IGNORE INTO owners (owner, last_number)
@@ -238,18 +242,18 @@ class DamagedCatalog:
 
     path: Path
     file_damage: str | None
-    """Damage in the file, or None."""
+    """Damage in the file, or None if there is none."""
     log_damage: str | None
     """Damage in the write-ahead log, whose commits are dropped."""
     schema: int | None = None
     """The schema version, or None if SQLite cannot open the file."""
     identity: Identity | None = None
     backed_up_at: int | None = None
-    """Time of the last backup recorded in it."""
+    """Time of the last backup that the catalog records."""
 
     @property
     def is_damaged(self) -> bool:
-        """Whether anything is damaged."""
+        """Whether anything in the catalog is damaged."""
         return self.file_damage is not None or self.log_damage is not None
 
 
@@ -308,7 +312,7 @@ def _is_installation(row: sqlite3.Row) -> bool:
 
 
 def open_saved(path: Path) -> Identity | None:
-    """Check a backup's catalog and migrate it; returns its installation.
+    """Check the catalog of a backup, migrate it, and return its installation.
 
     Raises `CatalogDamaged` and `NewerSchema`.
     """
@@ -320,7 +324,7 @@ def open_saved(path: Path) -> Identity | None:
 
 @dataclass(slots=True)
 class Rebuilt:
-    """Result of a rebuild: damage and losses as sentences, and file counts."""
+    """Result of a rebuild: damage and losses as sentences, and numbers of files."""
 
     found: list[str] = field(default_factory=list)
     lost: list[str] = field(default_factory=list)
@@ -356,7 +360,7 @@ def rebuild_catalog(
 
 @dataclass(slots=True)
 class _Rebuild:
-    """One rebuild; `broken` lists the tables that may lack rows."""
+    """One run of a rebuild. `broken` lists the tables that may lack rows."""
 
     target: sqlite3.Connection
     damaged: DamagedCatalog
@@ -440,7 +444,7 @@ class _Rebuild:
         return tuple(row["name"] for row in keyed)
 
     def _add(self, insert: str, values: tuple[Any, ...]) -> bool:
-        """Add a row; returns False if it does not fit the table or its key is taken."""
+        """Add a row. Returns False if it does not fit the table or its key is taken."""
         try:
             self.target.execute(insert, values)
         except (sqlite3.IntegrityError, UnicodeEncodeError):
@@ -462,7 +466,7 @@ class _Rebuild:
             return False
 
     def _note_refused(self, table: str, row: sqlite3.Row) -> None:
-        """Record the names in a damaged row; those in the indexes take precedence."""
+        """Record the names in a damaged row. Names in the indexes take precedence."""
         if table == "files":
             self._add(
                 "INSERT INTO temp.known (position, id, name, cid) VALUES (?, ?, ?, ?)",

@@ -1,8 +1,8 @@
 """Lock on a SQLite catalog: shared by its users, exclusive for a move, repair or upgrade.
 
-It is an operating-system lock on a file next to the database, released when its process ends. The
-database itself cannot be locked this way: SQLite loses its own locks when another descriptor is
-closed.
+It is an operating-system lock on a file next to the database, and is released when its process
+ends. The database itself cannot be locked this way: SQLite loses its own locks when another
+descriptor is closed.
 """
 
 import fcntl
@@ -14,11 +14,11 @@ SUFFIX = "-lock"
 """Suffix of the lock file, after the database's name."""
 
 _LOCKS = Path("/proc/locks")
-"""Where Linux lists the locks of all processes."""
+"""The file in which Linux lists the locks of all processes."""
 
 
 class InUse(Exception):
-    """Others are using the catalog; `processes` are their ids, as far as known."""
+    """Other processes are using the catalog. `processes` are their ids, as far as known."""
 
     def __init__(self, processes: list[int]) -> None:
         super().__init__()
@@ -40,7 +40,7 @@ class UseLock:
     """A lock on the catalog at a path, held until it is closed or the process ends."""
 
     def __init__(self, path: Path, *, exclusive: bool = False, makes_file: bool = True) -> None:
-        """Take the lock; `makes_file` says whether a missing lock file is created.
+        """Take the lock. `makes_file` says whether a missing lock file is created.
 
         Raises `BeingMoved` if another process holds it exclusively, and `InUse` if this one wants
         it exclusively and others hold it. A folder that cannot be written to is not locked, so that
@@ -62,7 +62,7 @@ class UseLock:
             self.close()
 
     def close(self) -> None:
-        """Unlock it."""
+        """Release the lock."""
         descriptor, self._descriptor = self._descriptor, None
         if descriptor is not None:
             os.close(descriptor)

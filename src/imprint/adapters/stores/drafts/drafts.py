@@ -4,8 +4,8 @@ A write begins with an intent, so that the document of a write that never commit
 removed. The committing transaction ends the intent and spends the nonce.
 
 The intent also reserves the signer's usage: the document's size, and one draft if it creates one. A
-committed write keeps that reservation: the document then counts as a draft's. A replaced document
-counts until it is deleted.
+committed write keeps that reservation, because the document then counts as a draft's. A replaced
+document counts until it is deleted.
 """
 
 from collections.abc import Sequence
@@ -110,7 +110,7 @@ NO_LIMIT = 2**62
 
 
 class SqlDraftStore:
-    """Drafts of all signers, written by rules."""
+    """Drafts of all signers, written by transaction rules."""
 
     def __init__(self, database: Database, files: SqlFileStore, limits: SqlRateLimits) -> None:
         self._database = database
@@ -169,9 +169,9 @@ class SqlDraftStore:
 
 
 async def begin_write(tx: Transaction, intent: Intent, quota: Quota) -> int | None:
-    """Record an intent and reserve its number, or reserve and return the owner's next one.
+    """Record an intent and reserve its number, or reserve and return the owner's next number.
 
-    Reclaims a document marked for deletion, and refuses one that exceeds its signer's quota.
+    Keeps a document that was marked for deletion, and refuses one that exceeds its signer's quota.
     """
     await take_back(tx, intent.cid, intent.network)
     if not await _reserve(tx, intent, quota):
@@ -193,7 +193,7 @@ async def begin_write(tx: Transaction, intent: Intent, quota: Quota) -> int | No
 
 
 async def _reserve(tx: Transaction, intent: Intent, quota: Quota) -> bool:
-    """Reserve an intent's usage and number; returns False if its number is too low."""
+    """Reserve the usage and number of an intent. Returns False if its number is too low."""
     owner, drafts = intent.write.signer, int(intent.write.action is Action.CREATE)
     max_bytes, max_drafts = quota.bytes or NO_LIMIT, quota.drafts or NO_LIMIT
     if not drafts:
@@ -221,7 +221,7 @@ async def _reserve(tx: Transaction, intent: Intent, quota: Quota) -> bool:
 
 
 async def _settle_deleted(tx: Transaction, owner: Address) -> bool:
-    """Stop counting an owner's deleted drafts; returns False if there were none to release."""
+    """Stop counting an owner's deleted drafts. Returns False if there were none to release."""
     (row,) = await tx.fetchall(DELETED_DRAFTS, owner=owner)
     if not row["count"]:
         return False
@@ -249,9 +249,10 @@ async def add_draft(tx: Transaction, write: Write, intent: Intent, version: Vers
 async def replace_draft(
     tx: Transaction, write: Write, intent: Intent, old: Cid, version: Version
 ) -> File | None:
-    """Replace the draft `old` with a version; None if it is not one of the signer's drafts.
+    """Replace the draft `old` with a version, or return None if it is not one of the signer's
+    drafts.
 
-    Uses the draft's current group: an event may have moved it since it was read.
+    Uses the draft's current group, because an event may have moved it since it was read.
     """
     await refuse_spent(tx, write.signer, write.nonce)
     draft = await find_draft(tx, old, write.signer)
@@ -269,7 +270,8 @@ async def replace_draft(
 async def prepare_draft(
     tx: Transaction, write: Write, intent: Intent, cid: Cid, hashtags: Sequence[str]
 ) -> File | None:
-    """Set a draft's thumbnail and hashtags; None if `cid` is not one of the signer's drafts."""
+    """Set a draft's thumbnail and hashtags, or return None if `cid` is not a draft of the
+    signer."""
     await refuse_spent(tx, write.signer, write.nonce)
     draft = await find_draft(tx, cid, write.signer)
     if draft is None:
@@ -285,7 +287,7 @@ async def prepare_draft(
 
 
 async def delete_draft(tx: Transaction, write: Write, cid: Cid) -> File | None:
-    """Delete a draft and return its last state; None if `cid` is not one of the signer's drafts."""
+    """Delete a draft and return its last state, or None if `cid` is not a draft of the signer."""
     await refuse_spent(tx, write.signer, write.nonce)
     draft = await find_draft(tx, cid, write.signer)
     if draft is None:
@@ -298,7 +300,7 @@ async def delete_draft(tx: Transaction, write: Write, cid: Cid) -> File | None:
 
 
 async def add_file(tx: Transaction, draft: File) -> File:
-    """Add a draft on top of its group, or a post if its event came first."""
+    """Add a draft to its group as the newest version, or a post if its event came first."""
     draft = replace(draft, position=await next_position(tx))
     await tx.execute(
         ADD_FILE,
@@ -334,7 +336,7 @@ async def refuse_spent(tx: Transaction, signer: Address, nonce: str) -> None:
 async def spend_nonce(
     tx: Transaction, signer: Address, nonce: str, at: datetime, *, action: str, file_id: str | None
 ) -> None:
-    """Spend a nonce in the transaction of its effect."""
+    """Spend a nonce in the transaction of the write that it belongs to."""
     await tx.execute(
         SPEND_NONCE,
         signer=signer,
@@ -346,7 +348,7 @@ async def spend_nonce(
 
 
 async def _spend_nonce(tx: Transaction, write: Write, file: File | None) -> None:
-    """Spend the nonce of the write that created `file`, in the transaction of its effect."""
+    """Spend the nonce of the write that created `file`, in the same transaction."""
     file_id = None if file is None else file.id
     action = write.action.value
     await spend_nonce(tx, write.signer, write.nonce, write.at, action=action, file_id=file_id)
@@ -355,7 +357,7 @@ async def _spend_nonce(tx: Transaction, write: Write, file: File | None) -> None
 async def end_intent(tx: Transaction, intent: Intent) -> None:
     """End an intent whose document is now referenced.
 
-    Refuses a missing intent: it has expired, and its document may have been deleted.
+    Refuses a missing intent, because it has expired and its document may have been deleted.
     """
     if await tx.fetchone(END_INTENT, id=intent.id) is None:
         raise Unavailable.storage()
@@ -374,7 +376,7 @@ async def _retire(tx: Transaction, draft: File, state: State, write: Write) -> N
 async def _drop_thumbnail(
     tx: Transaction, draft: File, write: Write, successor: Cid | None = None
 ) -> None:
-    """Detach a draft's thumbnail, unless its successor has the same one."""
+    """Detach a draft's thumbnail, unless the next version has the same one."""
     thumbnail, size = draft.thumbnail_cid, await thumbnail_size(tx, draft)
     if thumbnail is None:
         return
@@ -389,7 +391,8 @@ async def _drop_thumbnail(
 
 
 async def detach(tx: Transaction, cid: Cid, size: int, network: Network, write: Write) -> None:
-    """Record that a write let go of a document, which counts for its signer until destroyed."""
+    """Record that a write no longer references a document, which counts for its signer until
+    destroyed."""
     await tx.execute(
         DETACH,
         cid=cid,

@@ -20,6 +20,7 @@ from imprint.adapters.database.transaction import (
 )
 from imprint.adapters.stores.drafts.drafts import CONDEMNED, END_INTENT
 from imprint.adapters.stores.files import (
+    DETACH,
     PICTURE_IN_USE,
     TAKE_BACK,
     count_usage,
@@ -40,12 +41,14 @@ DETACH_STRAY = """
 INSERT INTO detached (cid, network, detached_at)
 SELECT :cid, :network, CAST(:detached_at AS BIGINT)
 WHERE NOT EXISTS (SELECT 1 FROM files WHERE cid = :cid)
+  AND NOT EXISTS (SELECT 1 FROM revisions WHERE cid = :cid)
   AND NOT EXISTS (SELECT 1 FROM file_groups WHERE thumbnail_cid = :cid)
   AND NOT EXISTS (SELECT 1 FROM profiles WHERE avatar_cid = :cid)
   AND NOT EXISTS (SELECT 1 FROM intents WHERE cid = :cid)
 ON CONFLICT DO NOTHING RETURNING 1"""
 STRAY = """
 SELECT 1 AS stray WHERE NOT EXISTS (SELECT 1 FROM files WHERE cid = :cid)
+  AND NOT EXISTS (SELECT 1 FROM revisions WHERE cid = :cid)
   AND NOT EXISTS (SELECT 1 FROM file_groups WHERE thumbnail_cid = :cid)
   AND NOT EXISTS (SELECT 1 FROM profiles WHERE avatar_cid = :cid)
   AND NOT EXISTS (SELECT 1 FROM intents WHERE cid = :cid)
@@ -74,6 +77,8 @@ WHERE NOT EXISTS (SELECT 1 FROM intents i
                   WHERE i.cid = due.cid AND i.network = due.network AND i.lease_until >= :now)
   AND NOT (due.network = 'private' AND EXISTS (
       SELECT 1 FROM files f WHERE f.cid = due.cid AND f.state IN ('pending', 'onchain')))
+  AND NOT (due.network = 'private' AND EXISTS (
+      SELECT 1 FROM revisions r WHERE r.cid = due.cid))
   AND NOT (due.network = 'public' AND EXISTS (
       SELECT 1 FROM file_groups g JOIN files f ON f.group_id = g.id
       WHERE g.thumbnail_cid = due.cid AND f.state IN ('pending', 'onchain')))
@@ -92,7 +97,9 @@ WHERE lease_until < :now ORDER BY lease_until LIMIT :limit"""
 RUNNING_INTENT = """
 SELECT 1 FROM intents
 WHERE cid = :cid AND network = :network AND lease_until >= :now LIMIT 1"""
-LIVE_DOCUMENT = "SELECT 1 FROM files WHERE cid = :cid AND state IN ('pending', 'onchain')"
+LIVE_DOCUMENT = """
+SELECT 1 FROM files WHERE cid = :cid AND state IN ('pending', 'onchain')
+UNION ALL SELECT 1 FROM revisions WHERE cid = :cid LIMIT 1"""
 END_INTENTS_FOR = """
 DELETE FROM intents WHERE cid = :cid AND network = :network RETURNING signer, action, size"""
 CONDEMN = """
@@ -103,6 +110,7 @@ DELETE FROM detached
 WHERE cid = :cid AND network = :network AND condemned = 1 AND fence = :fence
 RETURNING owner, size, drafts"""
 FORGET_VERSION = "DELETE FROM files WHERE cid = :cid RETURNING group_id"
+FORGET_REVISIONS = "DELETE FROM revisions WHERE document = :document RETURNING cid, owner, size"
 FORGET_EMPTY_GROUP = """
 DELETE FROM file_groups
 WHERE id = :id AND NOT EXISTS (SELECT 1 FROM files WHERE group_id = :id)"""
@@ -130,6 +138,7 @@ FROM owners o LEFT JOIN (
                AS size, 1 AS draft
         FROM files f JOIN file_groups g ON g.id = f.group_id WHERE f.state = 'pending'
         UNION ALL SELECT address, avatar_size, 0 FROM profiles
+        UNION ALL SELECT owner, size, 0 FROM revisions
         UNION ALL SELECT owner, size, drafts FROM detached WHERE owner IS NOT NULL
         UNION ALL SELECT signer, size, CASE action WHEN 'create' THEN 1 ELSE 0 END FROM intents
     ) AS counted GROUP BY owner
@@ -142,7 +151,7 @@ _NEVER_ATTACHED = 0
 
 
 _BEFORE_ALL = Condemned(Cid(""), Network.PRIVATE, -1)
-"""A cursor before every document marked for deletion."""
+"""Cursor that precedes every document marked for deletion."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +227,7 @@ async def _condemn_documents(  # noqa: PLR0917  a rule takes its values in order
     limit: int,
     after: Condemned | None,
 ) -> list[Condemned]:
-    """Up to `limit` documents to delete, those already marked first.
+    """Find up to `limit` documents to delete, those already marked first.
 
     With `by_server`, a clock ahead of the server's is corrected, so that it cannot shorten the
     grace period.
@@ -268,7 +277,7 @@ async def _is_condemned(tx: Transaction, condemned: Condemned) -> bool:
 
 
 async def _purge(tx: Transaction, condemned: Condemned) -> PurgeOutcome:
-    """Delete a document's deletion mark, unless the document is needed again.
+    """Delete the deletion mark of a document, unless the document is needed again.
 
     The caller holds the document's lock, as does everybody who needs the document.
     """
@@ -320,8 +329,8 @@ async def _detach_strays(
 async def _prune_replays(tx: Transaction, before: datetime) -> None:
     """Delete deliveries, logins, sessions and rate limits that are too old to matter.
 
-    Expired sessions are kept as long as logins: a process whose clock is ahead must not forget an
-    ended session while it is still valid for the others.
+    Expired sessions are kept as long as logins, because a process whose clock is ahead must not
+    forget an ended session while it is still valid for the others.
     """
     await tx.execute(FORGET_DELIVERIES, before=micros(before))
     await tx.execute(FORGET_LOGINS, before=micros(before))
@@ -331,13 +340,13 @@ async def _prune_replays(tx: Transaction, before: datetime) -> None:
 
 
 async def _time_ahead(tx: Transaction, now: datetime) -> timedelta:
-    """How far a clock is ahead of the server's."""
+    """How far a clock is ahead of the server's clock."""
     (row,) = await tx.fetchall(SERVER_TIME, now=None)
     return max(now - moment_of(row["now"]), timedelta(0))
 
 
 async def _expire(tx: Transaction, intent: Row) -> None:
-    """End an intent; its document counts for the signer until it is deleted."""
+    """End an intent. Its document counts for the signer until it is deleted."""
     if await tx.fetchone(END_INTENT, id=intent["id"]) is None:
         # Its write took effect since it was read.
         return
@@ -353,7 +362,7 @@ async def _expire(tx: Transaction, intent: Row) -> None:
 
 
 async def _abandon(tx: Transaction, intent: Row, size: int) -> None:
-    """Release the usage of an intent without effect, including this many of its bytes."""
+    """Release the usage of an intent that had no effect, including this many of its bytes."""
     drafts = 1 if intent["action"] == Action.CREATE else 0
     if size or drafts:
         await count_usage(tx, intent["signer"], -size, drafts=-drafts)
@@ -385,11 +394,26 @@ async def _condemn(
     else:
         for row in await tx.fetchall(FORGET_VERSION, cid=cid):
             await tx.execute(FORGET_EMPTY_GROUP, id=row["group_id"])
+        await forget_revisions(tx, cid, micros(now))
     return True
 
 
+async def forget_revisions(tx: Transaction, document: Cid, at: int) -> None:
+    """Delete the revisions of a document; theirs count for the author until they are destroyed."""
+    for row in await tx.fetchall(FORGET_REVISIONS, document=document):
+        await tx.lock(document_lock(row["cid"], Network.PRIVATE))
+        await tx.execute(
+            DETACH,
+            cid=row["cid"],
+            network=Network.PRIVATE.value,
+            detached_at=at,
+            owner=row["owner"],
+            size=row["size"],
+        )
+
+
 async def _is_used(tx: Transaction, cid: Cid, network: Network) -> bool:
-    """Whether a live file or a profile refers to a document."""
+    """Whether a live file, a revision or a profile refers to a document."""
     user = LIVE_DOCUMENT if network is Network.PRIVATE else PICTURE_IN_USE
     return await tx.fetchone(user, cid=cid) is not None
 

@@ -1,4 +1,4 @@
-"""`DraftStore` on PostgreSQL: each write is one statement, unless something is unusual."""
+"""`DraftStore` on PostgreSQL: each write is one statement, except in unusual cases."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -19,7 +19,7 @@ from imprint.domain.rate_limits import Rate
 from imprint.ports.drafts import NO_QUOTA
 
 _BEGUN = 4096
-"""Number of unfinished writes whose positions a process caches. For other writes the rule takes a
+"""Number of unfinished writes whose positions a process caches. For other writes, the rule takes a
 new position."""
 
 
@@ -70,7 +70,8 @@ class PostgresqlDraftStore(SqlDraftStore):
         )
 
     def _begun(self, intent: Intent, row: Row) -> int | None:
-        """The number reserved instead of the intent's, or None once its position is recorded."""
+        """The number reserved instead of the intent's, or None if its position has been
+        recorded."""
         reserved: int | None = row["reserved"]
         if reserved is None:
             self._positions.put(intent.id, row["position"])
@@ -125,7 +126,7 @@ class PostgresqlDraftStore(SqlDraftStore):
         rule: Rule[*Ts, T],
         *args: *Ts,
     ) -> T | File:
-        """The file written by a statement that takes effect, or the rule's result."""
+        """The file written by a statement if it takes effect, otherwise the result of the rule."""
         if made is None:
             return await self._server.transact(locks, rule, *args)
         statement, file = made

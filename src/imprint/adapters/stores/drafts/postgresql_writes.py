@@ -1,8 +1,8 @@
 """Signed writes as single statements, each its own transaction, for PostgreSQL.
 
-Each statement does what its rule in `drafts` does in the usual case, in one round trip. If anything
-is unusual it changes nothing and returns no row, or is refused for a conflict; then the rule
-decides: see docs/decisions/single-statements.md.
+Each statement does what its rule in `drafts` does in the usual case, in one round trip. In any
+unusual case, it changes nothing and returns no row, or is refused for a conflict. Then the rule
+decides (docs/decisions/single-statements.md).
 
 All parts of a statement see the same snapshot, which is older than the locks that the statement
 takes. So a row that must be unchanged is locked, which reads its newest version; a row that must
@@ -49,20 +49,20 @@ def _key_of(lock: frozenset[str]) -> int:
 # Before a write begins
 
 _ASYNCHRONOUS = "set_config('synchronous_commit', 'off', true)"
-"""Makes its statement's commit not wait for the disk."""
+"""Makes the commit of its statement return without waiting for the disk."""
 
 _ADMIT_BY_SESSION = ADMIT.replace(
     "VALUES (:key, :first)",
     f"SELECT CAST(:key AS TEXT), CAST(:first AS BIGINT) WHERE EXISTS ({HAS_WRITING_SESSION})",
 )
-"""Does not count requests of a revoked writing session."""
+"""Condition that leaves requests of a revoked writing session uncounted."""
 
 _ADMITTED = {
     False: f"WITH admitted AS ({ADMIT})",
     True: f"WITH admitted AS ({_ADMIT_BY_SESSION})",
 }
 _ALLOWED = {False: "true", True: f"EXISTS ({HAS_WRITING_SESSION})"}
-"""Without a rate limit, a write is admitted unless its writing session is revoked."""
+"""Admission without a rate limit: a write is admitted unless its writing session is revoked."""
 _IS_ADMITTED = f"{_ASYNCHRONOUS} AS commit, EXISTS (SELECT 1 FROM admitted) AS admitted"  # noqa: S608
 _NONCE = " FROM (SELECT 1) AS one LEFT JOIN nonces n ON n.signer = :signer AND n.nonce = :nonce"
 _FILE = " LEFT JOIN files f ON f.cid = :cid LEFT JOIN file_groups g ON g.id = f.group_id"
@@ -82,7 +82,7 @@ def _opening(limited: bool, with_file: bool, by_session: bool) -> str:
 
 
 OPENINGS = {key: _opening(*key) for key in product((False, True), repeat=3)}
-"""Statements that open a write, by whether it is rate-limited, has a file, and is signed by a
+"""Statements that open a write, keyed by whether it is rate-limited, has a file, and is signed by a
 session."""
 
 
@@ -133,7 +133,7 @@ reserved AS (
                    ELSE 0 END {within_quota}
     RETURNING last_number AS number
 ),"""
-"""Reserves only the next number if the intent's number is too low."""
+"""Reserves only the next number if the number of the intent is too low."""
 
 _NOTE = """
 noted AS (
@@ -167,7 +167,8 @@ known AS MATERIALIZED (
     SELECT condemned FROM detached
     WHERE cid = :cid AND network = :network AND EXISTS (SELECT 1 FROM locked) FOR UPDATE
 ),"""
-"""Others may have the same thumbnail, and the garbage collector may be about to mark it."""
+"""Thumbnail part of a statement. Other owners may have the same thumbnail, and the garbage
+collector may be about to mark it."""
 
 _NUMBERED = {"within_quota": _WITHIN_QUOTA, "also": ""}
 
@@ -190,12 +191,12 @@ def _open_create(limited: bool, by_session: bool) -> str:
 
 
 OPEN_CREATE = {key: _open_create(*key) for key in product((False, True), repeat=2)}
-"""Statements that open a create and record its intent, by whether it is rate-limited and signed by
-a session."""
+"""Statements that open a create and record its intent, keyed by whether it is rate-limited and
+signed by a session."""
 
 
 def begin_statement(intent: Intent, quota: Quota) -> Statement | None:
-    """Record an intent and take its draft's position; no row if a rule has to decide."""
+    """Record an intent and take its draft's position. Returns no row if a rule has to decide."""
     write, drafts = intent.write, int(intent.write.action is Action.CREATE)
     max_bytes = quota.bytes or NO_LIMIT
     if intent.size > max_bytes:
@@ -236,7 +237,7 @@ def open_create_statement(
 # The effect
 
 _OWNER_LOCK = "WITH locked AS MATERIALIZED (SELECT pg_advisory_xact_lock_shared(:lock)),"
-"""One owner's writes share its lock; chain events take it exclusively."""
+"""Shared lock for the writes of one owner. Chain events take it exclusively."""
 
 _ALL_LOCKS = """
 WITH locked AS MATERIALIZED (
@@ -244,7 +245,7 @@ WITH locked AS MATERIALIZED (
                 ELSE pg_advisory_xact_lock(key) END
     FROM unnest(CAST(:locks AS BIGINT[])) AS key
 ),"""
-"""Locks are taken in key order, as in all transactions."""
+"""Takes locks in key order, as in all transactions."""
 
 _DRAFT = """
 draft AS MATERIALIZED (
@@ -258,11 +259,11 @@ draft AS MATERIALIZED (
       AND thumbnail_cid IS NOT DISTINCT FROM :old_thumbnail AND EXISTS (SELECT 1 FROM draft)
     FOR NO KEY UPDATE
 ),"""
-"""The draft and its group, locked, if unchanged since the caller read them."""
+"""Selects the draft and its group with locks, if unchanged since the caller read them."""
 
 _LOCKED_DRAFT = _DRAFT.format(locked="AND EXISTS (SELECT 1 FROM locked)")
 _DRAFT_ALONE = "WITH" + _DRAFT.format(locked="")
-"""For a statement whose locks are taken before it begins."""
+"""Used in a statement whose locks are taken before it begins."""
 
 _ENDED = """
 ended AS (
@@ -293,8 +294,8 @@ retired AS (
     SELECT :old_cid, 'private', CAST(:at AS BIGINT), :signer, CAST(:old_size AS BIGINT), {drafts}
     FROM {after}
 ),"""
-"""A deleted draft keeps counting, so that its owner's row does not change: see
-docs/decisions/usage-counters.md."""
+"""A deleted draft keeps counting, so that its owner's row does not change
+(docs/decisions/usage-counters.md)."""
 
 _DROP_THUMBNAIL = """
 dropped AS (
@@ -302,7 +303,7 @@ dropped AS (
     SELECT :old_thumbnail, 'public', CAST(:at AS BIGINT), :signer, thumbnail_size
     FROM its_group WHERE EXISTS (SELECT 1 FROM {after})
 ),"""
-"""Refused if the thumbnail is already detached, because it then counts for another owner."""
+"""Refuses a thumbnail that is already detached, because it then counts for another owner."""
 
 _SPEND = """
 spent AS (
@@ -380,7 +381,7 @@ counted AS (
     UPDATE owners SET used_bytes = used_bytes - its_group.thumbnail_size FROM its_group
     WHERE owner = :signer AND EXISTS (SELECT 1 FROM ended)
 ),"""
-"""The same thumbnail's bytes were already counted, and are reserved a second time."""
+"""Reserves the bytes of the same thumbnail a second time, although they were already counted."""
 
 
 def _prepare(change: str) -> str:
@@ -402,7 +403,7 @@ PREPARE_SAME = _prepare(_UNCOUNT_THUMBNAIL)
 def add_statement(
     write: Write, intent: Intent, version: Version, position: int
 ) -> tuple[Statement, File]:
-    """Add a draft in a new group and return it; valid only if the statement returns a row."""
+    """Add a draft in a new group and return it. Valid only if the statement returns a row."""
     file = draft_of(version, version.group_id, position=position)
     values = _effect(write, intent) | _version(file)
     values["group_id"] = file.group_id

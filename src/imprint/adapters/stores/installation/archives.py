@@ -30,6 +30,8 @@ from imprint.adapters.stores.files import (
     take_back,
 )
 from imprint.adapters.stores.moderation import is_withheld
+from imprint.adapters.stores.posts.index_writer import INDEX_LOCK
+from imprint.adapters.stores.posts.post_words import WANT_TEXT_OF_POST
 from imprint.adapters.stores.profiles import (
     FIND_PROFILE,
     find_profile,
@@ -38,11 +40,13 @@ from imprint.adapters.stores.profiles import (
     walk_profiles,
 )
 from imprint.adapters.stores.publication import apply_events, event_of
+from imprint.adapters.stores.revisions import revision_of, store_revision, walk_revisions
 from imprint.domain.drafts.files import File, Network, State
 from imprint.domain.errors import Damaged
 from imprint.domain.exports import ExportedFile, number_of
 from imprint.domain.formats.addresses import Address
 from imprint.domain.formats.cids import Cid
+from imprint.domain.posts.revisions import Revision
 from imprint.domain.profiles import Profile
 from imprint.ports.archives import ImportConflict, ImportOutcome, StoredDocument
 from imprint.ports.drafts import FenceRaised
@@ -61,6 +65,12 @@ WALK_FILES_OF_OWNER = _WALK + " AND f.owner = :owner ORDER BY f.position LIMIT :
 PRIVATE_DOCUMENTS = """
 SELECT cid, size, wrapped_key IS NULL AS readable FROM files
 WHERE cid > :after ORDER BY cid LIMIT :limit"""
+REVISION_DOCUMENTS = """
+SELECT cid, size, wrapped_key IS NULL AS readable FROM revisions
+WHERE cid > :after ORDER BY cid LIMIT :limit"""
+CONFLICTING_REVISIONS = """
+SELECT id FROM revisions WHERE id = :id UNION ALL SELECT id FROM revisions WHERE cid = :cid
+UNION ALL SELECT id FROM revisions WHERE document = :document AND number = :number"""
 THUMBNAILS = """
 SELECT DISTINCT thumbnail_cid AS cid FROM file_groups
 WHERE thumbnail_cid > :after ORDER BY thumbnail_cid LIMIT :limit"""
@@ -105,13 +115,27 @@ class SqlArchiveStore:
                 yield [profile_of(row) for row in page]
                 page = await snapshot.read(walk_profiles, page[-1]["address"], size)
 
+    async def walk_revisions(
+        self, owner: Address | None, size: int
+    ) -> AsyncIterator[list[Revision]]:
+        async with self.database.snapshot() as snapshot:
+            page = await snapshot.read(walk_revisions, owner, "", size)
+            while page:
+                found = [revision_of(row) for row in page]
+                live = [each for each in found if await snapshot.read(_has_live, each.document)]
+                if live:
+                    yield live
+                page = await snapshot.read(walk_revisions, owner, found[-1].id, size)
+
     async def documents_after(
         self, network: Network, after: str, limit: int
     ) -> list[StoredDocument]:
         if network is Network.PUBLIC:
             return await self.database.read(_public_documents, after, limit, reach=2 * limit)
         values: dict[str, Value] = {"after": after, "limit": limit}
-        return await self.database.fetch(_document_of, PRIVATE_DOCUMENTS, values, reach=limit)
+        found = await self.database.fetch(_document_of, PRIVATE_DOCUMENTS, values, reach=limit)
+        found += await self.database.fetch(_document_of, REVISION_DOCUMENTS, values, reach=limit)
+        return sorted(found, key=lambda each: each.cid)[:limit]
 
     async def knows(self, cid: Cid) -> bool:
         return await self.database.read(_knows, cid)
@@ -139,6 +163,54 @@ class SqlArchiveStore:
             locks |= document_lock(profile.avatar_cid, Network.PUBLIC)
         await self.database.transact(locks, _import_profile, profile, avatar_size, fence)
 
+    async def compare_revision(self, revision: Revision) -> bool:
+        return await self.database.read(_compare_revision, revision)
+
+    async def import_revision(self, revision: Revision, fence: int) -> None:
+        locks = owner_lock(revision.owner) | INDEX_LOCK
+        for cid in (revision.document, revision.cid):
+            locks |= document_lock(cid, Network.PRIVATE)
+        await self.database.transact(locks, _import_revision, revision, fence)
+
+
+async def _has_live(tx: Transaction, document: Cid) -> bool:
+    file = await find_version(tx, VERSION_BY_CID, cid=document)
+    return file is not None and file.state.live
+
+
+async def _compare_revision(tx: Transaction, revision: Revision) -> bool:
+    """Whether a revision can be added. Raises `ImportConflict`."""
+    rows = await tx.fetchall(
+        CONFLICTING_REVISIONS,
+        id=revision.id,
+        cid=revision.cid,
+        document=revision.document,
+        number=revision.number,
+    )
+    if any(row["id"] != revision.id for row in rows):
+        raise ImportConflict(
+            f"Revision {revision.number} of {revision.document} is another one here."
+        )
+    return not rows
+
+
+async def _import_revision(tx: Transaction, revision: Revision, fence: int) -> None:
+    if fence != await read_fence(tx):
+        raise FenceRaised
+    await take_back(tx, revision.cid, Network.PRIVATE)
+    file = await find_version(tx, VERSION_BY_CID, cid=revision.document)
+    if file is None or file.owner != revision.owner or not await _compare_revision(tx, revision):
+        return
+    if await is_withheld(tx, revision.owner, revision.cid):
+        return
+    await tx.execute(RESERVE_NUMBER, owner=revision.owner, number=number_of(revision))
+    await reattach(tx, revision.cid, Network.PRIVATE)
+    await count_usage(tx, revision.owner, revision.size)
+    await store_revision(tx, revision)
+    if file.publication is not None:
+        post_id = str(file.publication.post_id)
+        await tx.execute(WANT_TEXT_OF_POST, post_id=post_id)
+
 
 async def _import_profile(tx: Transaction, profile: Profile, size: int, fence: int) -> None:
     if fence != await read_fence(tx):
@@ -156,7 +228,7 @@ async def _import_profile(tx: Transaction, profile: Profile, size: int, fence: i
 
 
 async def _public_documents(tx: Transaction, after: str, limit: int) -> list[StoredDocument]:
-    """The thumbnails and the pictures of profiles, each once."""
+    """The thumbnails and profile pictures, each listed once."""
     found: set[Cid] = set()
     for statement in (THUMBNAILS, AVATARS):
         found |= {row["cid"] for row in await tx.fetchall(statement, after=after, limit=limit)}

@@ -31,6 +31,7 @@ UPDATE installation SET id = :id, claimed = 0, owns_unnamed = 0, backed_up_at = 
 WHERE only_row = 1"""
 KNOWN_DOCUMENT = """
 SELECT 1 WHERE EXISTS (SELECT 1 FROM files WHERE cid = :cid)
+  OR EXISTS (SELECT 1 FROM revisions WHERE cid = :cid)
   OR EXISTS (SELECT 1 FROM file_groups WHERE thumbnail_cid = :cid)
   OR EXISTS (SELECT 1 FROM profiles WHERE avatar_cid = :cid)
   OR EXISTS (SELECT 1 FROM intents WHERE cid = :cid)
@@ -42,26 +43,35 @@ SELECT (SELECT count(*) FROM files WHERE state = 'pending') AS drafts,
         WHERE state IN ('pending', 'onchain'))
        + (SELECT CAST(coalesce(sum(thumbnail_size), 0) AS BIGINT) FROM file_groups
           WHERE thumbnail_cid IS NOT NULL)
-       + (SELECT CAST(coalesce(sum(avatar_size), 0) AS BIGINT) FROM profiles) AS stored_bytes,
+       + (SELECT CAST(coalesce(sum(avatar_size), 0) AS BIGINT) FROM profiles)
+       + (SELECT CAST(coalesce(sum(size), 0) AS BIGINT) FROM revisions) AS stored_bytes,
        (SELECT CAST(coalesce(sum(size), 0) AS BIGINT) FROM detached) AS detached_bytes"""
-"""Counts walk the draft and post indexes; the sums read every live file once."""
+"""Counts walk the draft and post indexes. The sums read every live file once."""
 
 
 # Keys
 
-WRAPPED_KEYS = """
-SELECT id, name, wrapped_key FROM files
+_KEYS_OF = """
+SELECT id, name, wrapped_key FROM {table}
 WHERE wrapped_key IS NOT NULL AND id > :after ORDER BY id LIMIT :limit"""
-REWRAP_KEY = """
-UPDATE files SET wrapped_key = :new WHERE id = :id AND wrapped_key = :old RETURNING 1"""
+_REWRAP_KEY_OF = """
+UPDATE {table} SET wrapped_key = :new WHERE id = :id AND wrapped_key = :old RETURNING 1"""
+WRAPPED_KEYS, WRAPPED_KEYS_OF_REVISIONS = (
+    _KEYS_OF.format(table=table) for table in ("files", "revisions")
+)
+REWRAP_KEY, REWRAP_KEY_OF_REVISION = (
+    _REWRAP_KEY_OF.format(table=table) for table in ("files", "revisions")
+)
 HAS_WRAPPED_KEY = """
 SELECT 1 FROM files WHERE wrapped_key IS NOT NULL AND substr(wrapped_key, 1, :length) = :prefix
+UNION ALL
+SELECT 1 FROM revisions WHERE wrapped_key IS NOT NULL AND substr(wrapped_key, 1, :length) = :prefix
 LIMIT 1"""
 MASTER_KEYS = "SELECT master_keys FROM installation WHERE only_row = 1"
 SET_MASTER_KEYS = "UPDATE installation SET master_keys = :ids WHERE only_row = 1"
 
 MASTER_KEYS_LOCK = "master keys"
-"""Lock for changing the master key ids."""
+"""Lock for changing the ids of master keys."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +116,9 @@ class SqlKeyStore:
 
     async def wrapped_keys(self, after: str, limit: int) -> list[KeyRecord]:
         values: dict[str, Value] = {"after": after, "limit": limit}
-        return await self.database.fetch(_key_of, WRAPPED_KEYS, values)
+        found = await self.database.fetch(_key_of, WRAPPED_KEYS, values)
+        found += await self.database.fetch(_key_of, WRAPPED_KEYS_OF_REVISIONS, values)
+        return sorted(found, key=lambda each: each.file_id)[:limit]
 
     async def replace_keys(self, changes: Sequence[tuple[KeyRecord, bytes]]) -> int:
         return await self.database.transact((), _replace_keys, changes)
@@ -129,8 +141,9 @@ def _key_of(row: Row) -> KeyRecord:
 async def _replace_keys(tx: Transaction, changes: Sequence[tuple[KeyRecord, bytes]]) -> int:
     replaced = 0
     for record, new in changes:
-        row = await tx.fetchone(REWRAP_KEY, id=record.file_id, old=record.wrapped_key, new=new)
-        replaced += row is not None
+        for statement in (REWRAP_KEY, REWRAP_KEY_OF_REVISION):
+            row = await tx.fetchone(statement, id=record.file_id, old=record.wrapped_key, new=new)
+            replaced += row is not None
     return replaced
 
 
@@ -236,7 +249,8 @@ _EXAMINED = (EventStatus.AUTHOR_MISMATCH, EventStatus.UNKNOWN_FILE)
 
 @dataclass(frozen=True, slots=True)
 class SqlOperatorFacts:
-    """The service's state as recorded in the database, and the database's own."""
+    """The state of the service as recorded in the database, and the state of the database
+    itself."""
 
     _database: Database
 

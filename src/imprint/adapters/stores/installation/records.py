@@ -19,9 +19,16 @@ from imprint.adapters.stores.files import (
     file_of,
     hashtags_text,
 )
+from imprint.adapters.stores.moderation import DECISIONS_AFTER, decision_of
 from imprint.adapters.stores.profiles import is_damaged_profile, profile_of, walk_profiles
+from imprint.adapters.stores.revisions import (
+    is_damaged_revision,
+    revision_of,
+    walk_revisions,
+)
 from imprint.domain.drafts.files import File
 from imprint.domain.errors import Damaged
+from imprint.domain.posts.revisions import Revision
 from imprint.domain.profiles import Profile
 from imprint.ports.installation import VerifiedRecord
 
@@ -66,6 +73,15 @@ class SqlRecordStore:
             (row["address"], None if is_damaged_profile(row) else profile_of(row)) for row in rows
         ]
 
+    async def verify_revisions(self, after: str, limit: int) -> list[tuple[str, Revision | None]]:
+        async with self.database.snapshot() as snapshot:
+            rows = await snapshot.read(walk_revisions, None, after, limit)
+        return [(row["id"], None if is_damaged_revision(row) else revision_of(row)) for row in rows]
+
+    async def verify_decisions(self, after: int, limit: int) -> list[tuple[int, str | None]]:
+        async with self.database.snapshot() as snapshot:
+            return await snapshot.read(_verify_decisions, after, limit)
+
     async def compare_tags(self) -> list[str]:
         async with self.database.snapshot() as snapshot:
             return await snapshot.read(_compare_tags)
@@ -88,7 +104,7 @@ async def _verify(tx: Transaction, row: Row) -> VerifiedRecord:
 
 
 async def _verify_indexes(tx: Transaction, file: File) -> None:
-    """Raise `Damaged` if a file is not found by its cid, or a live one not by its tags."""
+    """Raise `Damaged` if a file cannot be found by its cid, or a live one by its tags."""
     row = await tx.fetchone(VERSION_BY_CID, cid=file.cid)
     if row is None or row["id"] != file.id:
         raise Damaged.record(f"the index of cids at file {file.id!a}")
@@ -98,8 +114,22 @@ async def _verify_indexes(tx: Transaction, file: File) -> None:
             raise Damaged.record(f"the tags of file {file.id!a}")
 
 
+async def _verify_decisions(
+    tx: Transaction, after: int, limit: int
+) -> list[tuple[int, str | None]]:
+    found: list[tuple[int, str | None]] = []
+    for row in await tx.fetchall(DECISIONS_AFTER, after=after, limit=limit):
+        damage = None
+        try:
+            decision_of(row)
+        except Damaged as damaged:
+            damage = damaged.what
+        found.append((row["id"], damage))
+    return found
+
+
 async def _fill_checksums(tx: Transaction, file_id: str) -> None:
-    """Set a file's and its group's missing checksums; the caller has locked the owner."""
+    """Set the missing checksums of a file and its group. The caller has locked the owner."""
     row = await tx.fetchone(VERSION_BY_ID, id=file_id)
     if row is None:
         return

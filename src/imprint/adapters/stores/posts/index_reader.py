@@ -39,6 +39,7 @@ from imprint.domain.posts.indexed_posts import (
 )
 from imprint.domain.posts.market_events import block_of
 from imprint.domain.posts.posts import BlockRef
+from imprint.domain.posts.revisions import RevisionSummary
 from imprint.domain.posts.slugs import READ_CHARACTERS
 from imprint.domain.profiles import Byline
 from imprint.ports.post_index import PostAddress
@@ -47,19 +48,19 @@ _HIGHEST = 2**256 - 1
 """The highest possible price."""
 
 _ABOVE_ALL = b"\xff" * 33
-"""Sorts after every price, which has 32 bytes."""
+"""Sorts after every price. A price has 32 bytes."""
 
 _PRICES = 20
-"""Prices shown per post: authors can change theirs all day."""
+"""Number of prices shown per post, because authors can change theirs all day."""
 
 _LONGEST_KEPT = 100
-"""Longest cached list of sales: a table of a thousand takes half a megabyte."""
+"""Longest list of sales that is cached. A table of a thousand takes half a megabyte."""
 
 _TIMES = 500
-"""Timestamps read per statement."""
+"""Number of timestamps read per statement."""
 
 _MOST_DAYS = 1_000
-"""Days read per statement, at most."""
+"""Maximum number of days read per statement."""
 
 
 @lru_cache(maxsize=2048)
@@ -84,6 +85,11 @@ def build_post(  # noqa: PLR0917  one parameter for each column
     hosted: int | None,
     byline: str | None,
     avatar: Cid | None,
+    words: int | None,
+    has_opening: int | None,
+    revision: int | None,
+    note: str | None,
+    revised_at: int | None,
 ) -> IndexedPost:
     """Build the post of a row with `index_sql.POST_COLUMNS`. Raises `Damaged` for unreadable
     values.
@@ -109,9 +115,20 @@ def build_post(  # noqa: PLR0917  one parameter for each column
             Sales(sales, int(volume)),
             holders,
             None if byline is None else Byline(byline, avatar),
+            words,
+            bool(has_opening),
+            _summary(revision, note, revised_at) if hosted is not None else None,
         )
     except UNREADABLE as error:
         raise Damaged.record(f"the post at position {place!a}") from error
+
+
+def _summary(
+    number: int | None, note: str | None, revised_at: int | None
+) -> RevisionSummary | None:
+    if number is None or note is None or revised_at is None:
+        return None
+    return RevisionSummary(number, note, moment(revised_at))
 
 
 def _text(stored: bytes) -> str:
@@ -148,8 +165,8 @@ class SqlIndexReader:
     async def indexed_post(self, post_id: int) -> IndexedPost | None:
         return await self._cached("post", 0, _find_post, post_id)
 
-    async def names_thumbnail(self, cid: Cid) -> bool:
-        return await self._cached("thumbnail", 0, _names_thumbnail, cid)
+    async def posts_with_thumbnail(self, cid: Cid, limit: int) -> list[IndexedPost]:
+        return await self._cached("thumbnail", limit, _posts_with_thumbnail, cid, limit)
 
     async def priced_post(self, post_id: int) -> PricedPost | None:
         return await self._cached("priced post", 0, _find_priced_post, post_id)
@@ -223,8 +240,20 @@ async def _find_post(tx: Transaction, post_id: int) -> IndexedPost | None:
     return None if row is None else build_post(*row)
 
 
-async def _names_thumbnail(tx: Transaction, cid: Cid) -> bool:
-    return await tx.fetchone(sql.NAMES_THUMBNAIL, thumbnail_cid=cid.encode()) is not None
+async def _posts_with_thumbnail(tx: Transaction, cid: Cid, limit: int) -> list[IndexedPost]:
+    thumbnail = cid.encode()
+    rows = await tx.fetchall(sql.POSTS_WITH_THUMBNAIL, thumbnail_cid=thumbnail, limit=limit)
+    return [build_post(*row) for row in rows]
+
+
+async def find_tags(tx: Transaction, post_ids: tuple[int, ...]) -> dict[int, frozenset[str]]:
+    """The hashtags of posts, both on the chain and of their files."""
+    found: dict[int, frozenset[str]] = {}
+    ids = json.dumps([str(post_id) for post_id in post_ids])
+    for row in await tx.fetchall(sql.TAGS_OF_POSTS, ids=ids):
+        post_id = int(row["post_id"])
+        found[post_id] = found.get(post_id, frozenset()) | frozenset(json.loads(row["hashtags"]))
+    return found
 
 
 async def _find_priced_post(tx: Transaction, post_id: int) -> PricedPost | None:
@@ -239,15 +268,15 @@ async def _find_priced_post(tx: Transaction, post_id: int) -> PricedPost | None:
 
 # Lists of posts
 
-_LOWEST_SHOWN = {PostScope.CHAIN: 0, PostScope.LISTED: 1, PostScope.SHOWN: 2}
-"""The lowest `posts.shown` of each scope."""
+LOWEST_SHOWN = {PostScope.CHAIN: 0, PostScope.LISTED: 1, PostScope.SHOWN: 2}
+"""The lowest `posts.shown` in each scope."""
 
 _Found = tuple[int, Any]
-"""A post's position and its value in the list's order."""
+"""A post's position and the value by which the list is sorted."""
 
 
 def _bounds(which: PostFilter) -> tuple[int, int]:
-    """A filter's lowest and highest price."""
+    """The lowest and highest price of a filter."""
     low, high = which.min_price or 0, _HIGHEST if which.max_price is None else which.max_price
     if which.free is True:
         high = min(high, 0)
@@ -258,7 +287,7 @@ def _bounds(which: PostFilter) -> tuple[int, int]:
 
 @dataclass(frozen=True, slots=True)
 class _Query:
-    """A list with its statements' parameters: tags, rarest first, and values."""
+    """A list with the parameters of its statements: tags, rarest first, and values."""
 
     which: PostFilter
     low: int
@@ -276,17 +305,17 @@ class _Query:
     ) -> sql.Also:
         """The conditions that the chosen index does not cover.
 
-        A walk covers the scope of most lists; `shown` if this one does not.
+        For most lists, a walk covers the scope. Otherwise `shown` is a condition, too.
         """
         tags = tuple(range(tags_from, len(self.tags)))
         has_author, is_priced = author and self.which.author is not None, price and self.is_priced
-        lowest = _LOWEST_SHOWN[self.which.scope]
+        lowest = LOWEST_SHOWN[self.which.scope]
         if self.which.scope is PostScope.SHOWN and not shown:
             lowest = 0
         return sql.Also(tags, has_author, is_priced, lowest)
 
     def walk(self, walk: sql.Walk) -> sql.Walk:
-        """A walk over the posts of the scope, if an index has just these."""
+        """A walk over the posts of the scope, if an index has exactly these posts."""
         return sql.among_shown(walk) if self.which.scope is PostScope.SHOWN else walk
 
     @property
@@ -298,7 +327,7 @@ class _Query:
 
 
 async def _plan(tx: Transaction, which: PostFilter) -> _Query | None:
-    """Plan a list; None if it is empty."""
+    """Plan a list, or return None if it is empty."""
     low, high = _bounds(which)
     if low > high:
         return None
@@ -356,7 +385,7 @@ def _walks_by_place(query: _Query, after: PostPosition | None) -> Iterator[_Step
 
 
 def _walks_by_value(query: _Query, after: PostPosition | None) -> Iterator[_Step]:
-    """Posts that share the position's value, then those with lower values."""
+    """Posts with the same value as the position, then posts with lower values."""
     if query.which.order is PostOrder.SALES:
         same, lower, also = sql.SAME_SALES, sql.FEWER_SALES, query.also()
         value: Value = END if after is None else min(after.value, END)
@@ -402,7 +431,7 @@ def _number(value: Any) -> int:
 async def _sort(
     tx: Transaction, query: _Query, after: PostPosition | None, limit: int
 ) -> tuple[list[_Found], PostPosition | None]:
-    """A page of a list by sales or price that is short enough to sort."""
+    """A page of a list sorted by sales or price that is short enough to sort in memory."""
     value = "sales" if query.which.order is PostOrder.SALES else "price"
     if query.author_is_fewest:
         text = sql.places_of_author(value, query.also(author=False, shown=True))
@@ -568,7 +597,8 @@ async def _shown_totals(tx: Transaction) -> ShownTotals:
 async def _times(
     tx: Transaction, statement: str, who: Address, since: datetime, limit: int
 ) -> list[datetime]:
-    """The newest timestamps since then, in order, read in batches so that older ones are not."""
+    """The newest timestamps since then, in order. They are read in batches, so that older ones
+    are not."""
     earliest, before = micros(since), END
     times: list[int] = []
     while len(times) < limit:
@@ -591,7 +621,7 @@ SELECT p.post_id,
        (SELECT c.at FROM price_changes c WHERE c.post_id = p.post_id ORDER BY c.place DESC LIMIT 1)
        AS at
 FROM posts p WHERE p.post_id IN ({_IDS})"""  # noqa: S608
-"""The last change of each price, however many there are: authors can change theirs all day.
+"""The last change of each price, regardless of how often authors change it.
 
 The statement is the same for any number of posts, so that a database prepares it once.
 """

@@ -1,8 +1,8 @@
 """Statements that read the post index, in SQL that SQLite and PostgreSQL both understand.
 
-A list is found in two steps: first its posts' positions, by walking one index in order, then the
-posts at these positions. A filter that the index does not cover is applied to a limited number of
-candidates, in a subquery with a limit, which neither database reorders or flattens.
+A list is found in two steps: first the positions of its posts, by walking one index in order, then
+the posts at these positions. A filter that the index does not cover is applied to a limited number
+of candidates, in a subquery with a limit, which neither database reorders or flattens.
 """
 
 # ruff: noqa: S608  every text here is made of constants; values are always named
@@ -10,31 +10,69 @@ candidates, in a subquery with a limit, which neither database reorders or flatt
 from dataclasses import dataclass
 from functools import lru_cache
 
+from imprint.adapters.database.transaction import Sql
+
 WALK = 5_000
-"""Candidates visited per request; the page token continues after them."""
+"""Number of candidates visited per request. The page token continues after them."""
 
 SORTED = 2_000
-"""Up to this many posts of a tag or author are sorted by sales or price."""
+"""Maximum number of a tag's or author's posts that are sorted by sales or price."""
 
 BATCHES = (1, 4, 16, 64, 256)
-"""Rows one statement finds by their keys; the last key is repeated to fill it up."""
+"""Number of rows that one statement finds by their keys. The last key is repeated to fill it up."""
 
 HOSTED = "(SELECT 1 FROM files f WHERE f.post_id = p.post_id AND f.state = 'onchain' LIMIT 1)"
-"""1 if post `p`'s document is stored here, NULL otherwise."""
+"""1 if the document of post `p` is stored here, NULL otherwise."""
+
+NEWEST_REVISION = (
+    "(SELECT r.{column} FROM revisions r WHERE r.document = p.cid AND r.owner = p.author"
+    " ORDER BY r.number DESC LIMIT 1)"
+)
+"""A column of the newest revision of post `p`'s document, NULL without one."""
+
+_SHOWN_TEXT = f"""
+(SELECT t.{{column}} FROM files f
+ JOIN text_facts t ON t.cid = COALESCE({NEWEST_REVISION.format(column="cid")}, f.cid)
+ WHERE f.post_id = p.post_id AND f.state = 'onchain' AND f.cid = p.cid LIMIT 1)"""
+"""A fact of the newest text of post `p`, if its document is stored here."""
 
 POST_COLUMNS = f"""
 SELECT p.place, p.post_id, p.author, p.cid, p.spelled_cid, p.thumbnail_cid, p.title, p.description,
        p.price, p.first_price, p.hashtags, p.created_at, p.block_hash, p.tx_hash, p.sales, p.volume,
        p.holders, {HOSTED} AS hosted,
        (SELECT a.name FROM profiles a WHERE a.address = p.author) AS byline,
-       (SELECT a.avatar_cid FROM profiles a WHERE a.address = p.author) AS avatar
+       (SELECT a.avatar_cid FROM profiles a WHERE a.address = p.author) AS avatar,
+       {_SHOWN_TEXT.format(column="words")} AS words,
+       {_SHOWN_TEXT.format(column="has_opening")} AS has_opening,
+       {NEWEST_REVISION.format(column="number")} AS revision,
+       {NEWEST_REVISION.format(column="note")} AS note,
+       {NEWEST_REVISION.format(column="created_at")} AS revised_at
 FROM posts p"""
-"""A post's columns, in the order of `index_reader.build_post`'s parameters."""
+"""Columns of a post, in the order of the parameters of `index_reader.build_post`."""
 
-NAMES_THUMBNAIL = """
-SELECT 1 AS found FROM posts p JOIN files f ON f.cid = p.cid AND f.owner = p.author
-WHERE p.thumbnail_cid = :thumbnail_cid AND f.state = 'onchain' LIMIT 1"""
+POSTS_WITH_THUMBNAIL = (
+    POST_COLUMNS
+    + """ JOIN files f ON f.cid = p.cid AND f.owner = p.author
+WHERE p.thumbnail_cid = :thumbnail_cid AND f.state = 'onchain' LIMIT :limit"""
+)
 POST_BY_ID = POST_COLUMNS + " WHERE p.post_id = :post_id"
+
+
+def _tags_of_posts(among: str) -> str:
+    return f"""
+SELECT post_id, hashtags FROM posts WHERE post_id {among}
+UNION ALL
+SELECT f.post_id, g.hashtags FROM files f JOIN file_groups g ON g.id = f.group_id
+WHERE f.post_id {among} AND f.state = 'onchain'"""
+
+
+TAGS_OF_POSTS = Sql(
+    _tags_of_posts("IN (SELECT t.value FROM json_each(:ids) t)"),
+    postgresql=_tags_of_posts(
+        "= ANY (ARRAY(SELECT jsonb_array_elements_text(CAST(:ids AS jsonb))))"
+    ),
+)
+"""The hashtags of posts on the chain, and of their files."""
 IS_COMPLETE = "SELECT complete FROM index_state WHERE only_row = 1"
 ACCOUNT = """
 SELECT address, posts, first_post_at, last_post_at, sales, volume, worth, readers, purchases, spent,
@@ -45,7 +83,7 @@ SELECT h.post_id, h.balance, h.arrived, h.arrived_at, h.paid FROM holdings h
 WHERE h.holder = :holder AND h.held = 1 AND h.arrived < :before
     AND (SELECT 1 FROM posts p WHERE p.post_id = h.post_id) = 1
 ORDER BY h.arrived DESC LIMIT :limit"""
-"""Excludes tokens of posts published before the index's first block."""
+"""Excludes tokens of posts published before the first block of the index."""
 SALES_OF = """
 SELECT s.place, s.post_id, s.buyer, s.price, s.at, s.block_hash, s.tx_hash,
        (SELECT p.title FROM posts p WHERE p.post_id = s.post_id) AS title
@@ -81,7 +119,7 @@ class Walk:
 
 
 def _by_place(source: str) -> tuple[Walk, Walk]:
-    """The walks of an index that ends with the position: towards older and newer posts."""
+    """The walks of an index whose last column is the position: towards older and newer posts."""
     return (
         Walk(f"{source} place < :place", "place DESC"),
         Walk(f"{source} place > :place", "place"),
@@ -99,12 +137,12 @@ SAME_PRICE = Walk("posts WHERE price = :value AND place < :place", "place DESC",
 LOWER_PRICE = Walk(
     "posts WHERE price < :value AND price >= :low", "price DESC, place DESC", "price"
 )
-"""Walks ordered by a value have two parts: SQLite does not search an index by two columns if a pair
-of values is compared, and thousands of posts have no sales."""
+"""Walks ordered by a value have two parts, because SQLite does not search an index by two columns
+if a pair of values is compared, and thousands of posts have no sales."""
 
 
 def among_shown(walk: Walk) -> Walk:
-    """The same walk over the posts that all lists show, by an index that has no others."""
+    """The same walk over only those posts that all lists show, by an index that has no others."""
     return Walk(walk.source.replace("WHERE", "WHERE shown = 2 AND"), walk.order, walk.value)
 
 
@@ -147,7 +185,7 @@ def find_places(walk: Walk, also: Also) -> str:
 
 @lru_cache(maxsize=32)
 def end_of_walk(walk: Walk) -> str:
-    """The last candidate that `find_places` visits, if it visits that many."""
+    """The last candidate that `find_places` visits, if it reaches the limit."""
     return (
         f"SELECT place, {walk.value} AS value FROM {walk.source}"
         f" ORDER BY {walk.order} LIMIT 1 OFFSET {WALK - 1}"

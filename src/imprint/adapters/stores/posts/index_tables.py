@@ -1,4 +1,4 @@
-"""The index's mutable tables: how each is loaded, stored and restored."""
+"""The mutable tables of the index: how each is loaded, stored and restored."""
 
 import json
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -22,14 +22,14 @@ from imprint.domain.posts.market_ledger import (
 )
 
 _KEYS = "json_each(:keys) AS k"
-"""A statement's keys as a JSON list of lists of texts."""
+"""Keys of a statement as a JSON list of lists of strings."""
 
 _PARTS = tuple(f"json_extract(k.value, '$[{number}]')" for number in range(2))
 """The parts of one key."""
 
 
 def _in_both(statement: str) -> Sql:
-    """A statement and its PostgreSQL form, which has other JSON functions."""
+    """A statement and its PostgreSQL form, which uses different JSON functions."""
     own = statement.replace(_KEYS, "jsonb_array_elements(CAST(:keys AS jsonb)) AS k (value)")
     for number, part in enumerate(_PARTS):
         own = own.replace(part, f"(k.value ->> {number})")
@@ -112,27 +112,27 @@ _REMOVE_TOTALS = "DELETE FROM market_totals WHERE only_row = :only_row"
 OWN_FILES = _in_both(f"""
 SELECT f.cid, f.owner, g.hashtags FROM {_KEYS} JOIN files f ON f.cid = {_PARTS[0]}
 JOIN file_groups g ON g.id = f.group_id WHERE g.hashtags_of_chain = 0""")  # noqa: S608
-"""The owners of the files with these cids, and the hashtags of their publish requests, also of
-versions that were replaced: an event restores them."""
+"""Selects the owners of the files with these cids and the hashtags of their publish requests,
+including replaced versions, which an event restores."""
 
 BOUND_FILES = _in_both(f"""
 {FILE_COLUMNS} FROM {_KEYS} JOIN files f ON f.post_id = {_PARTS[0]}
 JOIN events e ON e.file_id = f.id AND e.block_hash = {_PARTS[1]}
 JOIN file_groups g ON g.id = f.group_id""")
-"""The files that are bound to the events with these post ids and blocks."""
+"""Selects the files that are bound to the events with these post ids and blocks."""
 
 
 def price_bytes(price: int) -> bytes:
-    """A price as bytes that sort like the number."""
+    """A price as bytes that sort in the same order as the number."""
     return price.to_bytes(32)
 
 
 @dataclass(frozen=True, slots=True)
 class IndexTable(Generic[K, R]):
-    """A mutable table; its keys have one or two parts, the `columns`.
+    """A mutable table, whose keys consist of one or two of its `columns`.
 
-    `values` are a row's columns and its key; `row_of` reads both back. An earlier row is stored as
-    JSON of its columns, bytes as hexadecimal digits.
+    `values` are a row's columns and its key, and `row_of` reads both back. An earlier row is stored
+    as JSON of its columns, with bytes as hexadecimal digits.
     """
 
     name: str
@@ -172,11 +172,11 @@ class IndexTable(Generic[K, R]):
         return dict(zip(self.columns, self.key_parts(key), strict=True))
 
     def encode_key(self, key: K) -> str:
-        """Encode a key as one text."""
+        """Encode a key as one string."""
         return " ".join(map(str, self.key_parts(key)))
 
     def decode_key(self, text: str) -> K:
-        """Decode a key."""
+        """Decode a key from one string."""
         return self.key_of(text.split(" "))
 
     def encode_row(self, row: R | None) -> str | None:
@@ -188,7 +188,7 @@ class IndexTable(Generic[K, R]):
         return json.dumps(plain, separators=(",", ":"))
 
     def decode_row(self, text: str | None) -> R | None:
-        """Decode a row."""
+        """Decode a row that was encoded to be restored."""
         return None if text is None else self.row_of(json.loads(text))
 
 

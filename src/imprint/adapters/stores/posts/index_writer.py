@@ -1,7 +1,7 @@
 """Writes the post index: applies chain events, and undoes those of a reorg.
 
-Every block above the final one stores the earlier values of the rows it changes. To undo blocks,
-the oldest stored row of each key is restored, and rows that the blocks added are deleted.
+Every block above the last final one stores the earlier values of the rows it changes. To undo
+blocks, the oldest stored row of each key is restored, and rows that the blocks added are deleted.
 """
 
 import json
@@ -31,6 +31,7 @@ from imprint.adapters.stores.posts.post_words import (
     add_words,
     drop_texts,
     drop_words,
+    want_hosted_texts,
     want_texts,
 )
 from imprint.domain.formats.addresses import ZERO_ADDRESS, Address
@@ -141,7 +142,7 @@ class SqlIndexWriter:
 
 
 def _author_locks(events: Sequence[MarketEvent]) -> frozenset[str]:
-    """The locks of the authors whose files may be published while the index reads their posts."""
+    """The locks of authors whose files may be published while the index reads their posts."""
     published = (each for each in events if isinstance(each, PostPublished))
     return frozenset().union(*(owner_lock(each.author) for each in published if each.cid))
 
@@ -387,7 +388,7 @@ async def _add_posts(tx: Transaction, published: Sequence[PostPublished]) -> Non
 
 
 async def _tag_files(tx: Transaction, published: Sequence[PostPublished]) -> None:
-    """Give the files of these posts the hashtags of the chain, where they have no others."""
+    """Give the files of these posts the chain's hashtags if they have no others."""
     found = {(event.post_id, event.cid, event.author): event for event in published if event.cid}
     if not found:
         return
@@ -402,7 +403,7 @@ async def _tag_files(tx: Transaction, published: Sequence[PostPublished]) -> Non
 async def _own_hashtags(
     tx: Transaction, published: Sequence[PostPublished]
 ) -> dict[tuple[Cid, Address], tuple[str, ...]]:
-    """Hashtags of the authors' files, by cid and author; the chain's are the fallback."""
+    """Hashtags of the authors' files, by cid and author, with those of the chain as a fallback."""
     cids = [[event.cid] for event in published if event.cid is not None]
     if not cids:
         return {}
@@ -413,8 +414,12 @@ async def _own_hashtags(
 async def _restore_texts(
     tx: Transaction, changes: Sequence[tuple[PostRow | None, PostRow | None]]
 ) -> None:
-    """Drop the texts of posts that are gone or no longer free, and queue those that became free."""
+    """Drop the texts of posts that are gone or no longer free, and queue those to be read again.
+
+    Everybody may read the opening of a paid post. If its document arrives later, it is queued then.
+    """
     gone = [before.place for before, now in changes if before and not now]
+    new = [now.place for before, now in changes if now and now.price and before is None]
     paid = [
         now.place for before, now in changes if now and now.price and before and not before.price
     ]
@@ -427,5 +432,8 @@ async def _restore_texts(
         await drop_words(tx, gone)
     if paid:
         await drop_texts(tx, paid)
+        await want_hosted_texts(tx, [(place, place) for place in paid])
+    if new:
+        await want_hosted_texts(tx, [(min(new), max(new))])
     if free:
         await want_texts(tx, free)

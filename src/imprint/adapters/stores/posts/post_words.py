@@ -1,31 +1,37 @@
-"""Post words in the search index, maintained in the same transactions as the posts."""
+"""Words of posts in the search index, maintained in the same transactions as the posts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from imprint.adapters.database.transaction import Sql, Transaction
+from imprint.adapters.stores.posts.index_sql import HOSTED
 from imprint.domain.posts.search import fold
 
 BUCKET = 32_768
-"""Posts per bucket of PostgreSQL's search index. A post's words begin with its bucket's number and
-a mark that no word contains, so that the newest matches are found without the others."""
+"""Posts per bucket of PostgreSQL's search index. The words of a post begin with the number of its
+bucket and a mark that no word contains, so that the newest matches are found without the others."""
 
 _VECTOR = (
     "(SELECT array_to_tsvector(coalesce(array_agg({bucket} || '~' || word), '{{}}'))"
     " FROM unnest(string_to_array({words}, ' ')) AS w (word) WHERE word <> '')"
 )
-"""PostgreSQL's vectors are made of folded words, without a parser."""
+"""Builds PostgreSQL's vectors from folded words, without a parser."""
 _NEXT_BUCKET = f"coalesce((SELECT posts / {BUCKET} FROM market_totals), 0)"  # noqa: S608
 _FOLDED = "translate(folded, chr(10), ' ')"
 _NEW = "CAST(:title AS TEXT) || {gap} || CAST(:hashtags AS TEXT) || {gap} || :description"
 
 WANT_TEXT = "INSERT INTO pending_texts (place) VALUES (:place) ON CONFLICT (place) DO NOTHING"
-WANT_FREE_TEXT = """
+WANT_HOSTED_TEXTS = f"""
 INSERT INTO pending_texts (place)
-SELECT place FROM posts WHERE post_id = :post_id AND price = :free
+SELECT p.place FROM posts p WHERE p.place BETWEEN :first AND :last AND {HOSTED} IS NOT NULL
+ON CONFLICT (place) DO NOTHING"""  # noqa: S608
+WANT_TEXT_OF_POST = """
+INSERT INTO pending_texts (place)
+SELECT place FROM posts WHERE post_id = :post_id
 ON CONFLICT (place) DO NOTHING"""
 UNWANT_TEXT = "DELETE FROM pending_texts WHERE place = :place"
 DROP_TEXT = "DELETE FROM post_texts WHERE place = :place"
+DROP_FACTS = "DELETE FROM text_facts WHERE cid = :cid"
 ADD_WORDS = Sql(
     """
 INSERT INTO post_search (rowid, title, hashtags, description, body)
@@ -59,7 +65,7 @@ WHERE place = :place""",  # noqa: S608
 
 @dataclass(frozen=True, slots=True)
 class PostWords:
-    """Searchable texts of every post."""
+    """The searchable texts of all posts."""
 
     place: int
     title: str
@@ -84,7 +90,7 @@ async def add_words(tx: Transaction, posts: Sequence[PostWords]) -> None:
 
 
 async def drop_words(tx: Transaction, places: Sequence[int]) -> None:
-    """Delete posts that left the chain, with their texts."""
+    """Delete posts that are no longer on the chain, with their texts."""
     rows = [{"place": place} for place in places]
     for statement in (DROP_WORDS, DROP_TEXT, UNWANT_TEXT):
         await tx.executemany(statement, rows)
@@ -98,5 +104,11 @@ async def drop_texts(tx: Transaction, places: Sequence[int]) -> None:
 
 
 async def want_texts(tx: Transaction, places: Sequence[int]) -> None:
-    """Queue posts that became free for text indexing."""
+    """Queue posts for text indexing."""
     await tx.executemany(WANT_TEXT, [{"place": place} for place in places])
+
+
+async def want_hosted_texts(tx: Transaction, ranges: Sequence[tuple[int, int]]) -> None:
+    """Queue the posts in these ranges of positions whose documents are stored here."""
+    rows = [{"first": first, "last": last} for first, last in ranges]
+    await tx.executemany(WANT_HOSTED_TEXTS, rows)

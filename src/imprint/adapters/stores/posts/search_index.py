@@ -2,7 +2,7 @@
 
 SQLite's index yields matches from newest to oldest, so it stops after the limit. PostgreSQL's
 yields all of them in any order, so it is queried by buckets of posts, newest first. If neither
-finishes in time, the newest posts' rows are scanned, as far as time allows.
+finishes in time, the rows of the newest posts are scanned, as far as time allows.
 """
 
 # ruff: noqa: S608  every text here is made of constants; values are always named
@@ -11,57 +11,75 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 from imprint.adapters.database.database import Database
 from imprint.adapters.database.transaction import Row, Rule, Sql, Transaction, Value, moment_of
 from imprint.adapters.stores.files import END
-from imprint.adapters.stores.posts.index_reader import refuse_damaged_index
-from imprint.adapters.stores.posts.index_sql import HOSTED
+from imprint.adapters.stores.posts.index_reader import LOWEST_SHOWN, refuse_damaged_index
+from imprint.adapters.stores.posts.index_sql import HOSTED, NEWEST_REVISION
 from imprint.adapters.stores.posts.index_tables import price_bytes
 from imprint.adapters.stores.posts.index_writer import INDEX_LOCK
 from imprint.adapters.stores.posts.post_words import CLEAR_BODY, DROP_TEXT, SET_BODY, UNWANT_TEXT
-from imprint.domain.posts.search import MAX_TEXT, SearchQuery, SearchTerm, fold, pattern_of, score
+from imprint.domain.formats.addresses import ZERO_ADDRESS, Address
+from imprint.domain.formats.cids import Cid
+from imprint.domain.posts.indexed_posts import PostScope
+from imprint.domain.posts.openings import TextFacts
+from imprint.domain.posts.search import SearchQuery, SearchTerm, fold, pattern_of, score
 from imprint.ports.post_index import Match, Matches, PendingText
 
 LONGEST_PREFIX = 6
-"""Longest word prefixes in SQLite's index, in characters."""
+"""Length in characters of the longest word prefixes in SQLite's index."""
 
 _PAGES = 64
-"""Database pages visited at most to read a text."""
+"""Maximum number of database pages to visit when reading a text."""
 
 _FREE = price_bytes(0)
 """The price zero in stored form."""
 
-FREE_TEXT = f"""
+PUBLIC_TEXT = f"""
 SELECT t.place, t.body FROM post_texts t JOIN posts p ON p.place = t.place
-WHERE t.place = :place AND p.price = :free AND {HOSTED} IS NOT NULL"""
+WHERE t.place = :place AND (p.price = :free OR t.is_opening = 1) AND {HOSTED} IS NOT NULL"""
 PENDING_TEXTS = f"""
-SELECT w.place, p.post_id, p.price, p.created_at, {HOSTED} AS hosted
+SELECT w.place, p.post_id, p.author, p.cid, p.price, p.created_at, {HOSTED} AS hosted
 FROM pending_texts w LEFT JOIN posts p ON p.place = w.place
 WHERE w.place > :after ORDER BY w.place LIMIT :limit"""
-IS_FREE_AND_HOSTED = f"""
-SELECT p.place FROM posts p
-WHERE p.place = :place AND p.price = :free AND {HOSTED} IS NOT NULL"""
-ADD_TEXT = "INSERT INTO post_texts (place, body) VALUES (:place, :body)"
+NEWEST_TEXT = f"""
+SELECT p.price, p.cid, {NEWEST_REVISION.format(column="cid")} AS newest FROM posts p
+WHERE p.place = :place AND {HOSTED} IS NOT NULL"""
+ADD_TEXT = """
+INSERT INTO post_texts (place, body, is_opening) VALUES (:place, :body, :is_opening)"""
+ADD_FACTS = """
+INSERT INTO text_facts (cid, words, has_opening) VALUES (:cid, :words, :has_opening)
+ON CONFLICT (cid) DO UPDATE SET words = excluded.words, has_opening = excluded.has_opening"""
 
-NEWEST_MATCHES = """
-SELECT s.place, s.folded FROM newest_matches(:terms, :patterns, :before, :wanted) AS m (place)
+_SHOWN = "(SELECT p.shown FROM posts p WHERE p.place = {place})"
+"""The `posts.shown` of a match, as a scalar subquery, which PostgreSQL never turns into a join."""
+
+NEWEST_MATCHES = f"""
+SELECT s.place, s.folded, {_SHOWN.format(place="s.place")} AS shown
+FROM newest_matches(:terms, :patterns, :before, :wanted) AS m (place)
 JOIN post_search s ON s.place = m.place
 ORDER BY s.place DESC"""
 
-FindRule = Rule[SearchQuery, int, int, Matches]
+ROUNDS = 4
+"""How often PostgreSQL is asked for more matches, twice as many each time, if few are in scope."""
+
+FindRule = Rule[SearchQuery, int, int, PostScope, Matches]
 
 WALK = Sql(
-    """
+    f"""
 SELECT s.rowid AS place, title || char(10) || hashtags || char(10) || description AS folded,
+       {_SHOWN.format(place="s.rowid")} AS shown,
        length(title) + length(hashtags) + length(description) + length(body) AS size,
        NOT EXISTS (
            SELECT 1 FROM json_each('["' || replace(:patterns, char(10), '","') || '"]') AS p
            WHERE instr(title, p.value) = 0 AND instr(hashtags, p.value) = 0
                AND instr(description, p.value) = 0 AND instr(body, p.value) = 0) AS matches
 FROM post_search s WHERE s.rowid < :before ORDER BY s.rowid DESC LIMIT :limit""",
-    postgresql="""
-SELECT s.place, s.folded, length(s.folded) + length(s.body) AS size,
+    postgresql=f"""
+SELECT s.place, s.folded, {_SHOWN.format(place="s.place")} AS shown,
+       length(s.folded) + length(s.body) AS size,
        NOT EXISTS (
            SELECT 1 FROM unnest(string_to_array(:patterns, chr(10))) AS p (part)
            WHERE strpos(s.folded, p.part) = 0 AND strpos(s.body, p.part) = 0) AS matches
@@ -70,55 +88,70 @@ FROM post_search s WHERE s.place < :before ORDER BY s.place DESC LIMIT :limit"""
 """Compares the newest rows with all patterns, which have only letters, digits and spaces."""
 
 WALKED_AT_ONCE = 16
-"""Rows per statement of a scan: each may have 128 KiB."""
+"""Number of rows per statement of a scan. Each may have 128 KiB."""
 
 WALKED = 2 * 1024 * 1024
-"""Characters after which a scan ends."""
+"""Number of characters after which a scan ends."""
 
 _ROW = 256
-"""Characters counted for an empty row."""
+"""Number of characters that an empty row counts as."""
 
 
 @dataclass(frozen=True, slots=True)
 class SqlSearchIndex:
-    """`SearchIndex` with its database's rule for finding posts."""
+    """`SearchIndex` with the rule by which its database finds posts."""
 
     database: Database
     find: FindRule
 
-    async def find_posts(self, query: SearchQuery, before: int | None, limit: int) -> Matches:
+    async def find_posts(
+        self,
+        query: SearchQuery,
+        before: int | None,
+        limit: int,
+        scope: PostScope = PostScope.CHAIN,
+    ) -> Matches:
         if not query.terms:
             return Matches(())
         refuse_damaged_index(self.database)
         end = END if before is None else before
         return await self.database.cached(
-            ("search", query, end, limit),
-            lambda: self.database.search(self.find, walk_posts, query, end, limit),
+            ("search", query, end, limit, scope),
+            lambda: self.database.search(self.find, walk_posts, query, end, limit, scope),
         )
 
-    async def free_texts(self, places: Sequence[int]) -> dict[int, str]:
+    async def public_texts(self, places: Sequence[int]) -> dict[int, str]:
         refuse_damaged_index(self.database)
         reach = _PAGES * len(places)
-        return await self.database.read(_free_texts, tuple(places), reach=reach)
+        return await self.database.read(_public_texts, tuple(places), reach=reach)
 
     async def pending_texts(self, after: int, limit: int) -> list[PendingText]:
         return await self.database.read(_pending_texts, after, limit, reach=limit)
 
-    async def store_text(self, place: int, text: str) -> None:
-        body = await asyncio.to_thread(fold, text)
-        await self.database.transact(INDEX_LOCK, _store_text, place, text[:MAX_TEXT], body)
+    async def store_text(
+        self, pending: PendingText, cid: Cid, facts: TextFacts, *, is_free: bool
+    ) -> bool:
+        text = facts.searched if is_free else facts.opening
+        public = None
+        if text is not None:
+            public = _PublicText(text, await asyncio.to_thread(fold, text), not is_free)
+        return await self.database.transact(INDEX_LOCK, _store_text, pending, cid, facts, public)
 
     async def skip_text(self, place: int) -> None:
         await self.database.transact(INDEX_LOCK, _skip_text, place)
 
 
-async def find_in_sqlite(tx: Transaction, query: SearchQuery, before: int, limit: int) -> Matches:
-    """The newest FTS5 matches. Prefixes longer than its index has are compared with rows."""
+async def find_in_sqlite(
+    tx: Transaction, query: SearchQuery, before: int, limit: int, scope: PostScope
+) -> Matches:
+    """The newest FTS5 matches. Longer prefixes than the index has are compared with rows."""
     long = [pattern_of(term) for term in query.terms if _is_long(term)]
     values: dict[str, Value] = {f"part{number}": part for number, part in enumerate(long)}
     values["match"] = " AND ".join(map(_fts_term, query.terms))
-    rows = await tx.fetchall(_sqlite_text(len(long)), **values, before=before, limit=limit)
-    return _newest(query, rows, limit)
+    statement = _sqlite_text(len(long), LOWEST_SHOWN[scope])
+    rows = await tx.fetchall(statement, **values, before=before, limit=limit)
+    found = [_match(query, row) for row in rows]
+    return Matches(found, found[-1].place if len(found) == limit else None)
 
 
 def _is_long(term: SearchTerm) -> bool:
@@ -126,18 +159,20 @@ def _is_long(term: SearchTerm) -> bool:
 
 
 def _fts_term(term: SearchTerm) -> str:
-    """A term in FTS5 syntax; words have only letters and digits and need no escaping."""
+    """A term in FTS5 syntax. Words have only letters and digits, so they need no escaping."""
     words = " ".join(term.words)
     return f'"{words[:LONGEST_PREFIX]}"*' if term.prefix else f'"{words}"'
 
 
 @lru_cache(maxsize=32)
-def _sqlite_text(parts: int) -> str:
+def _sqlite_text(parts: int, shown: int) -> str:
     columns = ("title", "hashtags", "description", "body")
     also = "".join(
         f" AND ({' OR '.join(f'instr({column}, :part{number})' for column in columns)})"
         for number in range(parts)
     )
+    if shown:
+        also += f" AND {_SHOWN.format(place='post_search.rowid')} >= {shown}"
     return f"""
 SELECT rowid AS place, title || char(10) || hashtags || char(10) || description AS folded
 FROM post_search
@@ -145,20 +180,29 @@ WHERE post_search MATCH :match AND rowid < :before{also} ORDER BY rowid DESC LIM
 
 
 async def find_in_postgresql(
-    tx: Transaction, query: SearchQuery, before: int, limit: int
+    tx: Transaction, query: SearchQuery, before: int, limit: int, scope: PostScope
 ) -> Matches:
-    """The newest matches, found by a database function."""
+    """The newest matches, found by a database function, without those outside of the scope."""
     terms = "\n".join(map(_tsquery_term, query.terms))
     patterns = "\n".join(map(pattern_of, query.terms))
-    rows = await tx.fetchall(
-        NEWEST_MATCHES, terms=terms, patterns=patterns, before=before, wanted=limit
-    )
-    return _newest(query, rows, limit)
+    found: list[Match] = []
+    for number in range(ROUNDS):
+        wanted = limit << number
+        rows = await tx.fetchall(
+            NEWEST_MATCHES, terms=terms, patterns=patterns, before=before, wanted=wanted
+        )
+        found += [_match(query, row) for row in rows if _is_in(row, scope)]
+        if len(found) >= limit:
+            return Matches(found[:limit], found[limit - 1].place)
+        if len(rows) < wanted:
+            return Matches(found)
+        before = rows[-1]["place"]
+    return Matches(found, before)
 
 
-def _newest(query: SearchQuery, rows: Sequence[Row], limit: int) -> Matches:
-    found = [_match(query, row) for row in rows]
-    return Matches(found, found[-1].place if len(found) == limit else None)
+def _is_in(row: Row, scope: PostScope) -> bool:
+    """Whether a match is in a scope; a post that a reorg has just removed is not."""
+    return row["shown"] is not None and row["shown"] >= LOWEST_SHOWN[scope]
 
 
 def _match(query: SearchQuery, row: Row) -> Match:
@@ -166,8 +210,10 @@ def _match(query: SearchQuery, row: Row) -> Match:
     return Match(row["place"], score(query, *row["folded"].split("\n")))
 
 
-async def walk_posts(tx: Transaction, query: SearchQuery, before: int, limit: int) -> Matches:
-    """Matches among the newest posts, compared one by one; ends after `WALKED` characters."""
+async def walk_posts(
+    tx: Transaction, query: SearchQuery, before: int, limit: int, scope: PostScope
+) -> Matches:
+    """Matches among the newest posts, compared one by one. Ends after `WALKED` characters."""
     patterns = "\n".join(map(pattern_of, query.terms))
     found: list[Match] = []
     left = WALKED
@@ -177,7 +223,7 @@ async def walk_posts(tx: Transaction, query: SearchQuery, before: int, limit: in
         for row in rows:
             before = row["place"]
             left -= _ROW + row["size"]
-            if row["matches"]:
+            if row["matches"] and _is_in(row, scope):
                 found.append(_match(query, row))
             if left <= 0 or len(found) == limit:
                 return Matches(found, before, is_cut=True)
@@ -186,7 +232,7 @@ async def walk_posts(tx: Transaction, query: SearchQuery, before: int, limit: in
 
 
 def _tsquery_term(term: SearchTerm) -> str:
-    """A term in PostgreSQL syntax; words have only letters and digits and need no escaping.
+    """A term in PostgreSQL syntax. Words have only letters and digits, so they need no escaping.
 
     A bucket number goes before each `~`.
     """
@@ -194,10 +240,10 @@ def _tsquery_term(term: SearchTerm) -> str:
     return " & ".join(f"'~{word}'{mark}" for word in term.words)
 
 
-async def _free_texts(tx: Transaction, places: tuple[int, ...]) -> dict[int, str]:
+async def _public_texts(tx: Transaction, places: tuple[int, ...]) -> dict[int, str]:
     texts = {}
     for place in places:
-        row = await tx.fetchone(FREE_TEXT, place=place, free=_FREE)
+        row = await tx.fetchone(PUBLIC_TEXT, place=place, free=_FREE)
         if row is not None:
             texts[place] = row["body"]
     return texts
@@ -209,6 +255,8 @@ async def _pending_texts(tx: Transaction, after: int, limit: int) -> list[Pendin
         PendingText(
             row["place"],
             None if row["post_id"] is None else int(row["post_id"]),
+            Address(row["author"] or ZERO_ADDRESS),
+            None if row["cid"] is None else Cid(row["cid"]),
             row["price"] == _FREE,
             row["hosted"] is not None,
             moment_of(row["created_at"] or 0),
@@ -217,14 +265,40 @@ async def _pending_texts(tx: Transaction, after: int, limit: int) -> list[Pendin
     ]
 
 
-async def _store_text(tx: Transaction, place: int, text: str, body: str) -> None:
-    row = await tx.fetchone(IS_FREE_AND_HOSTED, place=place, free=_FREE)
+class _PublicText(NamedTuple):
+    """A text that everybody may search: that of a free post, or an opening."""
+
+    text: str
+    folded: str
+    is_opening: bool
+
+
+async def _store_text(
+    tx: Transaction, pending: PendingText, cid: Cid, facts: TextFacts, public: _PublicText | None
+) -> bool:
+    """Store the facts of a text, and what everybody may search.
+
+    False if the post has a newer text, or has become free or paid: it remains pending.
+    """
+    place = pending.place
+    row = await tx.fetchone(NEWEST_TEXT, place=place)
+    if row is not None:
+        if (row["price"] == _FREE) is not pending.free:
+            return False
+        if (row["newest"] or row["cid"]) not in (None, cid):
+            return False
     await tx.execute(CLEAR_BODY, place=place)
     await tx.execute(DROP_TEXT, place=place)
     await tx.execute(UNWANT_TEXT, place=place)
-    if row is not None:
-        await tx.execute(SET_BODY, place=place, body=body)
-        await tx.execute(ADD_TEXT, place=place, body=text)
+    if row is None:
+        return True
+    if pending.cid is not None:
+        has_opening = int(facts.opening is not None)
+        await tx.execute(ADD_FACTS, cid=cid, words=facts.words, has_opening=has_opening)
+    if public is not None:
+        await tx.execute(SET_BODY, place=place, body=public.folded)
+        await tx.execute(ADD_TEXT, place=place, body=public.text, is_opening=int(public.is_opening))
+    return True
 
 
 async def _skip_text(tx: Transaction, place: int) -> None:

@@ -5,18 +5,18 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from imprint.web.docs.examples import CONTENT, PROFILE, SERVICE, TAGS
+from imprint.web.docs.examples import PROFILE, REVISION_NOTE, SERVICE, TAGS
 from imprint.web.docs.page.commands import first_example, is_signed
 
 Json = Mapping[str, Any]
 
-SINGLE = frozenset({"listWritingSessions", "listPrivateFeeds", "listMeasures"})
+SINGLE = frozenset({"listWritingSessions", "listPrivateFeeds", "listMeasures", "listRevisions"})
 """Operations that list everything in one response."""
 
 IMPLIED = {"readPost": "user", "listDrafts": "owner"}
 """Parameters that clients fill in from the session."""
 
-OBJECTS = frozenset({"listPosts", "listIndexedPosts", "listLibrary", "listSales"})
+OBJECTS = frozenset({"listPosts", "listIndexedPosts", "listLibrary", "listOwnPosts", "listSales"})
 """Operations whose parameters are all filters, which clients pass by name."""
 
 FILTERS: dict[str, dict[str, Any]] = {
@@ -107,6 +107,8 @@ def _typescript_values(name: str, operation: Json) -> Iterator[str]:
     yield from _common_values(name, operation)
     if name == "publishDraft":
         yield f"{{ thumbnail, hashtags: {json.dumps(_TAGS)} }}"
+    elif name == "revisePost":
+        yield f"{{ note: {_text(REVISION_NOTE)} }}"
     elif name == "updateProfile":
         yield f"{{ name: {_text(_PROFILE.name)}, bio: {_text(_PROFILE.bio)}, avatar }}"
     elif name == "logout":
@@ -123,6 +125,8 @@ def _python_values(name: str, operation: Json) -> Iterator[str]:
     yield from _common_values(name, operation)
     if name == "publishDraft":
         yield f"thumbnail=thumbnail, hashtags={json.dumps(_TAGS)}"
+    elif name == "revisePost":
+        yield f"note={_text(REVISION_NOTE)}"
     elif name == "updateProfile":
         yield f"name={_text(_PROFILE.name)}, bio={_text(_PROFILE.bio)}, avatar=avatar"
     elif name == "logout":
@@ -136,7 +140,7 @@ def _common_values(name: str, operation: Json) -> Iterator[str]:
     for media in operation.get("requestBody", {}).get("content", {}).values():
         example = first_example(media)
         if isinstance(example, dict) and "content" in example:
-            yield _text(CONTENT)
+            yield _text(example["content"])
         if name == "reportPost":
             yield from (_text(example[key]) for key in ("postId", "reason", "text"))
 

@@ -266,8 +266,8 @@ class PageAssets:
     script: str
     theme: str
     """The script that applies the reader's colour theme before the page is painted."""
-    has_site: bool
-    """Whether this service has pages for readers; if so, its name links to them."""
+    site: str | None
+    """The name of the site, which links to it; None if this service has no pages for readers."""
 
 
 def docs_page(openapi: Json, facts: Json, assets: PageAssets) -> str:
@@ -286,18 +286,18 @@ def docs_page(openapi: Json, facts: Json, assets: PageAssets) -> str:
         Markup('<meta charset="utf-8">'),
         Markup('<meta name="viewport" content="width=device-width, initial-scale=1">'),
         Markup('<meta name="color-scheme" content="light dark">'),
-        element("title", f"API reference · {info['title']} {info['version']}"),
+        element("title", f"API reference · {assets.site or info['title']}"),
         element("script", src=assets.theme),
         Markup(f'<link rel="stylesheet" href="{assets.style}">'),
         # Without a site there is no icon; this keeps browsers from asking for one.
-        Markup(f'<link rel="icon" href="{"/icon.svg" if assets.has_site else "data:,"}">'),
+        Markup(f'<link rel="icon" href="{"data:," if assets.site is None else "/icon.svg"}">'),
         _data("facts", facts),
         _data("operations", requests),
         element("script", type="module", src=assets.script),
     ]
     body = [
         element("a", "Skip to content", class_="skip", href="#main"),
-        _bar(info, topics, "/" if assets.has_site else "#top"),
+        _bar(assets.site, info["title"], topics),
         _contents(info, topics),
         _main(openapi, topics, facts),
         element("footer", element("span", f"{info['title']} {info['version']}"), class_="bottom"),
@@ -311,7 +311,7 @@ def _data(name: str, value: object) -> Markup:
     return element("script", Markup(script_data(value)), type="application/json", id=name)
 
 
-def _bar(info: Json, topics: Mapping[str, list[PlacedOperation]], home: str) -> Markup:
+def _bar(site: str | None, software: str, topics: Mapping[str, list[PlacedOperation]]) -> Markup:
     """The top bar: name, slots for search and account, and a menu on phones."""
     groups = [("Guide", "guide"), *((topic, anchor_of(topic)) for topic in topics)]
     items = [
@@ -324,8 +324,9 @@ def _bar(info: Json, topics: Mapping[str, list[PlacedOperation]], home: str) -> 
         element("nav", element("ul", *items), aria_label="Topics"),
         class_="menu",
     )
-    name = element("span", info["title"], class_="brand-name")
-    brand = element("a", Markup(MARK), name, href=home, class_="brand", aria_label=info["title"])
+    brand = element("a", Markup(MARK), software, href="#top", class_="brand")
+    if site is not None:
+        brand = element("a", site, href="/", class_="brand")
     title = element("a", "API reference", href="#top", class_="bar-title")
     places = [element("div", id="search"), element("div", id="account")]
     return element("header", brand, title, *places, menu, class_="bar")

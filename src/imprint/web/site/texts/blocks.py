@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Sequence
-from html import escape
+from html import escape, unescape
 
 import nh3
 
@@ -15,24 +15,27 @@ from imprint.domain.posts.post_text import (
     walk_items,
 )
 from imprint.domain.posts.text_work import TextWork
-from imprint.web.site.texts.markdown import code_markup, heading_anchor, heading_levels
+from imprint.web.site.texts.markdown import code_markup, heading_anchor, heading_levels, is_title
 from imprint.web.site.texts.pictures import Pictures
 from imprint.web.site.texts.text_links import link_address, picture_markup
 
 INLINE_TAGS = {"a", "b", "br", "code", "em", "i", "mark", "s", "strong", "u"}
-"""Elements allowed in the text of a block; of any other, only the text is kept."""
+"""Elements allowed in the text of a block. Of any other element, only the text is kept."""
 
+
+_TAG = re.compile(r"<[^<>]*>")
 
 MAX_TAGS = 1_000
-"""Maximum number of tags in one text; the sanitiser's time is quadratic in the open tags."""
+"""Maximum number of tags in one text, because the sanitiser's time is quadratic in the open
+tags."""
 
 
 def inline_html(text: str) -> str:
-    """Sanitise a text with inline HTML; if it has too many tags, all of them are removed."""
+    """Sanitise a text with inline HTML. If it has too many tags, all of them are removed."""
     if "<" not in text and "&" not in text:
         return escape(text)
     if text.count("<") > MAX_TAGS:
-        return escape(re.sub(r"<[^<>]*>", "", text))
+        return escape(_TAG.sub("", text))
     return nh3.clean(
         text,
         tags=INLINE_TAGS,
@@ -43,23 +46,30 @@ def inline_html(text: str) -> str:
     )
 
 
-def blocks_html(blocks: Sequence[Block], pictures: Pictures, work: TextWork) -> str:
-    """Render blocks as HTML; an unknown kind is shown as a paragraph with its text.
+def blocks_html(blocks: Sequence[Block], pictures: Pictures, title: str, work: TextWork) -> str:
+    """Render blocks as HTML; a first heading that repeats the title is left out.
 
-    Raises the errors of `TextWork.spend`.
+    An unknown kind is shown as a paragraph with its text. Raises the errors of
+    `TextWork.spend`.
     """
-    return "\n".join(_Writer(blocks, pictures, work).write())
+    return "\n".join(_Writer(blocks, pictures, title, work).write())
 
 
 class _Writer:
     """Renders the blocks of one post."""
 
-    def __init__(self, blocks: Sequence[Block], pictures: Pictures, work: TextWork) -> None:
+    def __init__(
+        self, blocks: Sequence[Block], pictures: Pictures, title: str, work: TextWork
+    ) -> None:
         self._work = work
         self._blocks = [
             (str(block.get("type")), data if isinstance(data := block.get("data"), dict) else {})
             for block in blocks
         ]
+        if self._blocks and self._blocks[0][0] == "header":
+            heading = unescape(_TAG.sub("", _member(self._blocks[0][1], "text")))
+            if is_title(heading, title):
+                del self._blocks[0]
         self._pictures = pictures
         self._anchors: dict[str, int] = {}
         headers = [data for kind, data in self._blocks if kind == "header"]
@@ -87,14 +97,14 @@ class _Writer:
 
     def _header(self, data: Block) -> str:
         text, level = _member(data, "text"), next(self._levels)
-        anchor = heading_anchor(re.sub(r"<[^<>]*>", "", text), self._anchors)
+        anchor = heading_anchor(_TAG.sub("", text), self._anchors)
         return f'<h{level} id="{escape(anchor)}">{self._inline(text)}</h{level}>'
 
     def _image(self, data: Block) -> str:
         file = data.get("file")
         url = _member(file, "url") if isinstance(file, dict) else _member(data, "url")
         caption = self._inline(_member(data, "caption"))
-        plain = re.sub(r"<[^<>]*>", "", _member(data, "caption"))
+        plain = _TAG.sub("", _member(data, "caption"))
         picture = picture_markup(url, plain, self._pictures)
         if not picture:
             return ""

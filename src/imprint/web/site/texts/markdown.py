@@ -1,43 +1,37 @@
-"""Markdown to HTML: CommonMark with tables and strikethrough; embedded HTML is shown as text.
+"""Markdown to HTML: CommonMark with tables, strikethrough and footnotes.
+
+Embedded HTML is shown as text, code is coloured, and a picture alone in its paragraph can have a
+caption.
 
 The parser is markdown-it. Every rule that it tries and every token that it creates counts
 as work, so that time and memory stay proportional to the length of the text.
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from html import escape
 from itertools import pairwise
 from typing import Any, Literal
 
 from markdown_it import MarkdownIt
-from markdown_it.parser_block import ParserBlock
 from markdown_it.parser_inline import ParserInline
 from markdown_it.renderer import RendererHTML
-from markdown_it.rules_block import StateBlock
 from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 from markdown_it.utils import EnvType, OptionsDict
 
+from imprint.domain.posts.openings import TOKEN_STEPS, BlockParser, count_attempts
 from imprint.domain.posts.text_work import TextWork
+from imprint.web.site.texts.code_colours import coloured_code
+from imprint.web.site.texts.footnotes import footnote, footnote_reference, place_footnotes
 from imprint.web.site.texts.pictures import Pictures
 from imprint.web.site.texts.text_links import link_address, picture_markup
+from imprint.web.site.words import page_words
 
 MAX_ANCHOR = 60
 """Maximum number of characters in a heading's anchor."""
 
-TOKEN_STEPS = 10
-"""Work charged per token, for the time to create and render it and about 350 bytes."""
-
 _NOT_WORD = re.compile(r"[^\w]+")
-
-
-class _BlockState(StateBlock):
-    """Charges work for block-level tokens."""
-
-    def push(self, ttype: str, tag: str, nesting: Literal[-1, 0, 1]) -> Token:
-        self.env["work"].spend(TOKEN_STEPS)
-        return super().push(ttype, tag, nesting)
 
 
 class _InlineState(StateInline):
@@ -46,19 +40,6 @@ class _InlineState(StateInline):
     def push(self, ttype: str, tag: str, nesting: Literal[-1, 0, 1]) -> Token:
         self.env["work"].spend(TOKEN_STEPS)
         return super().push(ttype, tag, nesting)
-
-
-class _BlockParser(ParserBlock):
-    def parse(
-        self,
-        src: str,
-        md: MarkdownIt,
-        env: EnvType,
-        outTokens: list[Token],  # noqa: N803 - as in the class above
-    ) -> list[Token] | None:
-        state = _BlockState(src, md, env, outTokens)
-        self.tokenize(state, state.line, state.lineMax)
-        return state.tokens
 
 
 class _InlineParser(ParserInline):
@@ -71,7 +52,7 @@ class _InlineParser(ParserInline):
 
 
 class _Renderer(RendererHTML):
-    """Renders links, images and tables in the forms that pages use."""
+    """Renders links, images, code, tables and footnotes in the forms that pages use."""
 
     def link_open(
         self, tokens: Sequence[Token], index: int, options: OptionsDict, env: EnvType
@@ -84,8 +65,15 @@ class _Renderer(RendererHTML):
         alt = self.renderInlineAsText(token.children or [], options, env)
         return picture_markup(str(token.attrGet("src") or ""), alt, env["pictures"])
 
+    def caption(
+        self, tokens: Sequence[Token], index: int, options: OptionsDict, env: EnvType
+    ) -> str:
+        return f"<figcaption>{escape(tokens[index].content)}</figcaption>"
+
     def fence(self, tokens: Sequence[Token], index: int, options: OptionsDict, env: EnvType) -> str:
-        return code_markup(tokens[index].content)
+        language, *_ = [*tokens[index].info.split(maxsplit=1), ""]
+        code = coloured_code(tokens[index].content, language, env["work"])
+        return f'<pre tabindex="0"><code>{code}</code></pre>\n'
 
     def code_block(
         self, tokens: Sequence[Token], index: int, options: OptionsDict, env: EnvType
@@ -102,32 +90,69 @@ class _Renderer(RendererHTML):
     ) -> str:
         return "</table>\n</div>\n"
 
+    def td_open(
+        self, tokens: Sequence[Token], index: int, options: OptionsDict, env: EnvType
+    ) -> str:
+        side = str(tokens[index].attrGet("style") or "").removeprefix("text-align:")
+        return f'<{tokens[index].tag} class="{side}">' if side else f"<{tokens[index].tag}>"
+
+    th_open = td_open
+
+    def footnote_ref(
+        self, tokens: Sequence[Token], index: int, options: OptionsDict, env: EnvType
+    ) -> str:
+        number, anchor = tokens[index].meta["number"], tokens[index].meta["anchor"]
+        link = f'<a href="#fn-{number}" id="{anchor}" role="doc-noteref">{number}</a>'
+        return f"<sup>{link}</sup>"
+
+    def footnotes_open(
+        self, tokens: Sequence[Token], index: int, options: OptionsDict, env: EnvType
+    ) -> str:
+        label = escape(page_words().text("text.footnotes"))
+        return f'<div class="footnotes" role="doc-endnotes" aria-label="{label}">\n<ol>\n'
+
+    def footnotes_close(
+        self, tokens: Sequence[Token], index: int, options: OptionsDict, env: EnvType
+    ) -> str:
+        return "</ol>\n</div>\n"
+
+    def footnote_item_open(
+        self, tokens: Sequence[Token], index: int, options: OptionsDict, env: EnvType
+    ) -> str:
+        return f'<li id="fn-{tokens[index].meta["number"]}">'
+
+    def footnote_item_close(
+        self, tokens: Sequence[Token], index: int, options: OptionsDict, env: EnvType
+    ) -> str:
+        return "</li>\n"
+
+    def footnote_back(
+        self, tokens: Sequence[Token], index: int, options: OptionsDict, env: EnvType
+    ) -> str:
+        label = escape(page_words().text("text.footnote_back"))
+        return "".join(
+            f' <a href="#{anchor}" role="doc-backlink" aria-label="{label}">↩</a>'
+            for anchor in tokens[index].meta["anchors"]
+        )
+
 
 def code_markup(code: str) -> str:
     """Render code in a box that can be scrolled with the keyboard."""
     return f'<pre tabindex="0"><code>{escape(code)}</code></pre>\n'
 
 
-def _counted(rule: Callable[..., bool]) -> Callable[..., bool]:
-    """Wrap a parser rule so that each attempt counts as work."""
-
-    def run(state: Any, *given: Any) -> bool:
-        state.env["work"].spend()
-        return rule(state, *given)
-
-    return run
-
-
 def _build_parser() -> MarkdownIt:
     parser = MarkdownIt("zero", renderer_cls=_Renderer)
-    parser.block, parser.inline = _BlockParser(), _InlineParser()
+    parser.block, parser.inline = BlockParser(), _InlineParser()
     parser.configure("commonmark", {"html": False})
     parser.enable(["table", "strikethrough"])
+    parser.block.ruler.before(
+        "reference", "footnote", footnote, {"alt": ["paragraph", "reference"]}
+    )
+    parser.inline.ruler.before("link", "footnote_reference", footnote_reference)
     parser.validateLink = lambda url: True  # type: ignore[method-assign] # `link_address` decides
     for ruler in (parser.block.ruler, parser.inline.ruler):
-        for rule in ruler.__rules__:
-            rule.fn = _counted(rule.fn)
-        ruler.__cache__ = None
+        count_attempts(ruler)
     return parser
 
 
@@ -135,23 +160,29 @@ _markdown = _build_parser()
 
 
 def markdown_html(text: str, pictures: Pictures, title: str, work: TextWork) -> str:
-    """Render a text as HTML; a first heading that repeats the title is left out.
+    """Render a text as HTML, without a first heading that repeats the title.
 
     Raises the errors of `TextWork.spend`.
     """
     environment: dict[str, Any] = {"pictures": pictures, "work": work}
-    tokens = _markdown.parse(text, environment)
-    if len(tokens) > 2 and tokens[0].type == "heading_open" and _same(tokens[1].content, title):
-        del tokens[:3]
+    tokens = place_footnotes(_markdown.parse(text, environment), environment)
+    if len(tokens) > 2 and tokens[0].type == "heading_open":
+        written = tokens[1].content
+        plain = _Renderer().renderInlineAsText(
+            tokens[1].children or [], _markdown.options, environment
+        )
+        if is_title(written, title) or is_title(plain, title):
+            del tokens[:3]
     _number_headings(tokens)
+    _place_captions(tokens)
     rendered: str = _markdown.renderer.render(tokens, _markdown.options, environment)
     return rendered
 
 
 def first_heading(text: str, work: TextWork) -> tuple[str, str] | None:
-    """The first heading of a text, as it is written and as plain text; None without one.
+    """Return the first heading of a text, as written and as plain text, or None if there is none.
 
-    Raises what `TextWork.spend` raises.
+    Raises the errors of `TextWork.spend`.
     """
     environment: dict[str, Any] = {"work": work}
     tokens = _markdown.parse(text, environment)
@@ -163,7 +194,8 @@ def first_heading(text: str, work: TextWork) -> tuple[str, str] | None:
     return None
 
 
-def _same(heading: str, title: str) -> bool:
+def is_title(heading: str, title: str) -> bool:
+    """Whether a heading repeats the title of its post."""
     return (
         bool(title) and " ".join(heading.split()).casefold() == " ".join(title.split()).casefold()
     )
@@ -177,6 +209,19 @@ def _number_headings(tokens: list[Token]) -> None:
     for at, level in zip(opening, levels, strict=True):
         tokens[at].tag = tokens[at + 2].tag = f"h{level}"
         tokens[at].attrSet("id", heading_anchor(tokens[at + 1].content, anchors))
+
+
+def _place_captions(tokens: list[Token]) -> None:
+    """Make a figure of each picture that is alone in its paragraph and has a title."""
+    for at, token in enumerate(tokens):
+        if token.type != "inline" or token.children is None or len(token.children) != 1:
+            continue
+        (picture,) = token.children
+        title = str(picture.attrGet("title") or "") if picture.type == "image" else ""
+        opening = tokens[at - 1]
+        if title and opening.type == "paragraph_open" and not opening.hidden:
+            opening.tag = tokens[at + 1].tag = "figure"
+            token.children.append(Token("caption", "", 0, content=title))
 
 
 def heading_levels(given: Sequence[int]) -> list[int]:

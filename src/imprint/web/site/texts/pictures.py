@@ -8,6 +8,8 @@ import re
 from base64 import b64decode
 from dataclasses import dataclass, field
 
+from imprint.domain.posts.post_text import PICTURE_URL
+
 SCHEME = "imprint-picture"
 """The URL scheme of the names that replace images."""
 
@@ -20,15 +22,12 @@ REPEATED = 2
 NO_PICTURE = "data:,"
 """The URL shown for an image that exceeds the limit."""
 
-_DATA_URL = re.compile(r"data:image/(?:png|jpeg|gif|webp);base64,[A-Za-z0-9+/]+={0,2}")
-"""Bitmap images. SVG is excluded because it is a document that can contain scripts."""
-
 _JPEG_SIZES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 
 
 @dataclass(slots=True)
 class Pictures:
-    """The images of one text by number; `secret` cannot be guessed, so names cannot be forged."""
+    """The images of one text by number. `secret` cannot be guessed, so names cannot be forged."""
 
     secret: str
     urls: list[str] = field(default_factory=list)
@@ -44,17 +43,17 @@ class Pictures:
             self.urls.append(found[0])
             return f"{SCHEME}:{self.secret}-{len(self.urls) - 1}"
 
-        return _DATA_URL.sub(name, text)
+        return PICTURE_URL.sub(name, text)
 
     def left_out(self, text: str) -> str:
         """Replace each image name in a text by a word."""
         return self._name.sub("picture", text)
 
     def put_back(self, markup: str) -> str:
-        """Put the images back into the HTML; a base64 URL needs no escaping.
+        """Put the images back into the HTML. A base64 URL needs no escaping.
 
-        A text can refer to one image many times. Together they take at most `REPEATED`
-        times their length in the text; further ones are shown as their descriptions.
+        A text can refer to one image many times. Together, its images take at most `REPEATED`
+        times their length in the text. Further ones are shown as their descriptions.
         """
         if not self.urls:
             return markup
@@ -72,15 +71,20 @@ class Pictures:
 
     def has(self, name: str) -> bool:
         """Whether this is exactly the name of an image in the text."""
-        found = self._name.fullmatch(name)
-        return found is not None and int(found[1]) < len(self.urls)
+        return self.url(name) is not None
 
-    def size(self, name: str) -> tuple[int, int] | None:
-        """Return the width and height of the image with this name, if its head contains them."""
+    def url(self, name: str) -> str | None:
+        """Return the `data:` URL of the image with this name."""
         found = self._name.fullmatch(name)
         if found is None or int(found[1]) >= len(self.urls):
             return None
-        url = self.urls[int(found[1])]
+        return self.urls[int(found[1])]
+
+    def size(self, name: str) -> tuple[int, int] | None:
+        """Return the width and height of the image with this name, if its head contains them."""
+        url = self.url(name)
+        if url is None:
+            return None
         start = url.index(",") + 1
         encoded = url[start : start + SHARED_BYTES // 3 * 4]
         try:

@@ -5,9 +5,10 @@ from html import escape
 
 from imprint.domain.formats.cids import NotACid, parse_cid
 from imprint.web.site.texts.pictures import SCHEME, Pictures
+from imprint.web.site.words import page_words
 
 MAX_ADDRESS = 2_000
-"""Maximum number of characters in a URL; a longer one is not linked."""
+"""Maximum number of characters in a URL. A longer one is not linked."""
 
 _IPFS = re.compile(r"(?:ipfs://(?:ipfs/)?|/ipfs/)([A-Za-z0-9]{1,128})/?\Z")
 _OPEN = re.compile(
@@ -52,7 +53,7 @@ def ipfs_path(given: str) -> str | None:
 
 
 def picture_markup(given: str, alt: str, pictures: Pictures) -> str:
-    """Render an image, or a link to one on another host, from which pages load nothing."""
+    """Render an image, or a link to an image on another host, from which pages load nothing."""
     source = picture_address(given)
     # A text can contain such a name, or continue after its picture.
     if source is not None and (pictures.has(source) or not source.startswith(f"{SCHEME}:")):
@@ -62,5 +63,6 @@ def picture_markup(given: str, alt: str, pictures: Pictures) -> str:
     target = link_address(given)
     if target is None:
         return escape(alt)
-    label = alt or "Picture"
-    return f'<a href="{escape(target)}">{escape(label)} (picture on another site)</a>'
+    words = page_words()
+    label = words.text("text.elsewhere", name=alt or words.text("text.picture"))
+    return f'<a href="{escape(target)}">{escape(label)}</a>'

@@ -1,0 +1,33 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { advance, canSign, isNote, NOTE_LENGTH, openCorrection } from "./correction.ts";
+
+const typed = advance(openCorrection("The ink is wet."), { type: "typed", text: "It is dry." });
+
+test("only a changed text can be signed", () => {
+  assert.equal(canSign(openCorrection("Text")), false);
+  assert.equal(canSign(typed), true);
+  assert.equal(canSign(advance(typed, { type: "typed", text: "The ink is wet." })), false);
+});
+
+test("a correction is signed once at a time", () => {
+  const signing = advance(typed, { type: "sign" });
+  assert.equal(canSign(signing), false);
+  const failed = advance(signing, { type: "failed", sentence: "The wallet refused." });
+  assert.equal(failed.failure, "The wallet refused.");
+  assert.equal(failed.text, "It is dry.");
+  assert.equal(canSign(failed), true);
+});
+
+test("a signed text is what readers see", () => {
+  const done = advance(advance(typed, { type: "sign" }), { type: "signed" });
+  assert.deepEqual([done.shown, done.note, done.state], ["It is dry.", "", "done"]);
+  assert.equal(canSign(done), false);
+  assert.equal(canSign(advance(done, { type: "typed", text: "It is black." })), true);
+});
+
+test("a note is one line of at most 280 code points", () => {
+  for (const note of ["", "A typo.", "🖋".repeat(NOTE_LENGTH)]) assert.equal(isNote(note), true);
+  for (const note of ["x".repeat(NOTE_LENGTH + 1), "two\nlines", "turned\u202e", "nul\0"])
+    assert.equal(isNote(note), false, note);
+});

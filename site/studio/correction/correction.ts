@@ -1,0 +1,52 @@
+/** The state of a correction: the text on its way from what readers see to what they will see. */
+
+/** Code points of the longest note. */
+export const NOTE_LENGTH = 280;
+
+export interface Correction {
+  /** The newest text that readers see. */
+  readonly shown: string;
+  readonly text: string;
+  readonly note: string;
+  readonly state: "editing" | "signing" | "done";
+  readonly failure: string | null;
+}
+
+export type CorrectionEvent =
+  | { readonly type: "typed"; readonly text: string }
+  | { readonly type: "noted"; readonly note: string }
+  | { readonly type: "sign" }
+  | { readonly type: "signed" }
+  | { readonly type: "failed"; readonly sentence: string };
+
+export const openCorrection = (shown: string): Correction => ({
+  shown,
+  text: shown,
+  note: "",
+  state: "editing",
+  failure: null,
+});
+
+export function advance(state: Correction, event: CorrectionEvent): Correction {
+  switch (event.type) {
+    case "typed":
+      return { ...state, text: event.text, state: "editing", failure: null };
+    case "noted":
+      return { ...state, note: event.note, state: "editing", failure: null };
+    case "sign":
+      return { ...state, state: "signing", failure: null };
+    case "signed":
+      return { ...state, shown: state.text, note: "", state: "done" };
+    case "failed":
+      return { ...state, state: "editing", failure: event.sentence };
+  }
+}
+
+/** Whether the service takes this note: one line, without control or direction characters. */
+export const isNote = (note: string): boolean =>
+  [...note].length <= NOTE_LENGTH &&
+  !/[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/u.test(note);
+
+/** Whether there is something to sign. */
+export const canSign = ({ shown, text, note, state }: Correction): boolean =>
+  state !== "signing" && text !== shown && isNote(note);

@@ -1,0 +1,51 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { EditorState } from "@codemirror/state";
+import { markdown } from "./markdown.ts";
+import { isCode, isRich, linkOver, withMarks } from "./paste.ts";
+
+const selecting = (doc: string, anchor: number, head: number): EditorState =>
+  EditorState.create({ doc, selection: { anchor, head }, extensions: markdown });
+
+test("an address pasted over words becomes a link, with the cursor behind it", () => {
+  const state = selecting("See the docs now", 4, 12);
+  const link = linkOver(state, " https://a.example/b?c=d#e \n");
+  assert.ok(link);
+  const next = state.update(link).state;
+  assert.equal(next.doc.toString(), "See [the docs](https://a.example/b?c=d#e) now");
+  assert.equal(next.selection.main.head, "See [the docs](https://a.example/b?c=d#e)".length);
+});
+
+test("nothing else becomes a link", () => {
+  const words = selecting("See the docs", 4, 12);
+  for (const pasted of ["words", "javascript:alert(1)", "https://a.example b", "https://a.(b)", ""])
+    assert.equal(linkOver(words, pasted), null, pasted);
+  const address = "https://a.example";
+  assert.equal(linkOver(selecting("See", 1, 1), address), null);
+  assert.equal(linkOver(selecting("one\ntwo", 0, 7), address), null);
+  assert.equal(linkOver(selecting("https://b.example", 0, 17), address), null);
+  assert.equal(linkOver(selecting("`the code`", 1, 9), address), null);
+});
+
+test("rich text has marks, lists, links or tables; coloured code has none", () => {
+  assert.ok(isRich("<p>a <b>bold</b> word</p>", ["text/html"]));
+  assert.ok(isRich('<a href="https://a.example">a</a>', ["text/html"]));
+  assert.ok(!isRich("<meta charset='utf-8'><span>words</span><br>", ["text/html"]));
+  assert.ok(!isRich("<div><b>const</b></div>", ["text/html", "vscode-editor-data"]));
+  assert.ok(!isRich(`<b>${"x".repeat(1_000_001)}</b>`, ["text/html"]));
+});
+
+test("code is recognised in lines and between fences", () => {
+  assert.ok(isCode(selecting("a `b` c", 4, 4)));
+  assert.ok(isCode(selecting("```\nb\n```", 5, 5)));
+  assert.ok(!isCode(selecting("a `b` c", 7, 7)));
+});
+
+test("styles of word processors become marks", () => {
+  const docs =
+    '<b style="font-weight:normal;" id="docs-internal-guid-1"><p><span style="font-weight:400;">a </span><span style="font-weight:700;font-style:italic">b</span></p></b>';
+  assert.equal(
+    withMarks(docs),
+    '<span><p><span style="font-weight:400;">a </span><em><strong>b</strong></em></p></b>',
+  );
+});

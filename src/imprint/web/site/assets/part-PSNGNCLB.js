@@ -1,1 +1,0 @@
-import{a,b}from"./part-L2G5WEMU.js";import"./part-6MT3LX4I.js";import"./part-XDD2FY47.js";import"./part-SAKBMSFF.js";import"./part-64THR7UO.js";import"./part-4KVVCO6I.js";import"./part-K4SABGCS.js";export{a as offerSamples,b as sampleItem};

@@ -1,0 +1,1 @@
+var r=(t,e)=>`/studio#/${t}/${encodeURIComponent(e)}`;function s({hosted:t,measure:e}){return e?.measure==="withheld"||e?.measure==="unlisted"?e.measure:t?"published":"elsewhere"}function a(t,e){let n=s(t)!=="withheld",o=n&&t.hosted;return{hasPage:n,canCorrect:o&&e.includes("revisions"),canChangePrice:n,canContinue:o}}export{r as a,s as b,a as c};

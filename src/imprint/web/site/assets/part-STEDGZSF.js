@@ -1,1 +1,0 @@
-import{A as e,B as f,C as g,D as h,w as a,x as b,y as c,z as d}from"./part-ZO3QSD4F.js";import"./part-64THR7UO.js";import"./part-YF674TMY.js";import"./part-4KVVCO6I.js";import"./part-K4SABGCS.js";export{d as AccountChanged,a as Cancelled,c as NoAccount,f as NodeUnreachable,e as TooLittle,b as WrongChain,g as explain,h as hasSentNothing};
