@@ -46,11 +46,9 @@ def _publish(anvil: Anvil, author: LocalAccount, count: int) -> list[int]:
     return [post_id_of(anvil.create_post(author, f"cid {number}")) for number in range(count)]
 
 
-def _buy_for(
-    anvil: Anvil, adapter: str, payer: LocalAccount, post: int, receiver: str, value: int = PRICE
-) -> Receipt:
+def _buy_for(anvil: Anvil, adapter: str, payer: LocalAccount, post: int, receiver: str) -> Receipt:
     call = encode_call("buyFor", ["uint256", "address"], [post, receiver])
-    return anvil.transact(payer, adapter, call, value)
+    return anvil.transact(payer, adapter, call, PRICE)
 
 
 def _buy_many(
@@ -59,6 +57,7 @@ def _buy_many(
     payer: LocalAccount,
     posts: Sequence[int],
     receiver: str,
+    *,
     value: int,
 ) -> Receipt:
     call = encode_call("buyMany", ["uint256[]", "address"], [list(posts), receiver])
@@ -106,7 +105,7 @@ def test_excess_payment_is_refunded(
 ) -> None:
     posts = _publish(anvil, alice, 3)
     before = _funds(anvil, bob.address)
-    receipt = _buy_many(anvil, adapter, bob, posts, bob.address, 3 * PRICE + 5)
+    receipt = _buy_many(anvil, adapter, bob, posts, bob.address, value=3 * PRICE + 5)
     fee = int(receipt["gasUsed"], 16) * int(receipt["effectiveGasPrice"], 16)
     assert before - _funds(anvil, bob.address) - fee == 3 * PRICE
     assert [_held(anvil, bob.address, post) for post in posts] == [1, 1, 1]
@@ -127,7 +126,7 @@ def test_several_posts_are_bought_together_or_not_at_all(
         ([], PRICE),
     ):
         with pytest.raises(Reverted):
-            _buy_many(anvil, adapter, bob, refused, carol.address, value)
+            _buy_many(anvil, adapter, bob, refused, carol.address, value=value)
     assert [_held(anvil, carol.address, post) for post in posts] == [0, 0, 1]
 
 

@@ -179,7 +179,13 @@ def open_nodes(
     rpc = JsonRpc([url.reveal() for url in chain.rpc_urls])
     calls = BlockCalls(rpc, chain.id, clock, max_head_age(settings))
     return (
-        JsonRpcMarketplace(calls, chain.marketplace, timeout=chain.timeout, quorum=chain.quorum),
+        JsonRpcMarketplace(
+            calls,
+            chain.marketplace,
+            chain.adapter,
+            timeout=chain.timeout,
+            quorum=chain.quorum,
+        ),
         JsonRpcChainReader(rpc, chain.id, chain.marketplace),
         JsonRpcContractWallets(calls, quorum=chain.quorum),
     )

@@ -1,5 +1,6 @@
 """The marketplace contract: event topics, function selectors, and decoders."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -42,6 +43,9 @@ TRANSFER = bytes.fromhex("1b3d7edb2e9c0b0e7c525b20aaaef0f5940d2ed71663c7d39266ec
 POST_TAGGED = bytes.fromhex("19584cd97344f44fe77feb2de781277ccbadb573bac11270c515749d8e92698d")
 """First topic of PostTagged(uint256,string): a hashtag of a newly published post."""
 
+BOUGHT = bytes.fromhex("888231f55a3cd8fd72276bc1b12ed5a60f8d92e62d288e64bf29dd6e5fc7809a")
+"""First topic of Bought(uint256,address,address,uint256), which the purchase adapter emits."""
+
 MARKET_TOPICS = (
     POST_CREATED,
     POST_TAGGED,
@@ -59,6 +63,16 @@ POST_CID_TO_TOKEN_ID = bytes.fromhex("e8be2748")
 
 BALANCE_OF = bytes.fromhex("00fdd58e")
 """Selector of balanceOf(address,uint256): an address's balance of a token ID (ERC-6909)."""
+
+ADAPTER_MARKET = bytes.fromhex("f46f16c2")
+"""Selector of the purchase adapter's MARKET(): the marketplace whose posts it buys."""
+
+ADAPTER_FUNCTIONS = {
+    "MARKET()": ADAPTER_MARKET,
+    "buyFor(uint256,address)": bytes.fromhex("a3a8573a"),
+    "buyMany(uint256[],address)": bytes.fromhex("90bcd2d5"),
+}
+"""Functions of the purchase adapter that the service and its pages call."""
 
 EARLIER_FUNCTIONS = {
     "createPost((string,string,string,string,uint256))": bytes.fromhex("a7b7802e"),
@@ -290,6 +304,6 @@ def _cid_or_none(text: str) -> Cid | None:
         return None
 
 
-def missing_functions(code: bytes) -> list[str]:
-    """Return the functions used by the earlier front end that a contract with this code lacks."""
-    return [name for name, each in EARLIER_FUNCTIONS.items() if _PUSH4 + each not in code]
+def missing_functions(code: bytes, functions: Mapping[str, bytes]) -> list[str]:
+    """Return the functions, given by their selectors, that a contract with this code lacks."""
+    return [name for name, each in functions.items() if _PUSH4 + each not in code]
