@@ -573,6 +573,8 @@ export interface Sale {
   transaction: Hex;
   /** The title of the post, as the author wrote it: any characters. */
   title?: string;
+  /** Who got the post, if the buyer bought it as a gift. */
+  receiver?: Address;
 }
 
 /** Totals of the whole marketplace, and its most recent days. */

@@ -186,7 +186,7 @@ def open_nodes(
             timeout=chain.timeout,
             quorum=chain.quorum,
         ),
-        JsonRpcChainReader(rpc, chain.id, chain.marketplace),
+        JsonRpcChainReader(rpc, chain.id, chain.marketplace, chain.adapter),
         JsonRpcContractWallets(calls, quorum=chain.quorum),
     )
 

@@ -1,5 +1,7 @@
 """Deployment of the marketplace and its purchase adapter on a development chain."""
 
+from typing import Any
+
 import rlp
 from eth_account import Account
 from eth_account.signers.local import LocalAccount
@@ -52,7 +54,7 @@ def deploy_adapter(chain: Chain) -> str:
     address = _locate_first(_ADAPTER_DEPLOYER.address)
     if chain.account(address.lower()).code:
         return address
-    transaction = {
+    transaction: dict[str, Any] = {
         "chainId": chain.id,
         "nonce": 0,
         "gas": DEPLOYMENT_GAS,

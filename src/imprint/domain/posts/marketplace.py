@@ -8,6 +8,8 @@ from imprint.domain.formats.abi import NotAbi, Tuple, decode_address, decode_uin
 from imprint.domain.formats.addresses import ZERO_ADDRESS, Address, keccak256
 from imprint.domain.formats.cids import Cid, NotACid, parse_cid
 from imprint.domain.posts.market_events import (
+    AdapterPurchase,
+    EventDetail,
     MarketEvent,
     Origin,
     PostPublished,
@@ -52,6 +54,7 @@ MARKET_TOPICS = (
     POST_SUBSCRIBED,
     POST_PRICE_UPDATED,
     TRANSFER,
+    BOUGHT,
 )
 """The first topics of all logs that the post index reads."""
 
@@ -164,7 +167,7 @@ def decode_access_changed(log: Log) -> AccessChanged:
         raise Undecodable(str(error)) from error
 
 
-def decode_market_event(log: Log, at: datetime) -> MarketEvent | PostTagged:
+def decode_market_event(log: Log, at: datetime) -> MarketEvent | EventDetail:
     """Decode a log with one of `MARKET_TOPICS`, from a block with this timestamp.
 
     Texts that are too long are truncated. Raises `Undecodable`.
@@ -187,6 +190,11 @@ def decode_market_event(log: Log, at: datetime) -> MarketEvent | PostTagged:
             _expect_topics(log, POST_TAGGED, 2)
             hashtag = Tuple(log.data, 1).string(0)
             return PostTagged(origin, decode_uint256(log.topics[1]), hashtag)
+        if topic == BOUGHT:
+            _expect_topics(log, BOUGHT, 4)
+            payer, receiver = decode_address(log.topics[2]), decode_address(log.topics[3])
+            post_id, price = decode_uint256(log.topics[1]), Tuple(log.data, 1).uint256(0)
+            return AdapterPurchase(origin, post_id, log.address, payer, receiver, price)
         _expect_topics(log, POST_PRICE_UPDATED, 2)
         price = Tuple(log.data, 2).uint256(1)
         return PriceChanged(origin, decode_uint256(log.topics[1]), price)
