@@ -7,6 +7,8 @@ export { BrowserKeyStore, type KeyStore, MemoryKeyStore, type StoredKey } from "
 export { List, type Page } from "./list.js";
 export {
   balanceOf,
+  BUY_MANY,
+  buyManyCall,
   buyPostCall,
   changePriceCall,
   createdPostId,
@@ -45,6 +47,7 @@ export {
   type Account,
   type Call,
   httpProvider,
+  isAddress,
   type Provider,
   ProviderError,
   type Signer,

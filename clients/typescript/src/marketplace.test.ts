@@ -4,6 +4,7 @@ import { test } from "node:test";
 import { encodeFunctionData, parseAbi, toEventSelector, toFunctionSelector } from "viem/utils";
 import {
   balanceOf,
+  buyManyCall,
   buyPostCall,
   changePriceCall,
   createdPostId,
@@ -24,6 +25,7 @@ const abi = parseAbi([
   "function createPost(NewPost params) returns (uint256 tokenId)",
   "function subscribePost(uint256 tokenId) payable",
   "function updatePostPrice(uint256 tokenId, uint256 newPrice)",
+  "function buyMany(uint256[] ids, address receiver) payable",
   "function balanceOf(address owner, uint256 id) view returns (uint256)",
 ]);
 
@@ -159,4 +161,11 @@ test("the id of a new post comes from the marketplace's own log", () => {
   assert.equal(createdPostId({ ...receipt, logs: [...receipt.logs] }, MARKETPLACE), "42");
   assert.equal(createdPostId({ ...receipt, logs: [...receipt.logs] }, READER), null);
   assert.equal(createdPostId({ ...receipt, logs: [] }, MARKETPLACE), null);
+});
+
+test("posts are bought for a receiver as the adapter expects it", () => {
+  const call = buyManyCall(MARKETPLACE, ["7", 2n ** 200n], READER, 30n, 31337);
+  const args = [[7n, 2n ** 200n], READER] as const;
+  assert.equal(call.data, encodeFunctionData({ abi, functionName: "buyMany", args }));
+  assert.deepEqual([call.to, call.value, call.chainId], [MARKETPLACE, 30n, 31337]);
 });

@@ -206,7 +206,8 @@ async def _restart(tx: Transaction, source: IndexSource) -> None:
 
 
 async def _adopt(tx: Transaction, expected: IndexState, adapter: Address | None) -> bool:
-    if await _read_state(tx) != expected:
+    state = await _read_state(tx)
+    if state != expected:
         raise IndexMoved
     # An adapter holds each token for a moment, so it has an account if it ever bought one.
     if await tx.fetchone(_TRADED, old=expected.source.adapter or "", new=adapter or "") is not None:
