@@ -20,13 +20,11 @@ type Open = (cart: readonly CartItem[], isGift: boolean, wish: Wish | null) => v
 
 /** Let readers choose the posts of this page, and give the post away that it shows. */
 export function offerCart(post: HTMLElement | null, open: Open): void {
-  const sharing = document.getElementById("share");
-  if (post && sharing && post.dataset.free === "false" && post.dataset.hosted === "true")
-    sharing.append(
-      button(WORDS.givePost, () => open([itemOf(post, post.dataset.title ?? "")], true, null), {
-        class: "button",
-      }),
-    );
+  const room = document.getElementById("give");
+  if (post && room) {
+    const give = () => open([itemOf(post, post.dataset.title ?? "")], true, null);
+    room.replaceWith(button(WORDS.givePost, give, { class: "button" }));
+  }
   const bar = h("aside", { class: "cart", "aria-label": WORDS.cart, hidden: true });
   document.body.append(bar);
   const show = () => {

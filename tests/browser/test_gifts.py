@@ -3,7 +3,7 @@
 from playwright.sync_api import Page, expect
 from tests.browser.pages import OpenPage, axe_violations
 from tests.browser.shelf import SECRET, Shelf, Visit
-from tests.browser.wallet import NewWallet
+from tests.browser.wallet import NewWallet, wait_until
 
 
 def connect(page: Page) -> None:
@@ -76,6 +76,7 @@ def test_a_payment_that_was_interrupted_is_finished_and_not_repeated(
     page.get_by_role("button", name="Buy for 0.02 ETH").click()
     connect(page)
     expect(page.locator("dialog.order")).to_contain_text("Confirm the purchase in Test Wallet")
+    wait_until(page, lambda: "eth_sendTransaction" in wallet.prompts)
     page.goto("about:blank")
     wallet.undecided.clear()
     wallet.confirm_last()
