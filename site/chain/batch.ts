@@ -1,6 +1,7 @@
 /** Several calls as one atomic batch, for wallets that can do that (EIP-5792). */
 
 import type { Address, Call, Hex, Provider } from "imprint-press";
+import { WORDS } from "../page/words.ts";
 
 /** Polls of a batch, a second apart, before the page stops waiting for it. */
 const LOOKS = 600;
@@ -68,7 +69,7 @@ export async function sendBatch(
     if (status >= 400) throw new BatchDropped();
     await pause(1);
   }
-  throw new Error("The wallet does not say what became of the batch.");
+  throw new Error(WORDS.walletDoesNotSay);
 }
 
 const hex = (number: bigint): Hex => `0x${number.toString(16)}`;

@@ -6,8 +6,8 @@ export { Imprint } from "./imprint.js";
 export { BrowserKeyStore, type KeyStore, MemoryKeyStore, type StoredKey } from "./key-store.js";
 export { List, type Page } from "./list.js";
 export {
-  balanceOf,
   BUY_MANY,
+  balanceOf,
   buyManyCall,
   buyPostCall,
   changePriceCall,

@@ -1,0 +1,1 @@
+import{A as a,B as b,C as c,D as d,E as e,F as f,G as g,H as h,I as i}from"./part-SMSNTLDA.js";import"./part-4REWXCRH.js";import"./part-Q4BOC3C2.js";import"./part-Z3ZPM5SZ.js";import"./part-K4SABGCS.js";export{d as AccountChanged,a as Cancelled,c as NoAccount,f as NodeUnreachable,e as TooLittle,b as WrongChain,g as describeUnknownNetwork,h as explain,i as hasSentNothing};

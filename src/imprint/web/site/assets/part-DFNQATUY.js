@@ -1,1 +1,0 @@
-import{a,b}from"./part-YHVZLC5X.js";import"./part-V3DR5KTG.js";import"./part-JUIZAPYQ.js";import"./part-SAKBMSFF.js";import"./part-L5Z6D5DW.js";import"./part-K4SABGCS.js";export{a as offerSamples,b as sampleItem};

@@ -1,0 +1,1 @@
+import{a,b}from"./part-ABYFTUOB.js";import"./part-PQ5SG5VL.js";import"./part-DQ67LPY3.js";import"./part-SAKBMSFF.js";import"./part-Z3ZPM5SZ.js";import"./part-K4SABGCS.js";export{a as offerSamples,b as sampleItem};

@@ -1,1 +1,0 @@
-import{A as a,B as b,C as c,D as d,E as e,F as f,G as g,H as h,I as i}from"./part-HRA2HDPC.js";import"./part-IHZJHOQ5.js";import"./part-7CKSL2GN.js";import"./part-L5Z6D5DW.js";import"./part-K4SABGCS.js";export{d as AccountChanged,a as Cancelled,c as NoAccount,f as NodeUnreachable,e as TooLittle,b as WrongChain,g as describeUnknownNetwork,h as explain,i as hasSentNothing};
