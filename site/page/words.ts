@@ -11,6 +11,9 @@ export const WORDS = {
   // page/format.ts
   under: (amount: string) => `under ${amount}`,
 
+  // chain/batch.ts
+  walletDoesNotSay: "Your wallet doesn’t say whether the payment went through.",
+
   // chain/marketplace.ts
   marketplaceDoesNotKnow: "The marketplace does not know this post.",
 

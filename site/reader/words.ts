@@ -79,6 +79,48 @@ export const WORDS = {
   paymentPending:
     "The payment was sent and is waiting to be confirmed. Your wallet can speed it up; you don’t have to pay again.",
 
+  // reader/cart.ts
+  givePost: "Give this post",
+  cart: "Cart",
+  addToCart: "Add to cart",
+  inCart: "In your cart",
+  cartFull: (most: number) => `Your cart is full: ${count(most, "post")} at most.`,
+  inCartNow: (posts: number) => `${count(posts, "post")} in your cart.`,
+  cartHolds: (posts: number, total: string) => `${count(posts, "post")} in your cart · ${total}`,
+  buyAll: "Buy all",
+  emptyCart: "Empty the cart",
+  orderUnfinished: "A payment you began here isn’t finished.",
+  continueOrder: "Continue",
+
+  // reader/order/reducer.ts
+  cartEmpty: "There’s nothing left to buy.",
+  nameReceiver: "Enter the address of the person who gets it.",
+  receiverInvalid:
+    "This isn’t a valid address. Check it for typing errors, or copy it again: it has 40 digits after 0x.",
+  youHaveSome: "You can already read some of these posts, so we took them out. Check what’s left.",
+  receiverHasSome: "This address can already read some of it, so we took that out.",
+  pricesChanged: "The prices have changed. Check the new total.",
+  orderFailedChain:
+    "The payment failed on the chain, so nothing was bought. You keep your money, apart from the network fee.",
+
+  // reader/order/view.ts
+  yourCart: "Your cart",
+  close: "Close",
+  total: (total: string) => `Total ${total}`,
+  giveTo: "Give it to",
+  giveToOptional: "Give them to somebody else (optional)",
+  giveHint: "An Ethereum address. Whoever has it can read the post at once, and keeps it.",
+  giveHintOptional: "An Ethereum address. Leave this empty to buy for yourself.",
+  giveFor: (total: string) => `Give it for ${total}`,
+  buyFor: (total: string) => `Buy for ${total}`,
+  orderingAnotherTab: "You’re paying for an order in another tab. Confirm or decline it there.",
+  postsYours: (posts: number) =>
+    posts === 1 ? "The post is yours" : `All ${posts} posts are yours`,
+  postsGiven: (posts: number, receiver: string) =>
+    `${posts === 1 ? "The post is" : `All ${posts} posts are`} in the library of ${receiver} now.`,
+  confirmedGiven: (receiver: string) => `Confirmed: given to ${receiver}`,
+  openLibrary: "Open your library",
+
   // reader/library.ts
   everythingYouveBoughtOr:
     "Everything you’ve bought or been given. Sign in to see it: your wallet signs once, free of charge.",

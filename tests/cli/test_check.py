@@ -199,7 +199,11 @@ async def test_check_fails_if_there_are_neither_webhooks_nor_a_follower(world: W
 
 @pytest.mark.parametrize(
     ("name", "text", "subject"),
-    [("CHAIN_ID", "1", "node"), ("MARKETPLACE_ADDRESS", "0x" + "11" * 20, "contract")],
+    [
+        ("CHAIN_ID", "1", "node"),
+        ("MARKETPLACE_ADDRESS", "0x" + "11" * 20, "contract"),
+        ("ADAPTER_ADDRESS", "0x" + "11" * 20, "contract"),
+    ],
 )
 async def test_a_chain_other_than_the_configured_one_fails_the_command(
     world: World, name: str, text: str, subject: str

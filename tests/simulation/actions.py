@@ -211,6 +211,18 @@ async def buy(universe: Universe, model: Model) -> None:
     model.note_admission(reader, post_id)
 
 
+async def buy_through_adapter(universe: Universe, model: Model) -> None:
+    """Buy posts at once, for oneself or as a gift, also through an adapter that is unknown here."""
+    market, random = universe.market, universe.random
+    payer, friends = universe.anybody().address, [universe.anybody().address for _ in range(4)]
+    adapter = random.choice([market.adapter] * 4 + [market.stranger])
+    posts = [_choose_post(universe) for _ in range(random.choice([1, 1, 2]))]
+    receiver = random.choice([payer, payer, *friends, market.adapter])
+    block = market.send(payer, market.purchase_through(adapter, posts, receiver))
+    universe.say(f"{payer[:6]} buys {posts} for {receiver[:6]}: {_outcome(block)}")
+    _note_holders(universe, model)
+
+
 async def transfer(universe: Universe, model: Model) -> None:
     """Transfer tokens, including to oneself, to the contract, zero amounts, or of no real post."""
     holder, receiver, post_id, amount = _movement(universe)
@@ -512,6 +524,7 @@ ACTIONS: dict[Action, int] = {
     post_poison: 1,
     post_foreign: 2,
     buy: 8,
+    buy_through_adapter: 6,
     transfer: 4,
     give: 2,
     burn: 2,
@@ -584,7 +597,9 @@ def _movement(universe: Universe) -> tuple[str, str, int, int]:
     everybody = market.chain.wallet.addresses[1:6]
     holders = [each for each in everybody if market.balance(each, post_id)]
     sender = random.choice(holders) if holders and random.random() < 0.9 else _someone(universe)
-    receiver = market.address.lower() if random.random() < 0.1 else _someone(universe)
+    receiver = _someone(universe)
+    if random.random() < 0.1:
+        receiver = random.choice([market.address.lower(), market.adapter])
     amount = random.choice([0, 1, 1, 1, 1, 2, market.balance(sender, post_id), 2**128])
     return sender, receiver, post_id, amount
 

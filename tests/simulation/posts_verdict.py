@@ -130,11 +130,17 @@ async def _check_libraries(universe: Universe, ledger: Ledger) -> None:
         )
         sold = await _read(universe, "/me/sales", "sales", {}, session)
         assert [
-            (int(sale["postId"]), sale["buyer"], sale["price"], sale["title"]) for sale in sold
+            (
+                *(int(sale["postId"]), sale["buyer"], sale.get("receiver")),
+                sale["price"],
+                sale["title"],
+            )
+            for sale in sold
         ] == [
             (
                 each.post_id,
                 each.buyer,
+                each.receiver,
                 str(each.price),
                 ledger.posts[each.post_id].title.decode(errors="replace"),
             )

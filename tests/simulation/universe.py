@@ -152,6 +152,7 @@ class Universe:
             "IMPRINT_CHAIN_TIMEOUT_SECONDS": "30",
             "IMPRINT_DATA_DIR": str(self.folder),
             "IMPRINT_PUBLIC_URL": ORIGIN,
+            "IMPRINT_ADAPTER_ADDRESS": self.market.adapter,
         }
         if self.database is not None:
             environ["IMPRINT_DATABASE_URL"] = self.database
@@ -168,7 +169,9 @@ class Universe:
         self.indexers = build_indexer(self.settings, adapters, stream=stream), other
         chain = self.settings.chain
         self._rpc = JsonRpc([self.node.url, self.spare.url])
-        reader = JsonRpcChainReader(self._rpc, chain.id, chain.marketplace, timeout=30)
+        reader = JsonRpcChainReader(
+            self._rpc, chain.id, chain.marketplace, chain.adapter, timeout=30
+        )
         stream, adapters = LogStream(reader, self.clock.monotonic), replace(adapters, chain=reader)
         follower = build_follower(self.settings, adapters, stream=stream)
         indexer = build_indexer(self.settings, adapters, stream=stream)

@@ -7,7 +7,9 @@ export { BrowserKeyStore, type KeyStore, MemoryKeyStore, type StoredKey } from "
 export { exportLibrary, type LibraryFile, type LibraryOptions } from "./library.js";
 export { List, type Page } from "./list.js";
 export {
+  BUY_MANY,
   balanceOf,
+  buyManyCall,
   buyPostCall,
   changePriceCall,
   createdPostId,
@@ -47,6 +49,7 @@ export {
   type Account,
   type Call,
   httpProvider,
+  isAddress,
   type Provider,
   ProviderError,
   type Signer,

@@ -10,6 +10,7 @@ import {
 } from "viem/utils";
 import {
   balanceOf,
+  buyManyCall,
   buyPostCall,
   changePriceCall,
   createdPostId,
@@ -31,6 +32,7 @@ const abi = parseAbi([
   "function createPost(NewPost params) returns (uint256 tokenId)",
   "function subscribePost(uint256 tokenId) payable",
   "function updatePostPrice(uint256 tokenId, uint256 newPrice)",
+  "function buyMany(uint256[] ids, address receiver) payable",
   "function balanceOf(address owner, uint256 id) view returns (uint256)",
 ]);
 
@@ -241,4 +243,11 @@ test("a node whose chain has another block or log confirms nothing", async () =>
 
 test("a node of another chain cannot confirm a proof", async () => {
   await assert.rejects(verifyProof(recording({ chain: "0x1" }), PROOF), /not on chain 31337/);
+});
+
+test("posts are bought for a receiver as the adapter expects it", () => {
+  const call = buyManyCall(MARKETPLACE, ["7", 2n ** 200n], READER, 30n, 31337);
+  const args = [[7n, 2n ** 200n], READER] as const;
+  assert.equal(call.data, encodeFunctionData({ abi, functionName: "buyMany", args }));
+  assert.deepEqual([call.to, call.value, call.chainId], [MARKETPLACE, 30n, 31337]);
 });

@@ -116,6 +116,25 @@ export function buyPostCall(
   return { to: marketplace, data, value: price, ...pin(chainId) };
 }
 
+/** Selector of the purchase adapter's `buyMany(uint256[],address)`. */
+export const BUY_MANY: Hex = "0x90bcd2d5";
+
+/**
+ * The call that buys posts for a receiver through the purchase adapter: all of them, or none.
+ * `value` is the sum of their prices. With `chainId`, on no other chain.
+ */
+export function buyManyCall(
+  adapter: Address,
+  postIds: readonly (string | bigint)[],
+  receiver: Address,
+  value: bigint,
+  chainId?: number,
+): Call {
+  const ids = postIds.map((id) => word(BigInt(id)));
+  const words = [word(64n), word(BigInt(receiver)), word(BigInt(ids.length)), ...ids];
+  return { to: adapter, data: `${BUY_MANY}${words.join("")}`, value, ...pin(chainId) };
+}
+
 /**
  * The call that changes the price of a post, for its author's wallet to send. With `chainId`, on no
  * other chain.

@@ -102,6 +102,8 @@ export interface ChainFacts {
   rpc_url?: string;
   /** A block explorer, if the operator names one; it has paths like `/tx/…`. */
   explorer_url?: string;
+  /** The purchase adapter of the marketplace, if there is one; posts are bought for somebody else, or several at once, through it. */
+  adapter?: Address;
 }
 
 /** The coin of the chain, in which prices are paid. */
@@ -601,6 +603,8 @@ export interface Sale {
   transaction: Hex;
   /** The title of the post, as the author wrote it: any characters. */
   title?: string;
+  /** Who got the post, if the buyer bought it as a gift. */
+  receiver?: Address;
 }
 
 /** Totals of the whole marketplace, and its most recent days. */

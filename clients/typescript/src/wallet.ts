@@ -1,8 +1,12 @@
 /** Wallets: those of browsers (EIP-1193), and private keys. */
 
+import { isAddress as isAddressOfViem } from "viem/utils";
 import { Unreachable } from "./problems.js";
 import type { Address, Hex } from "./records.js";
 import type { TypedData } from "./typed-data.js";
+
+/** Whether a text is an address; one with letters of both cases must have its checksum (EIP-55). */
+export const isAddress = (text: string): text is Address => isAddressOfViem(text);
 
 /** A transaction for a wallet to send. */
 export interface Call {

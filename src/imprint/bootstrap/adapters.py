@@ -180,8 +180,14 @@ def open_nodes(
     rpc = JsonRpc([url.reveal() for url in chain.rpc_urls])
     calls = BlockCalls(rpc, chain.id, clock, max_head_age(settings))
     return (
-        JsonRpcMarketplace(calls, chain.marketplace, timeout=chain.timeout, quorum=chain.quorum),
-        JsonRpcChainReader(rpc, chain.id, chain.marketplace),
+        JsonRpcMarketplace(
+            calls,
+            chain.marketplace,
+            chain.adapter,
+            timeout=chain.timeout,
+            quorum=chain.quorum,
+        ),
+        JsonRpcChainReader(rpc, chain.id, chain.marketplace, chain.adapter),
         JsonRpcContractWallets(calls, quorum=chain.quorum),
     )
 

@@ -71,7 +71,7 @@ def build_indexer(
         adapters.stores.events,
         adapters.stores.leases,
         adapters.stores.index_writer,
-        IndexSource(chain.id, chain.marketplace, first),
+        IndexSource(chain.id, chain.marketplace, first, chain.adapter),
         chain.reorg_depth,
     )
 

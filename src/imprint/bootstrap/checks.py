@@ -17,7 +17,7 @@ from imprint.bootstrap.stores import Stores
 from imprint.domain.errors import CannotStart, NeedsUpgrade, StoreMisconfigured, Unavailable
 from imprint.domain.formats.addresses import Address
 from imprint.domain.installation import Access, Finding, Status
-from imprint.domain.posts.marketplace import missing_functions
+from imprint.domain.posts.marketplace import EARLIER_FUNCTIONS, missing_functions
 from imprint.ports import (
     ChainReader,
     Clock,
@@ -339,13 +339,15 @@ async def check_history(chain: ChainReader, events: EventStore, chain_id: int) -
 
 async def check_contract(marketplace: MarketplaceReader, settings: Settings) -> Finding:
     """Check that the marketplace is deployed and responds like one."""
-    address = settings.chain.marketplace
+    address, adapter = settings.chain.marketplace, settings.chain.adapter
     remedy = "Correct IMPRINT_MARKETPLACE_ADDRESS."
     try:
         await marketplace.probe()
         # Post 0 never exists: a marketplace returns its entry as zeros, in the usual shape.
         facts = await marketplace.post_facts(0, None)
     except ChainMisconfigured as error:
+        if adapter is not None and adapter in error.sentence:
+            remedy = "Correct IMPRINT_ADAPTER_ADDRESS."
         return Finding("contract", Status.FAILED, error.sentence, remedy)
     except Unavailable:
         detail = f"The contract at {address} does not respond like a marketplace."
@@ -362,7 +364,7 @@ async def check_contract(marketplace: MarketplaceReader, settings: Settings) -> 
 
 async def _missing_functions(marketplace: MarketplaceReader) -> list[str] | None:
     try:
-        return missing_functions(await marketplace.code())
+        return missing_functions(await marketplace.code(), EARLIER_FUNCTIONS)
     except Unavailable:
         return None
 

@@ -67,6 +67,7 @@ def describe_service(settings: Settings, node: str | None) -> Parameters:
             CoinFacts(chain.coin, DECIMALS),
             node or chain.public_rpc_url,
             chain.explorer_url,
+            chain.adapter,
         ),
         LimitFacts(
             content_bytes=limits.content_bytes,

@@ -285,6 +285,9 @@ class Sale(Struct, frozen=True, rename="camel", omit_defaults=True):
     title: Annotated[
         str | None, doc("The title of the post, as the author wrote it: any characters.")
     ] = None
+    receiver: Annotated[
+        LowerAddress | None, doc("Who got the post, if the buyer bought it as a gift.")
+    ] = None
 
 
 class SalesResponse(Struct, frozen=True):

@@ -74,7 +74,7 @@ class MarketplaceReader(Protocol):
         """
 
     async def probe(self) -> None:
-        """Check that the node responds, is on the configured chain, and has the contract."""
+        """Check that the node responds, is on the configured chain, and has the contracts."""
 
     async def code(self) -> bytes:
         """Return the contract's code, or that of its implementation if it is an ERC-1967 proxy."""

@@ -34,11 +34,12 @@ class IndexMoved(Exception):
 
 @dataclass(frozen=True, slots=True)
 class IndexSource:
-    """The scope of the index: a contract on a chain, starting at a block."""
+    """The scope of the index: a contract on a chain, starting at a block, and its adapter."""
 
     chain_id: int
     contract: Address
     first_block: int
+    adapter: Address | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +107,13 @@ class PostIndexWriter(Protocol):
 
     async def restart_index(self, source: IndexSource) -> None:
         """Empty the index, so that it is filled again from its first block."""
+
+    async def adopt_adapter(self, expected: IndexState, adapter: Address | None) -> bool:
+        """Replace the purchase adapter of the index, unless an event involves the old or new one.
+
+        Returns False if the index must be filled again instead. Raises `IndexMoved` if the state
+        is not `expected`.
+        """
 
     async def advance_index(self, expected: IndexState, step: IndexStep) -> None:
         """Apply a step in one transaction. Raises `IndexMoved` if the state is not `expected`.

@@ -3,8 +3,9 @@
 import threading
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any
 
+import msgspec
 import pytest
 from tests.adapters.chain.chain_node import (
     ChainNode,
@@ -19,6 +20,7 @@ from imprint.adapters.chain.chain_reader import (
     MAX_LOGS_RESPONSE,
     MAX_RECEIPTS_RESPONSE,
     JsonRpcChainReader,
+    LogFilter,
 )
 from imprint.adapters.chain.json_rpc import JsonRpc
 from imprint.domain.errors import Unavailable
@@ -408,29 +410,31 @@ async def test_only_logs_with_the_requested_topics_are_read(
     assert await source.logs(0, head.number, (TRANSFER, POST_CREATED), head) == [post]
 
 
-class NotedTopics(tuple[bytes, ...]):
-    """Topics that record the thread in which they are compared."""
-
-    threads: ClassVar[set[threading.Thread]] = set()
-
-    def __contains__(self, topic: object) -> bool:
-        self.threads.add(threading.current_thread())
-        return super().__contains__(topic)
-
-
 @pytest.mark.parametrize("many", [False, True])
 async def test_many_logs_are_parsed_in_a_worker_thread(
-    town: World, node: ChainNode, source: JsonRpcChainReader, post: Log, many: bool
+    town: World,
+    node: ChainNode,
+    source: JsonRpcChainReader,
+    post: Log,
+    *,
+    many: bool,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     count = 1_000 if many else 1
+    threads, read_logs = list[threading.Thread](), LogFilter.read_logs
+
+    def note_thread(wanted: LogFilter, result: msgspec.Raw) -> list[Log]:
+        threads.append(threading.current_thread())
+        return read_logs(wanted, result)
+
+    monkeypatch.setattr(LogFilter, "read_logs", note_thread)
     node.change = change_result(
         "eth_getLogs", lambda logs: [logs[0] | {"logIndex": hex(index)} for index in range(count)]
     )
-    NotedTopics.threads.clear()
     head, number = block_ref(town), post.place.block_number or 0
-    logs = await source.logs(number, number, NotedTopics(TOPICS), head)
+    logs = await source.logs(number, number, TOPICS, head)
     assert [log.place.log_index for log in logs] == list(range(count))
-    assert (threading.main_thread() in NotedTopics.threads) is not many
+    assert (threading.main_thread() in threads) is not many
 
 
 async def test_the_highest_block_reported_by_a_node_is_remembered(

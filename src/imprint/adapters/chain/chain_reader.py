@@ -32,7 +32,7 @@ from imprint.domain.formats.hexadecimal import (
     parse_hex_bytes,
     parse_hex_number,
 )
-from imprint.domain.posts.marketplace import GET_POST_INFO, Log, decode_post_details
+from imprint.domain.posts.marketplace import BOUGHT, GET_POST_INFO, Log, decode_post_details
 from imprint.domain.posts.posts import BlockRef, LogPosition, PostDetails
 from imprint.metrics import NODE_CONTRADICTIONS
 from imprint.ports.chain import BlockTopics, ReceiptLogs, Unproved
@@ -152,11 +152,10 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class LogFilter:
-    """Selects the logs of one contract that have one of these first topics."""
+    """Selects logs by their first topics, each of which counts only in logs of one contract."""
 
     chain_id: int
-    address: Address
-    topics: Collection[bytes]
+    emitters: Mapping[bytes, Address]
 
     def read_logs(self, result: msgspec.Raw) -> list[Log]:
         """Decode the matching logs in a list. Raises `ValueError` and `MsgspecError`."""
@@ -184,9 +183,8 @@ class LogFilter:
         return BlockTopics(block.ref, parse_hash(block.parent_hash), frozenset(named))
 
     def _find_named(self, bloom: int) -> Iterator[bytes]:
-        address = bloom_mask(bytes.fromhex(self.address[2:]))
-        for topic in self.topics:
-            mask = address | bloom_mask(topic)
+        for topic, address in self.emitters.items():
+            mask = bloom_mask(bytes.fromhex(address[2:])) | bloom_mask(topic)
             if bloom & mask == mask:
                 yield topic
 
@@ -194,15 +192,16 @@ class LogFilter:
         for each in logs:
             head = _LOG_HEADS.decode(each)
             # Parsed before it is compared: malformed values are failures of the node.
-            if parse_address(head.address.lower()) != self.address:
+            address = parse_address(head.address.lower())
+            if address not in self.emitters.values() or not head.topics:
                 continue
-            if not head.topics or parse_hex_bytes(head.topics[0]) not in self.topics:
+            if self.emitters.get(parse_hex_bytes(head.topics[0])) != address:
                 continue
-            log = self._read_log(_LOGS.decode(each))
+            log = self._read_log(address, _LOGS.decode(each))
             if not log.removed:
                 yield log
 
-    def _read_log(self, log: _WholeLog) -> Log:
+    def _read_log(self, address: Address, log: _WholeLog) -> Log:
         place = LogPosition(
             self.chain_id,
             parse_hash(log.block_hash),
@@ -212,7 +211,7 @@ class LogFilter:
         )
         topics = tuple(parse_hex_bytes(topic) for topic in log.topics)
         data, time = parse_hex_bytes(log.data), _time_or_none(log.block_timestamp)
-        return Log(self.address, topics, data, place, log.removed is True, time)
+        return Log(address, topics, data, place, log.removed is True, time)
 
 
 class JsonRpcChainReader:
@@ -223,11 +222,17 @@ class JsonRpcChainReader:
     """
 
     def __init__(
-        self, rpc: JsonRpc, chain_id: int, marketplace: Address, timeout: float = TIMEOUT
+        self,
+        rpc: JsonRpc,
+        chain_id: int,
+        marketplace: Address,
+        adapter: Address | None = None,
+        timeout: float = TIMEOUT,
     ) -> None:
         self._rpc = rpc
         self._chain_id = chain_id
         self._marketplace = marketplace
+        self._adapter = adapter
         self._timeout = timeout
         self._serving = self._told_logs = 0
 
@@ -315,7 +320,7 @@ class JsonRpcChainReader:
     async def _logs_of(
         self, node: int, first: int, last: int, topics: Collection[bytes], head: BlockRef
     ) -> list[Log]:
-        wanted = LogFilter(self._chain_id, self._marketplace, topics)
+        wanted = self._filter(topics)
 
         def read(results: Sequence[msgspec.Raw]) -> list[Log]:
             logs = wanted.read_logs(results[0])
@@ -330,7 +335,7 @@ class JsonRpcChainReader:
         self, number: int, topics: Collection[bytes], head: BlockRef
     ) -> AsyncIterator[ReceiptLogs]:
         """The same logs for one block, read from its receipts a few at a time."""
-        wanted = LogFilter(self._chain_id, self._marketplace, topics)
+        wanted = self._filter(topics)
 
         def read(results: Sequence[msgspec.Raw]) -> Block | None:
             return read_whole_block(results[0])
@@ -355,7 +360,7 @@ class JsonRpcChainReader:
         self, first: int, last: int, topics: Collection[bytes], head: BlockRef
     ) -> list[BlockTopics]:
         """The blocks in order, with the topics that match their bloom filters."""
-        wanted = LogFilter(self._chain_id, self._marketplace, topics)
+        wanted = self._filter(topics)
         found = list[BlockTopics]()
         for start in range(first, last + 1, BLOCKS_AT_ONCE):
             numbers = range(start, min(start + BLOCKS_AT_ONCE, last + 1))
@@ -375,7 +380,7 @@ class JsonRpcChainReader:
     ) -> list[Log]:
         """The logs of one block, from receipts that account for every bit of the block's bloom
         filter."""
-        wanted = LogFilter(self._chain_id, self._marketplace, topics)
+        wanted = self._filter(topics)
 
         async def attempt(node: int) -> list[Log]:
             return await self._prove(node, wanted, block, head)
@@ -392,7 +397,7 @@ class JsonRpcChainReader:
         A node proves absence with another block at that height, with the block's bloom filter, or
         with its receipts. If several nodes are configured, two must agree.
         """
-        wanted = LogFilter(self._chain_id, self._marketplace, (topic,))
+        wanted = self._filter((topic,))
 
         async def attempt(node: int) -> Log | None:
             return await self._look_up(node, wanted, place, head)
@@ -606,6 +611,14 @@ class JsonRpcChainReader:
         ) as error:
             raise NodeFailure("a block or log is malformed") from error
 
+    def _filter(self, topics: Collection[bytes]) -> LogFilter:
+        """Purchases through an adapter are logged by the configured one, all else by the
+        marketplace."""
+        emitters = {topic: self._marketplace for topic in topics if topic != BOUGHT}
+        if self._adapter is not None and BOUGHT in topics:
+            emitters[BOUGHT] = self._adapter
+        return LogFilter(self._chain_id, emitters)
+
     def _deadline(self) -> float:
         return asyncio.get_running_loop().time() + self._timeout
 
@@ -615,8 +628,10 @@ def _block_call(number_or_tag: str) -> Call:
 
 
 def _logs_call(wanted: LogFilter, blocks: Mapping[str, object]) -> Call:
-    topics = ["0x" + topic.hex() for topic in wanted.topics]
-    return Call("eth_getLogs", ({"address": wanted.address, "topics": [topics], **blocks},))
+    topics = ["0x" + topic.hex() for topic in wanted.emitters]
+    addresses = [*dict.fromkeys(wanted.emitters.values())]
+    address = addresses[0] if len(addresses) == 1 else addresses
+    return Call("eth_getLogs", ({"address": address, "topics": [topics], **blocks},))
 
 
 def _read_ref(results: Sequence[msgspec.Raw]) -> BlockRef | None:

@@ -1,4 +1,4 @@
-"""Deploys the marketplace: prepares the transaction, and follows it on the chain."""
+"""Deploys a contract: prepares the transaction, and follows it on the chain."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -35,12 +35,12 @@ DEFAULT_TIP = 10**9
 
 
 class NotDeployed(Exception):
-    """The marketplace was not deployed. The message tells the operator why."""
+    """The contract was not deployed. The message tells the operator why."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeploymentTransaction:
-    """The transaction that creates the marketplace.
+    """The transaction that creates a contract.
 
     `head` is the newest block when the transaction is prepared. `tip` is None on a chain without a
     base fee.
@@ -80,15 +80,15 @@ class DeploymentTransaction:
 
 
 @dataclass(frozen=True, slots=True)
-class DeployedMarketplace:
-    """The marketplace's address, and the block that created it."""
+class DeployedContract:
+    """The contract's address, and the block that created it."""
 
     chain_id: int
     address: Address
     block: int
 
 
-class MarketplaceDeployment:
+class ContractDeployment:
     """Prepares, sends and awaits the deployment through one node."""
 
     def __init__(self, rpc: JsonRpc, poll_seconds: float = POLL_SECONDS) -> None:
@@ -127,6 +127,12 @@ class MarketplaceDeployment:
             )
         return transaction
 
+    async def check_contract(self, address: Address) -> None:
+        """Check that there is a contract. Raises `NotDeployed` if not, or without a node."""
+        (code,) = await self._ask(Call("eth_getCode", (address, "latest")))
+        if not _read(parse_hex_bytes, code):
+            raise NotDeployed(f"There is no contract at {address}.")
+
     async def check_node(self) -> None:
         """Check that the node responds. Raises `NotDeployed` if it does not."""
         await self._ask(Call("eth_chainId"))
@@ -147,7 +153,7 @@ class MarketplaceDeployment:
             # It may have arrived.
             return
 
-    async def wait(self, transaction_hash: str) -> DeployedMarketplace:
+    async def wait(self, transaction_hash: str) -> DeployedContract:
         """Wait indefinitely until the transaction is in a block.
 
         Raises `NotDeployed` if it failed or created no contract.
@@ -165,7 +171,7 @@ class MarketplaceDeployment:
 
     async def wait_for_code(
         self, prepared: DeploymentTransaction, address: Address
-    ) -> DeployedMarketplace:
+    ) -> DeployedContract:
         """Wait indefinitely until an externally signed transaction has created the contract.
 
         Its block is assumed to be the one after the last block observed without the contract, so no
@@ -183,7 +189,7 @@ class MarketplaceDeployment:
                 await asyncio.sleep(self._poll_seconds)
                 continue
             if _read(parse_hex_bytes, code):
-                return DeployedMarketplace(prepared.chain_id, address, block)
+                return DeployedContract(prepared.chain_id, address, block)
             if _read(parse_hex_number, nonce) > prepared.nonce:
                 raise NotDeployed(
                     f"The account {prepared.sender} has used its nonce {prepared.nonce} for another"
@@ -236,17 +242,17 @@ def _not_responding(error: Exception) -> NotDeployed:
     return NotDeployed(f"The node does not respond properly: {reason}.")
 
 
-def _read_receipt(chain_id: object, receipt: object, transaction_hash: str) -> DeployedMarketplace:
+def _read_receipt(chain_id: object, receipt: object, transaction_hash: str) -> DeployedContract:
     if not isinstance(receipt, dict):
         raise NotDeployed("The receipt of the transaction is malformed.")
     found = _read(parse_hash, receipt.get("transactionHash"))
     if found != transaction_hash:
         raise NotDeployed(f"The node returned the receipt of another transaction, {found}.")
     if _read(parse_hex_number, receipt.get("status")) != 1:
-        raise NotDeployed(f"The transaction {found} was reverted: the marketplace is not deployed.")
+        raise NotDeployed(f"The transaction {found} was reverted: no contract is deployed.")
     if receipt.get("contractAddress") is None:
         raise NotDeployed(f"The transaction {found} created no contract.")
-    return DeployedMarketplace(
+    return DeployedContract(
         _read(parse_hex_number, chain_id),
         _read(parse_address, receipt["contractAddress"]),
         _read(parse_hex_number, receipt.get("blockNumber")),

@@ -7,16 +7,19 @@ from imprint.adapters.chain.http_client import NodeFailure
 from imprint.adapters.chain.json_rpc import Call, ChainMisconfigured, check_chain_id
 from imprint.domain.access import Access, decide_access
 from imprint.domain.errors import Unavailable
-from imprint.domain.formats.abi import NotAbi, Tuple, decode_uint256, encode_call
+from imprint.domain.formats.abi import NotAbi, Tuple, decode_address, decode_uint256, encode_call
 from imprint.domain.formats.addresses import Address
 from imprint.domain.formats.cids import Cid
 from imprint.domain.formats.hexadecimal import parse_hash, parse_hex_bytes
 from imprint.domain.posts.marketplace import (
+    ADAPTER_FUNCTIONS,
+    ADAPTER_MARKET,
     BALANCE_OF,
     GET_POST_INFO,
     POST_CID_TO_TOKEN_ID,
     POST_SUBSCRIBED,
     decode_post_info,
+    missing_functions,
 )
 from imprint.domain.posts.posts import PostEntry, PostFacts, Purchase
 
@@ -34,12 +37,19 @@ class JsonRpcMarketplace:
     """
 
     def __init__(
-        self, calls: BlockCalls, address: Address, *, timeout: float = TIMEOUT, quorum: int = 1
+        self,
+        calls: BlockCalls,
+        address: Address,
+        adapter: Address | None = None,
+        *,
+        timeout: float = TIMEOUT,
+        quorum: int = 1,
     ) -> None:
         self._calls = calls
         self._rpc = calls.rpc
         self._chain_id = calls.chain_id
         self._address = address
+        self._unproved_adapter = adapter
         self._timeout = timeout
         self._quorum = quorum
 
@@ -110,21 +120,47 @@ class JsonRpcMarketplace:
         return await self._rpc.ask_one(attempt, deadline_in(self._timeout))
 
     async def probe(self) -> None:
-        """Check that a node responds, is on the configured chain, and has the contract.
+        """Check that a node responds, is on the configured chain, and has the contracts.
 
-        Raises `ChainMisconfigured` for another chain or a missing contract, and another
-        `Unavailable` if no node responds.
+        Raises `ChainMisconfigured` for another chain, a missing contract or an adapter of another
+        marketplace, and another `Unavailable` if no node responds.
         """
-        calls = [Call("eth_chainId"), Call("eth_getCode", (self._address, "latest"))]
+        await self._find_code(self._address)
+        if self._unproved_adapter is not None:
+            await self._check_adapter(self._unproved_adapter)
+            # Neither its code nor its marketplace can change.
+            self._unproved_adapter = None
 
-        def read(results: list[object]) -> None:
-            check_chain_id(results[0], self._chain_id)
-            if not parse_result(parse_hex_bytes, results[1]):
+    async def _check_adapter(self, adapter: Address) -> None:
+        # Only a node that has the code can tell a wrong contract from one that it lacks.
+        if missing_functions(await self._find_code(adapter), ADAPTER_FUNCTIONS):
+            raise ChainMisconfigured(f"The contract at {adapter} is not a purchase adapter.")
+        call = {"to": adapter, "data": "0x" + ADAPTER_MARKET.hex()}
+
+        def read(returned: Sequence[bytes]) -> None:
+            market = decode_address(returned[0])
+            if market != self._address:
                 raise ChainMisconfigured(
-                    f"There is no contract at {self._address} on chain {self._chain_id}."
+                    f"The purchase adapter at {adapter} buys from {market}, not from "
+                    f"{self._address}."
                 )
 
-        await self._rpc.exchange(calls, read, deadline_in(self._timeout))
+        await self._calls.ask_one([call], read, deadline_in(self._timeout))
+
+    async def _find_code(self, address: Address) -> bytes:
+        """The code of a contract that must be on the configured chain."""
+        calls = [Call("eth_chainId"), Call("eth_getCode", (address, "latest"))]
+
+        def read(results: list[object]) -> bytes:
+            check_chain_id(results[0], self._chain_id)
+            code = parse_result(parse_hex_bytes, results[1])
+            if not code:
+                raise ChainMisconfigured(
+                    f"There is no contract at {address} on chain {self._chain_id}."
+                )
+            return code
+
+        return await self._rpc.exchange(calls, read, deadline_in(self._timeout))
 
     async def existed_at(self, number: int) -> bool:
         """Whether the contract existed at the end of this block."""

@@ -150,7 +150,10 @@ class HeldPost:
 
 @dataclass(frozen=True, slots=True)
 class Sale:
-    """One purchase of a post. `title` is None if the post is not in the index."""
+    """One purchase of a post. `title` is None if the post is not in the index.
+
+    `receiver` got the token if the buyer gave it away in the same transaction.
+    """
 
     place: int
     post_id: int
@@ -160,6 +163,7 @@ class Sale:
     block: BlockRef
     tx_hash: str
     title: str | None
+    receiver: Address | None = None
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)

@@ -295,24 +295,25 @@ class Ledger:
 
 
 def _payments(events: Sequence[MarketEvent]) -> dict[int, int]:
-    """Return the amounts paid for tokens in one transaction, by the position of their mint.
+    """Return the amounts paid for tokens in one transaction, by the position of their transfer.
 
-    A purchase mints its token just before or after its event. All other mints are gifts.
+    A purchase mints its token just before or after its event, or an adapter passes it on to its
+    buyer. All other transfers are gifts.
     """
     paid: dict[int, int] = {}
-    minted: dict[HoldingKey, int] = {}
-    owed: dict[HoldingKey, int] = {}
+    moved: dict[tuple[Address, Address, int], int] = {}
+    owed: dict[tuple[Address, Address, int], int] = {}
     for event in events:
-        if isinstance(event, TokensMoved) and event.sender == ZERO_ADDRESS:
-            key = (event.receiver, event.post_id)
+        if isinstance(event, TokensMoved):
+            key = (event.sender, event.receiver, event.post_id)
             if key in owed:
                 paid[event.origin.place] = owed.pop(key)
             else:
-                minted[key] = event.origin.place
-        elif isinstance(event, PostPurchased):
-            key = (event.buyer, event.post_id)
-            if key in minted:
-                paid[minted.pop(key)] = event.price
+                moved[key] = event.origin.place
+        elif isinstance(event, PostPurchased) and not event.is_gift:
+            key = (event.adapter or ZERO_ADDRESS, event.buyer, event.post_id)
+            if key in moved:
+                paid[moved.pop(key)] = event.price
             else:
                 owed[key] = event.price
     return paid

@@ -1,5 +1,6 @@
 """The marketplace contract: event topics, function selectors, and decoders."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -7,6 +8,8 @@ from imprint.domain.formats.abi import NotAbi, Tuple, decode_address, decode_uin
 from imprint.domain.formats.addresses import ZERO_ADDRESS, Address, keccak256
 from imprint.domain.formats.cids import Cid, NotACid, parse_cid
 from imprint.domain.posts.market_events import (
+    AdapterPurchase,
+    EventDetail,
     MarketEvent,
     Origin,
     PostPublished,
@@ -42,12 +45,16 @@ TRANSFER = bytes.fromhex("1b3d7edb2e9c0b0e7c525b20aaaef0f5940d2ed71663c7d39266ec
 POST_TAGGED = bytes.fromhex("19584cd97344f44fe77feb2de781277ccbadb573bac11270c515749d8e92698d")
 """First topic of PostTagged(uint256,string): a hashtag of a newly published post."""
 
+BOUGHT = bytes.fromhex("888231f55a3cd8fd72276bc1b12ed5a60f8d92e62d288e64bf29dd6e5fc7809a")
+"""First topic of Bought(uint256,address,address,uint256), which the purchase adapter emits."""
+
 MARKET_TOPICS = (
     POST_CREATED,
     POST_TAGGED,
     POST_SUBSCRIBED,
     POST_PRICE_UPDATED,
     TRANSFER,
+    BOUGHT,
 )
 """The first topics of all logs that the post index reads."""
 
@@ -62,6 +69,16 @@ BALANCE_OF = bytes.fromhex("00fdd58e")
 
 SUBSCRIBE_POST = bytes.fromhex("df58067d")
 """Selector of subscribePost(uint256): buys the token of a post for its price."""
+
+ADAPTER_MARKET = bytes.fromhex("f46f16c2")
+"""Selector of the purchase adapter's MARKET(): the marketplace whose posts it buys."""
+
+ADAPTER_FUNCTIONS = {
+    "MARKET()": ADAPTER_MARKET,
+    "buyFor(uint256,address)": bytes.fromhex("a3a8573a"),
+    "buyMany(uint256[],address)": bytes.fromhex("90bcd2d5"),
+}
+"""Functions of the purchase adapter that the service and its pages call."""
 
 EARLIER_FUNCTIONS = {
     "createPost((string,string,string,string,uint256))": bytes.fromhex("a7b7802e"),
@@ -153,7 +170,7 @@ def decode_access_changed(log: Log) -> AccessChanged:
         raise Undecodable(str(error)) from error
 
 
-def decode_market_event(log: Log, at: datetime) -> MarketEvent | PostTagged:
+def decode_market_event(log: Log, at: datetime) -> MarketEvent | EventDetail:
     """Decode a log with one of `MARKET_TOPICS`, from a block with this timestamp.
 
     Texts that are too long are truncated. Raises `Undecodable`.
@@ -176,6 +193,11 @@ def decode_market_event(log: Log, at: datetime) -> MarketEvent | PostTagged:
             _expect_topics(log, POST_TAGGED, 2)
             hashtag = Tuple(log.data, 1).string(0)
             return PostTagged(origin, decode_uint256(log.topics[1]), hashtag)
+        if topic == BOUGHT:
+            _expect_topics(log, BOUGHT, 4)
+            payer, receiver = decode_address(log.topics[2]), decode_address(log.topics[3])
+            post_id, price = decode_uint256(log.topics[1]), Tuple(log.data, 1).uint256(0)
+            return AdapterPurchase(origin, post_id, log.address, payer, receiver, price)
         _expect_topics(log, POST_PRICE_UPDATED, 2)
         price = Tuple(log.data, 2).uint256(1)
         return PriceChanged(origin, decode_uint256(log.topics[1]), price)
@@ -293,6 +315,6 @@ def _cid_or_none(text: str) -> Cid | None:
         return None
 
 
-def missing_functions(code: bytes) -> list[str]:
-    """Return the functions used by the earlier front end that a contract with this code lacks."""
-    return [name for name, each in EARLIER_FUNCTIONS.items() if _PUSH4 + each not in code]
+def missing_functions(code: bytes, functions: Mapping[str, bytes]) -> list[str]:
+    """Return the functions, given by their selectors, that a contract with this code lacks."""
+    return [name for name, each in functions.items() if _PUSH4 + each not in code]

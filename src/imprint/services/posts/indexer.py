@@ -20,10 +20,10 @@ from imprint.domain.bounded_cache import BoundedCache
 from imprint.domain.errors import Unavailable
 from imprint.domain.formats.addresses import ZERO_ADDRESS
 from imprint.domain.posts.market_events import (
+    EventDetail,
     MarketEvent,
     PostPublished,
-    PostTagged,
-    attach_hashtags,
+    attach_details,
     block_of,
 )
 from imprint.domain.posts.marketplace import Undecodable, decode_market_event
@@ -141,14 +141,14 @@ class _Decoder:
     )
 
     async def decode(self, logs: Sequence[PlacedLog], head: BlockRef) -> list[MarketEvent]:
-        """Return the events of these logs, with hashtags and descriptions.
+        """Return the events of these logs, with their details and descriptions.
 
         Other logs are counted and logged. `logs` must cover whole blocks. Raises
         `Unavailable`.
         """
         times = await self._find_times(logs, head)
         decoded, undecodable = await decode_many(logs, partial(_decode, times))
-        described = await self._describe(attach_hashtags(decoded), head)
+        described = await self._describe(attach_details(decoded), head)
         for each, reason in undecodable:
             INDEX_UNDECODABLE.inc()
             log.warning(
@@ -406,6 +406,10 @@ class Indexer:
             return await self._restart("other contract")
         if self.source.first_block < source.first_block:
             return await self._restart("earlier block")
+        if source.adapter != self.source.adapter:
+            if not await self.writer.adopt_adapter(state, self.source.adapter):
+                return await self._restart("other adapter")
+            state = replace(state, source=replace(source, adapter=self.source.adapter))
         final = None if state.final_hash is None else BlockRef(state.final, state.final_hash)
         history = await self.stream.compare_history(self.events, source.chain_id, final, head)
         self._note_history(history, state, head)
@@ -651,8 +655,8 @@ def _applied(each: PlacedLog) -> AppliedLog:
 
 def _decode(
     times: dict[BlockRef, datetime], logs: Sequence[PlacedLog]
-) -> tuple[list[MarketEvent | PostTagged], list[tuple[PlacedLog, str]]]:
-    decoded, undecodable = list[MarketEvent | PostTagged](), list[tuple[PlacedLog, str]]()
+) -> tuple[list[MarketEvent | EventDetail], list[tuple[PlacedLog, str]]]:
+    decoded, undecodable = list[MarketEvent | EventDetail](), list[tuple[PlacedLog, str]]()
     for each in logs:
         try:
             decoded.append(decode_market_event(each.log, times[each.block]))

@@ -237,6 +237,7 @@ def sales_response(page: SalesPage) -> records.SalesResponse:
             _block(sale.block),
             sale.tx_hash,
             sale.title,
+            sale.receiver,
         )
         for sale in page.sales
     )
@@ -245,7 +246,7 @@ def sales_response(page: SalesPage) -> records.SalesResponse:
 
 CSV_COLUMNS = (
     *("postId", "buyer", "price", "at", "blockNumber", "blockHash", "transaction"),
-    *("title", "amount", "coin"),
+    *("title", "amount", "coin", "receiver"),
 )
 """The header line of a CSV table of sales; `price` is in wei, `amount` in whole coins."""
 
@@ -271,6 +272,7 @@ def sales_table(sales: Sequence[Sale], coin: str) -> bytes:
             sale.title or "",
             format_coin(sale.price),
             coin,
+            sale.receiver or "",
         )
         table.writerow([f"'{cell}" if cell.startswith(FORMULA) else cell for cell in cells])
     return text.getvalue().encode()

@@ -254,7 +254,6 @@ def _joined(parts: Sequence[str]) -> str:
     return "\n\n".join(part.strip("\n") for part in parts) + "\n"
 
 
-MARKDOWN = "text/markdown"
 LICENSE_TYPE = "application/rsl+xml"
 
 CRAWLED = "public, max-age=3600"

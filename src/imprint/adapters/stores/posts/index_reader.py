@@ -566,6 +566,7 @@ async def _sales_of(tx: Transaction, author: Address, before: int | None, limit:
             BlockRef(block_of(row["place"]), row["block_hash"]),
             row["tx_hash"],
             None if row["title"] is None else _text(row["title"]),
+            row["receiver"],
         )
         for row in rows
     ]

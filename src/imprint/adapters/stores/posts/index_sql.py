@@ -86,7 +86,7 @@ WHERE h.holder = :holder AND h.held = 1 AND h.arrived < :before
 ORDER BY h.arrived DESC LIMIT :limit"""
 """Excludes tokens of posts published before the first block of the index."""
 SALES_OF = """
-SELECT s.place, s.post_id, s.buyer, s.price, s.at, s.block_hash, s.tx_hash,
+SELECT s.place, s.post_id, s.buyer, s.receiver, s.price, s.at, s.block_hash, s.tx_hash,
        (SELECT p.title FROM posts p WHERE p.post_id = s.post_id) AS title
 FROM purchases s WHERE s.author = :author AND s.place < :before
 ORDER BY s.place DESC LIMIT :limit"""
