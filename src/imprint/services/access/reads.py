@@ -265,8 +265,8 @@ class Reads:
         if file is None or file.publication is None or file.wrapped_key is not None:
             return None
         await self.measures.check_file(file)
-        access = await self.entitlement.decide(file, file.publication.post_id, None)
-        return file if access is Access.FREE else None
+        decision = await self.entitlement.decide(file, file.publication.post_id, None)
+        return file if decision is not None and decision.access is Access.FREE else None
 
     async def public_size(self, cid: Cid) -> int | None:
         """Return the size in bytes of a public document, which is the thumbnail of a live file.
