@@ -27,8 +27,8 @@ GAS_MARGIN = 1.2
 """Safety factor for the gas estimate, because a reorg can make the deployment cost more."""
 
 BASE_FEE_MARGIN = 2
-"""Safety factor for the base fee, which can rise by an eighth per block: enough for six full
-blocks."""
+"""Safety factor for the base fee, enough for six full blocks, each of which raises the fee by an
+eighth."""
 
 DEFAULT_TIP = 10**9
 """Default tip in wei per gas if the node suggests none."""
@@ -128,7 +128,7 @@ class ContractDeployment:
         return transaction
 
     async def check_contract(self, address: Address) -> None:
-        """Check that there is a contract. Raises `NotDeployed` if not, or without a node."""
+        """Check that the contract exists. Raises `NotDeployed` if not, or if no node responds."""
         (code,) = await self._ask(Call("eth_getCode", (address, "latest")))
         if not _read(parse_hex_bytes, code):
             raise NotDeployed(f"There is no contract at {address}.")
@@ -138,7 +138,7 @@ class ContractDeployment:
         await self._ask(Call("eth_chainId"))
 
     async def send(self, signed: bytes, transaction_hash: str) -> None:
-        """Send a signed transaction. One that the node already knows counts as sent.
+        """Send a signed transaction. A transaction that the node already has counts as sent.
 
         Raises `NotDeployed` if the node refuses it. If the response is lost, `wait` determines the
         outcome.
@@ -150,7 +150,7 @@ class ContractDeployment:
             if known is None:
                 raise NotDeployed(f"The node refused the transaction: {refusal}.") from refusal
         except (NodeFailure, TimeoutError):
-            # It may have arrived.
+            # The transaction may have arrived.
             return
 
     async def wait(self, transaction_hash: str) -> DeployedContract:
@@ -174,8 +174,8 @@ class ContractDeployment:
     ) -> DeployedContract:
         """Wait indefinitely until an externally signed transaction has created the contract.
 
-        Its block is assumed to be the one after the last block observed without the contract, so no
-        event is earlier. Raises `NotDeployed` if the nonce was used for something else.
+        The contract's block is assumed to be the one after the last block observed without it, so
+        that no event is earlier. Raises `NotDeployed` if the nonce was used for something else.
         """
         block = prepared.head + 1
         while True:
@@ -199,7 +199,7 @@ class ContractDeployment:
             await asyncio.sleep(self._poll_seconds)
 
     async def _fees(self, block: dict[str, Any]) -> tuple[int, int | None]:
-        """The maximum fee per gas and the priority fee in it."""
+        """The maximum fee per gas, and the priority fee that it includes."""
         if block.get("baseFeePerGas") is None:
             (price,) = await self._ask(Call("eth_gasPrice"))
             return _read(parse_hex_number, price), None

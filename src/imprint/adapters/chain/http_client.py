@@ -18,10 +18,10 @@ MAX_HEAD = 64 * 1024
 """Size limit for a response's headers, in bytes."""
 
 MAX_EXCHANGES = 64
-"""Number of concurrent exchanges with one address. Further ones queue until their deadline."""
+"""Maximum number of concurrent exchanges with one address. Others wait until their deadline."""
 
 _SMALLEST_CHUNK = 6
-"""Size of a chunk with a one-byte body, which has the worst overhead per byte."""
+"""Size in bytes of a chunk with a one-byte body, which has the worst overhead per byte."""
 
 _PORTS = {"http": 80, "https": 443}
 _PATH_SAFE = "/%:@!$&'()*+,;=~-._"
@@ -103,7 +103,7 @@ class HttpClient:
             f"POST {target} HTTP/1.1",
             f"Host: {host}:{self._port}",
             "Content-Type: application/json",
-            # Uncompressed, so that the limit on bytes received limits the response.
+            # No compression, so that the limit on received bytes also limits the response.
             "Accept-Encoding: identity",
             "User-Agent: imprint",
         ]
@@ -172,7 +172,7 @@ class _Connection(asyncio.Protocol):
             self._fail(NodeFailure("the response is not HTTP"))
             return
         if self._received > MAX_HEAD + _SMALLEST_CHUNK * len(self._body):
-            # The parser keeps the fields of the head, and those after a chunked body.
+            # The parser keeps the header fields, and the trailer fields after a chunked body.
             self._fail(NodeFailure("the head of the response is too long"))
 
     def connection_lost(self, error: Exception | None) -> None:
@@ -194,7 +194,7 @@ class _Connection(asyncio.Protocol):
 
     def on_body(self, piece: bytes) -> None:
         if self._parser is None:
-            # The rest of what arrived with the piece that exceeded the limit.
+            # The rest of the data that exceeded the limit.
             return
         self._body += piece
         if len(self._body) > self._max_response:

@@ -93,7 +93,7 @@ class DocumentFiles:
             return file.readall()
 
     def delete(self, cid: Cid, below: int = ANY_FENCE) -> None:
-        """Delete a document durably if its fence is lower. A missing document is not an error."""
+        """Delete a document durably if its fence is below `below`. It need not exist."""
         shard = self._shard(cid)
         if not (shard / cid).exists() and not _fence_path(shard, cid).exists():
             self._incoming.stat()
@@ -164,7 +164,7 @@ class DocumentFiles:
         try:
             os.rename(temporary, f"{shard}/{cid}")
         except FileNotFoundError:
-            # The folder was removed after this process had made it.
+            # The folder was removed after this process had created it.
             self._durable_shards.discard(shard)
             self._make_shard(shard)
             os.rename(temporary, f"{shard}/{cid}")
@@ -205,7 +205,7 @@ class DocumentFiles:
     def _write(self, document: bytes) -> str:
         """Write a synced file under a unique name in `.incoming`.
 
-        Every system call releases and retakes the interpreter lock, so there are few of them.
+        Every system call releases and retakes the interpreter lock, so this function makes few.
         """
         temporary = f"{self._root}/.incoming/{os.getpid()}-{next(_file_numbers)}-{time.time_ns()}"
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

@@ -52,14 +52,14 @@ RETRY_STATUSES = frozenset({429, 500, 502, 503, 504})
 """Statuses for rate limiting and for transient server errors."""
 
 LINK_SECONDS = 60
-"""Lifetime of a signed link, long enough for the slowest allowed download."""
+"""Lifetime of a signed link in seconds, long enough for the slowest allowed download."""
 
 MAX_PAGES = 20
 """Maximum number of list pages to read. A document rarely has more than one file."""
 
 _PAGE = "100"
 _NOT_FOUND = (403, 404, 410)
-"""Statuses of a gateway for missing files. Only the file list is reliable."""
+"""Gateway statuses that may mean a missing file. Only the file list is reliable."""
 
 _Shape = TypeVar("_Shape")
 
@@ -308,16 +308,16 @@ def read_reason(body: bytes) -> str:
 
 
 MAX_REMEMBERED = 10_000
-"""Number of documents whose Pinata cid is cached, and of groups whose id is cached."""
+"""Maximum number of cached Pinata cids, and of cached group ids."""
 
 PENDING = "pending"
 """Value of `cid` until Pinata has computed it."""
 
 REMOVAL_ROUNDS = 3
-"""Attempts to list and delete a document's files until none is left."""
+"""Number of attempts to list and delete a document's files until none is left."""
 
 GROUP_SHARE = 3
-"""Fraction of the remaining time allowed for finding a group, which is only a label."""
+"""Finding a group may take the remaining time divided by this. A group is only a label."""
 
 _DOCUMENT_KEY = re.compile("imprint_(private|public)(_[0-9a-f]{32})?")
 """Keyvalue that marks a file as a document of a network and an installation."""
@@ -491,7 +491,7 @@ class PinataStore:
         )
 
     async def _expect_marker(self, deadline: float) -> None:
-        """Check for our marker until it is found. Another account would not have it."""
+        """Check for our marker, unless it was found before. Another account would not have it."""
         if not self._marked:
             filters = {_MARKER_KEY: self._identity.id}
             if not await self._api.find(self._where(Network.PRIVATE), filters, deadline):
@@ -528,7 +528,7 @@ class PinataStore:
     ) -> None:
         """Add our keyvalues to a file that already existed.
 
-        Its other owner may have deleted it meanwhile.
+        The file's other owner may have deleted the file meanwhile.
         """
         await self._api.update(self._where(network), record.id, wanted, deadline)
         if record.is_duplicate:
