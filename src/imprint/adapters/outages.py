@@ -47,7 +47,7 @@ _URL = "IMPRINT_DATABASE_URL"
 
 
 class _Failure(NamedTuple):
-    """Why a database connection fails, and what to do about it."""
+    """The reason why a database connection fails, and what to do about it."""
 
     reason: str
     remedy: str = ""
@@ -130,7 +130,7 @@ def is_damage(error: BaseException | None) -> bool:
 
 
 def remedy(error: BaseException | None) -> str:
-    """What the operator can do about the error, as a sentence to follow the reason. Often empty."""
+    """Advice to the operator about the error, as a sentence after the reason. Often empty."""
     if is_damage(error):
         return " It is damaged: run imprint repair, or restore a backup."
     known = _known_failure(error)
@@ -138,7 +138,7 @@ def remedy(error: BaseException | None) -> str:
 
 
 def failure_reason(error: BaseException | None) -> str:
-    """Why something failed, in words that quote no value and no address with a password."""
+    """Describe an error without quoting values or an address with a password."""
     if isinstance(error, sqlite3.Error):
         return str(error)
     known = _known_failure(error)

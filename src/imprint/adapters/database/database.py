@@ -26,7 +26,7 @@ UNKNOWN_REACH = 1_000_000
 """Value of `reach` for a read that may visit any number of rows."""
 
 _PROBE_SECONDS = 2.0
-"""Timeout of the transaction that a probe runs."""
+"""Timeout in seconds of the transaction that a probe runs."""
 
 _PINNED_RESULTS = 1024
 """Number of cached results of a pinned database."""
@@ -117,7 +117,7 @@ class Database(ABC):
     ) -> T:
         """Like `cached`, but refuse an ended session.
 
-        If `read` is given the session, it refuses it. For a cached result, the rule does.
+        `read` refuses a session that it is given. For a cached result, `refuse_ended` does.
         """
         return await read(session)
 

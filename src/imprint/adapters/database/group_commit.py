@@ -17,7 +17,7 @@ from typing import Any, Generic, TypeVar
 W = TypeVar("W")
 
 CALL_SECONDS = 4.5
-"""Seconds after which a caller gets a result or an error. Including overhead, less than five."""
+"""Seconds within which a caller gets a result or an error: less than five with overhead."""
 
 MAX_QUEUED = 4096
 """Maximum length of the queue, which exceeds the number of concurrent requests."""
@@ -103,7 +103,7 @@ class GroupCommit(Generic[W]):
             await asyncio.to_thread(self._thread.join)
 
     def _end_overdue(self) -> None:
-        """Fail timed-out callers, and check again while others wait."""
+        """Fail timed-out callers, and schedule the next check while others wait."""
         for job in self._waiting:
             if not job.is_overdue:
                 break

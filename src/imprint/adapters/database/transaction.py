@@ -47,7 +47,7 @@ class Row(Protocol):
 
 
 class Sql(str):
-    """A statement with another text on PostgreSQL. An empty text skips it there."""
+    """A statement with another text for PostgreSQL. With an empty text, it is skipped there."""
 
     __slots__ = ("postgresql",)
 
@@ -115,8 +115,8 @@ Rule = Callable[[Transaction, *Ts], Coroutine[Any, Any, T]]
 # and used again by several owners, so a transaction that does either also locks the document.
 
 CONDEMN_LOCK = frozenset({"sweep"})
-"""Name of the lock that lets only one transaction at a time mark documents for deletion. Two could
-empty a group unnoticed."""
+"""Name of the lock that lets only one transaction at a time mark documents for deletion. Two
+transactions at once could empty a group unnoticed."""
 
 
 def owner_lock(owner: str) -> frozenset[str]:
@@ -166,7 +166,7 @@ def micros(moment: datetime) -> int:
 
 
 def moment_of(value: int) -> datetime:
-    """The time that many microseconds after 1970, UTC."""
+    """The UTC time for a number of microseconds since 1970."""
     return _EPOCH + timedelta(0, 0, value)
 
 
@@ -245,11 +245,11 @@ _REVISION = (
     "salt",
     "signature",
 )
-"""The columns of a revision that have a checksum, in its order."""
+"""Columns of a revision that the checksum covers, in order."""
 
 
 def revision_checksum(*columns: Value) -> int:
-    """The checksum of a row of `revisions`, of its columns from id to signature."""
+    """The checksum of a `revisions` row over its columns from id to signature."""
     return crc32(_encode(columns))
 
 

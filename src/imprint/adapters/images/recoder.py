@@ -25,7 +25,7 @@ REQUEST = struct.Struct(">IHH?")
 ACCEPTED, RECODED, INVALID = b"a", b"r", b"i"
 
 MAX_PIXELS = 16_000_000
-"""Pixel limit of an image: as large as a good camera's, and 64 MB when decoded."""
+"""Pixel limit of an image: the resolution of a good camera, and 64 MB when decoded."""
 
 MAX_JPEG_PIXELS = 4 * MAX_PIXELS
 """Pixel limit of a JPEG file. Above `MAX_PIXELS`, it is decoded at half its width and height."""
@@ -64,10 +64,10 @@ JPEG_QUALITIES = (90, 80, 65)
 """JPEG qualities to try. The first result that fits `JPEG_TARGET` is used, otherwise the last."""
 
 JPEG_TARGET = 5 * 1024 * 1024
-"""Size limit of an uploaded image, which a recoded image should not exceed either."""
+"""Size limit in bytes of an uploaded image, which a recoded image should not exceed either."""
 
 MAX_RESPONSE = 16_000_000
-"""Hard size limit of a recoded image, which only a crafted image exceeds."""
+"""Hard size limit of a recoded image in bytes, which only a crafted image exceeds."""
 
 _TRANSPOSITIONS = {
     2: Image.Transpose.FLIP_LEFT_RIGHT,
@@ -117,7 +117,7 @@ def _crop(data: bytes, side: int) -> bytes:
         upright, png = _open_webp(data)
     else:
         image, png = _open(data)
-        # It decodes a JPEG at a scale close to that of the square.
+        # A JPEG is decoded at a scale close to that of the square.
         image.draft(None, (side, side))
         image.load()
         upright = _simplify(_turn_upright(image))
@@ -162,7 +162,7 @@ def _recode(data: bytes, box: Box | None) -> bytes:
     if box is not None and width <= box[0] and height <= box[1]:
         return data
     if box is not None:
-        # It decodes a JPEG at a scale close to that of the box.
+        # A JPEG is decoded at a scale close to that of the box.
         image.thumbnail(box)
     elif width * height > MAX_PIXELS:
         image.draft(None, (width // 2, height // 2))
@@ -236,13 +236,13 @@ def _count_scans(data: bytes) -> int:
 _RIFF = struct.Struct("<4sI4s")
 _RIFF_CHUNK = struct.Struct("<4sI")
 _FRAME_HEADER = 16
-"""Header bytes before the chunks of an animated WebP frame."""
+"""Number of header bytes before the chunks of an animated WebP frame."""
 
 
 def _check_riff(data: bytes) -> tuple[int, bool]:
     """Check that a WebP file has all its chunks, and return its end and whether it is lossless.
 
-    The decoder allocates the whole canvas when it is opened, so its size is checked here.
+    The decoder allocates the whole canvas when it is opened, so the canvas size is checked here.
     """
     _, length, _ = _RIFF.unpack_from(data)
     end, offset, lossless = 8 + length, _RIFF.size, None

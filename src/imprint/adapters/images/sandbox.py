@@ -25,10 +25,10 @@ from imprint.domain.errors import Code, RateLimited, Refusal, Unavailable
 from imprint.domain.formats.addresses import Address
 
 MAX_WAITING = 32
-"""Number of images held in memory at once. Further ones are refused as overload."""
+"""Maximum number of images held in memory at once. Any more are refused as overload."""
 
 MAX_OF_SIGNER = 4
-"""Number of images per signer held in memory at once, including the one being recoded."""
+"""Maximum number of images per signer held in memory at once, including the one being recoded."""
 
 RETRY_AFTER = 2
 """Seconds after which a signer with too many images should retry."""
@@ -37,10 +37,10 @@ WALL_LIMIT = 20.0
 """Seconds allowed for one image, even on a busy machine."""
 
 MAX_RESPONSE = 16_000_000
-"""Size limit of a recoded image, repeated in recoder.py."""
+"""Size limit of a recoded image in bytes, repeated in recoder.py."""
 
 ACCEPTED, RECODED = b"a", b"r"
-"""Byte sent by the process when it has received an image, and before a recoded one."""
+"""Bytes that the process sends when it has received an image, and before a recoded image."""
 
 _SIGNATURES = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff")
 """The first bytes of PNG and JPEG files."""
@@ -49,7 +49,7 @@ _WEBP = re.compile(rb"RIFF....WEBP", re.DOTALL)
 """The first bytes of WebP files."""
 
 _REQUEST = struct.Struct(">IHH?")
-"""Header of an image: its length, the box that it must fit into, and whether it is cropped."""
+"""Header of an image in a request: its length, the box to fit into, and whether it is cropped."""
 
 Box = tuple[int, int]
 NO_BOX = (0, 0)
@@ -75,8 +75,9 @@ class SandboxedRecoder:
     async def recode(self, image: bytes, signer: Address) -> bytes:
         """Recode an image without metadata. A WebP becomes PNG or JPEG; others keep their format.
 
-        Each signer's images are recoded one at a time, so that they do not delay those of others.
-        Refuses `too_large`, `unsupported_media_type`, `invalid_image`, `rate_limited`.
+        Each signer's images are recoded one at a time, so that they do not delay the images of
+        other signers. Refuses `too_large`, `unsupported_media_type`, `invalid_image`,
+        `rate_limited`.
         """
         _check_format(image)
         return await self._take_turn(image, signer)
@@ -204,7 +205,7 @@ class ImageProcess:
                     stderr=subprocess.DEVNULL,
                     cwd="/",
                     env={"PYTHONPATH": paths},
-                    # Ctrl-C in a terminal must not end it before the service.
+                    # Ctrl-C in a terminal must not end the process before the service.
                     start_new_session=True,
                 )
         except OSError:

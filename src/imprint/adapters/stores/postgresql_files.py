@@ -2,8 +2,8 @@
 
 Every logout writes a random mark in its transaction. While a statement sees the same mark, no
 session has been ended, so a session that was checked once need not be checked again. Reading the
-mark takes half the time. The row of the mark serializes logouts, so a reader that sees the mark of
-one logout sees all earlier logouts.
+mark takes half the time of checking a session. The row of the mark serializes logouts, so a reader
+that sees the mark of one logout sees all earlier logouts.
 """
 
 from collections.abc import Iterable, Mapping
@@ -98,7 +98,7 @@ _COUNTED = 20_000
 milliseconds."""
 
 _CHANGED = f"{SNAPSHOT} <> :known"
-"""Condition that is evaluated once, before any row is read."""
+"""Condition that the snapshot has changed, evaluated once before any row is read."""
 
 _LIST = f"""
 SELECT page.*, {SNAPSHOT} AS snapshot, {{ended}} AS ended
@@ -239,8 +239,8 @@ class PostgresqlFileStore(SqlFileStore):
     ) -> list[File]:
         """Read a list, unless the cached one is still current.
 
-        A list cached for a session was read while the session was live. Ending the session since
-        would have ended a transaction, too.
+        A list cached for a session was read while the session was live. If the session had been
+        ended since, a transaction would have ended, too.
         """
         lists = self.database.lists
         key = which, before, limit, None if session is None else session.id

@@ -3,9 +3,9 @@
 An event binds the file with its cid to its post id if its author is the owner. Two events can claim
 one post id only if one of them is in a block that has left the chain or will leave it. Until the
 follower knows which, the event in the higher block holds the post id (or the later one at equal
-height). The other file becomes a draft again, and its event is no longer canonical. But an event
-that the follower has read yields only to another that it reads, because a delivery may be wrong,
-and final blocks are not read again.
+height). The other file becomes a draft again, and its event is no longer canonical. However, an
+event that the follower has read gives way only to another event that the follower reads, because a
+delivery may be wrong, and final blocks are not read again.
 """
 
 import json
@@ -164,7 +164,7 @@ DISPUTE_BLOCK = """
 INSERT INTO disputed_blocks (chain_id, block_number, block_hash)
 VALUES (:chain_id, :block_number, :block_hash)"""
 
-# The files that they publish
+# Files that events publish
 
 COPY_GROUP = """
 INSERT INTO file_groups (id, owner, hashtags, thumbnail_cid, created_at, thumbnail_size, checksum)
@@ -198,7 +198,7 @@ CURSOR, FINAL = "stand", "final"
 """Names of the blocks that are stored per chain."""
 
 _KEPT_AT_ONCE = 10
-"""Number of stored events to try per cid or post id. All but one of them are false."""
+"""Maximum number of stored events to try per cid or post id. At most one of them is genuine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,8 +267,8 @@ async def apply_events(
 ) -> ApplyResult:
     """Store and apply events, each in its own savepoint. The caller has locked them.
 
-    With `canonical`, they were read from the chain, which also restores an event whose block had
-    left it. A delivery cannot do that, so repeating an old delivery has no effect.
+    With `canonical`, the events were read from the chain, so that an event whose block had left the
+    chain is restored, too. A delivery cannot do that, so repeating an old delivery has no effect.
     """
     if key is not None and not await _add_delivery(tx, key, at):
         return ApplyResult(duplicate=True)
@@ -539,7 +539,7 @@ async def _unbind(tx: Transaction, file_id: str) -> File:
 
 
 async def _make_room(tx: Transaction, restored: File) -> File:
-    """Move a newer draft to a new group. If it is a post, it stays and the restored file moves.
+    """Move a newer draft to a new group. A newer post stays, and the restored file moves instead.
 
     Returns the restored file in its current group.
     """

@@ -35,13 +35,13 @@ MAX_PAYLOADS = 1024 * 1024
 keeps only its reason."""
 
 MAX_DEAD_LETTERS = 1_000
-"""Maximum number of dead letters per delivery. One more says how many were dropped."""
+"""Maximum number of dead letters per delivery. An additional one says how many were dropped."""
 
 MAX_TOPICS = 4
 """Maximum number of topics per log. The EVM has no instruction for more."""
 
 COUNT_LIMIT = 2**63
-"""Above every block number and log index, because databases store no larger integers."""
+"""Block numbers and log indexes are below this, because databases store no larger integers."""
 
 MAX_VALUES = 250_000
 """Maximum number of arrays, objects and logs read per delivery. The logs of many blocks have far
@@ -79,7 +79,7 @@ class SentLog:
     """A log as sent, with unvalidated members that are None if they were not sent.
 
     A value that should be a log but is not has only `raw`, which a dead letter keeps. `networks`
-    and `chain_ids` are all claims of the delivery about the chain of the log.
+    and `chain_ids` are all of the delivery's claims about the chain of the log.
     """
 
     raw: object
@@ -145,9 +145,10 @@ def sort_logs(sent: Iterable[SentLog], payload: Payload, marketplace: Marketplac
     """Classify the logs of a payload.
 
     The marketplace's PostCreated logs are events, and its Transfer, PostSubscribed and
-    PostPriceUpdated logs are access changes. Either becomes a dead letter if it cannot be decoded,
-    and so does a value that is not a log. All other logs are ignored, and access changes are
-    counted with them. A malformed payload is itself a dead letter if no part of it is one.
+    PostPriceUpdated logs are access changes. A log of either kind becomes a dead letter if it
+    cannot be decoded, and so does a value that is not a log. All other logs are ignored, and access
+    changes count as ignored, too. A malformed payload is itself a dead letter if no part of it is
+    one.
     """
     findings = _Findings()
     changes: list[AccessChanged] = []
@@ -238,7 +239,7 @@ def _read_members(log: SentLog, chain_id: int) -> tuple[LogPosition, tuple[bytes
     tx_hash, block_hash = _hash_or_none(log.tx_hash), _hash_or_none(log.block_hash)
     index, block_number = _count_or_none(log.index), _count_or_none(log.block_number)
     if block_hash is None or index is None:
-        # Not every query of a provider selects them. The stand-in must be the same each time this
+        # Not every provider query selects these members. The stand-in must be the same each time this
         # log is sent, and unique to it.
         known = f"{tx_hash} {block_hash} {block_number} {index}".encode()
         block_hash, index = stand_in_block_hash(known, *topics, data), index or 0

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 MAX_DEPTH = 400
-"""Nesting depth read in a malformed body."""
+"""Maximum nesting depth that is read in a malformed body."""
 
 MAX_DOCUMENTS = 100
 """Maximum number of consecutive documents read in a malformed body."""
@@ -80,7 +80,7 @@ def _read_documents(text: str) -> tuple[Any, ...]:
 
 
 def _cut_depth(text: str) -> str:
-    """Replace deeply nested values in the text with `TOO_DEEP`. The text may end there."""
+    """Replace deeply nested values in the text with `TOO_DEEP`, or cut the text off there."""
     pieces: list[str] = []
     depth = position = 0
     for count, token in enumerate(_STRING_OR_BRACKET.finditer(text)):

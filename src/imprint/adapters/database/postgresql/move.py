@@ -73,8 +73,8 @@ class CannotMove(Exception):
 async def move_catalog(source: Path, url: str, progress: Progress) -> int:
     """Move a catalog file into an empty database, or resume a move, and return its number of rows.
 
-    Meanwhile, no service can use either of them. Raises `CannotMove` if one does, if the target has
-    records, or if the copies differ at the end.
+    Meanwhile, no service can use the file or the database. Raises `CannotMove` if a service is
+    using one of them, if the target has records, or if the copies differ at the end.
     """
     with closing(_lock(source)), closing(_open(source)) as reader:
         writer = await connect(url)

@@ -32,8 +32,8 @@ ACQUIRE_SECONDS = 2.0
 """Timeout in seconds for waiting for a free connection and connecting, together."""
 
 CALL_SECONDS = 4.5
-"""Total timeout in seconds of a read or transaction, with every wait and attempt. Including
-overhead, less than five."""
+"""Total timeout in seconds of a read or transaction, including every wait and attempt. With
+overhead, it stays below five seconds."""
 
 COMMAND_SECONDS = 4.5
 """Seconds before the connection of a running statement is dropped. The server's limit is lower."""
@@ -119,7 +119,7 @@ def translated(level: int = logging.ERROR) -> Iterator[None]:
 
 def failed(error: BaseException, level: int = logging.ERROR) -> Unavailable:
     """Log a database error and return the exception to raise for it."""
-    # Neither the text nor the details: they quote values.
+    # The text and the details are not logged, because they quote values.
     name, state = type(error).__name__, getattr(error, "sqlstate", "")
     _log.log(level, "The database failed: %s %s", name, state)
     return Unavailable.database()
@@ -164,7 +164,7 @@ class Connection(_Connection):
 
 
 class _Lent:
-    """Borrows a pooled connection for a block. A class, because a generator takes twice as long."""
+    """Borrows a pooled connection for a block. A generator would take twice as long as a class."""
 
     __slots__ = ("_connection", "_pool")
 

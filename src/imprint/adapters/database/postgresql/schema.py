@@ -92,7 +92,7 @@ async def find_schema(connection: Connection) -> int:
 
 
 async def migrate(connection: Connection, migrations: tuple[Migration, ...]) -> None:
-    """Bring the schema up to date in one transaction. A second process finds it done.
+    """Bring the schema up to date in one transaction. A second process finds it up to date.
 
     Processes of the previous release keep running, and the migration is retried while they hold
     locks. Raises `NewerSchema` if the database is ahead of these migrations, `Unfinished` for the

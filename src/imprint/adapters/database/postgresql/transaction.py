@@ -35,7 +35,7 @@ _LIMIT = "limit"
 best plan for ten rows differs from the best plan for a tenth of the table."""
 
 CLASH = (asyncpg.UniqueViolationError, asyncpg.ForeignKeyViolationError)
-"""A transaction conflicts with rows that another one has committed meanwhile."""
+"""Errors of a transaction that conflicts with rows committed meanwhile by another one."""
 
 CONFLICT = (asyncpg.SerializationError, asyncpg.DeadlockDetectedError, *CLASH)
 """Conflicts between transactions, after which a retry may succeed."""

@@ -29,14 +29,14 @@ _WAL_PAUSE = 0.05
 """Seconds between attempts to switch to the write-ahead log."""
 
 CACHE_KILOBYTES = 16_000
-"""Default page cache size per connection."""
+"""Default page cache size per connection, in kilobytes."""
 
 _LOG_SIZE = 64 * 1024 * 1024
 """Size in bytes to which the write-ahead log is truncated after a checkpoint."""
 
 _SETTLED = 3.0
 """Seconds after which a changed folder is certain to have a new modification time. Some file
-systems record a time only every other second."""
+systems record times with a resolution of two seconds."""
 
 
 class UnrecoveredLog(OSError):
@@ -87,7 +87,7 @@ def connect_writer(
         # A savepoint keeps a journal; a file for it costs more than the change.
         connection.execute("PRAGMA temp_store = MEMORY")
         connection.execute(f"PRAGMA journal_size_limit = {_LOG_SIZE}")
-        # On macOS a plain fsync stops at the drive's cache; elsewhere these change nothing.
+        # On macOS a plain fsync stops at the drive's cache. Elsewhere these settings do nothing.
         connection.execute("PRAGMA fullfsync = ON")
         connection.execute("PRAGMA checkpoint_fullfsync = ON")
     return connection

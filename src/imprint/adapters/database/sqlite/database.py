@@ -1,9 +1,9 @@
 """`Database` in a SQLite file that several processes of one machine may share.
 
 One thread writes. Reads run on the event loop: they walk an index and take microseconds, less than
-a switch to a thread and back. A list by several common tags can take longer. It is interrupted
-after a while and then runs in a separate thread. Searches have their own thread and are interrupted
-as well. Between two commits, no list is read twice.
+a switch to a thread and back. A list filtered by several common tags can take longer, so it is
+interrupted after a while and run again in a separate thread. Searches have their own thread and are
+interrupted as well. Between two commits, no list is read twice.
 """
 
 import asyncio
@@ -64,8 +64,9 @@ _LONGEST_SEARCH = 0.5
 """Seconds of processor time before a search is interrupted."""
 
 _CHECKED_EVERY = 400
-"""Number of SQLite instructions between checks of the processor time: about ten microseconds of a
-list. A full-text query takes four instructions per index page, so there it is four milliseconds."""
+"""Number of SQLite instructions between checks of the processor time. When reading a list, they
+take about ten microseconds. In a full-text query, which runs four instructions per index page, they
+take four milliseconds."""
 
 _LARGEST_COMMIT = 256
 """Maximum number of transactions per commit, so that the first does not wait long."""
@@ -89,12 +90,12 @@ def open_sqlite(
     Leases use `clock`, which all processes sharing the file must have in common. A copy that no
     other process uses is not locked against a move. A small database is checked first.
 
-    Raises what `expect_schema` does, `DamagedLog` if commits would be lost, and `BeingMoved` while
-    the catalog is being moved.
+    Raises the errors of `expect_schema`, `DamagedLog` if commits would be lost, and `BeingMoved`
+    while the catalog is being moved.
     """
     found = read_schema(path)
     if found is not None:
-        # A refusal leaves nothing beside the file.
+        # If opening is refused, no file is left next to the database.
         expect_schema(found, known_migrations(), access)
     lock = None if is_copy else UseLock(path, makes_file=access is not Access.READ)
     try:
@@ -119,7 +120,7 @@ def read_schema(path: Path) -> int | None:
         with closing(connect_looker(path)) as connection:
             return find_schema(connection)
     except (sqlite3.Error, OSError):
-        # Whoever opens it says why.
+        # Opening the file reports the reason.
         return None
 
 
@@ -230,7 +231,7 @@ class Writer:
         self.commits = 0
 
     async def transact(self, rule: Rule[*Ts, T], args: tuple[*Ts], durable: bool) -> T:
-        """Run a rule and wait for its commit, but without `durable` not for the disk.
+        """Run a rule and wait for its commit, and with `durable` also for the disk.
 
         A non-durable commit becomes durable with the next durable one.
         """
@@ -325,7 +326,7 @@ class Writer:
         except sqlite3.Error as error:
             # The database failed, not the rule: the whole commit fails.
             if is_damage(error):
-                # Without this one it may succeed: the others may use other pages.
+                # The commit may succeed without this job, because the others may use other pages.
                 job.error = unavailable(error)
             raise
         except Problem as problem:
@@ -493,12 +494,12 @@ class SqliteDatabase(Database):
         try:
             self._files.check()
         except OSError as error:
-            # The writer recovers what only a deleted log has.
+            # The writer recovers commits that exist only in a deleted log.
             await self.probe()
             raise Unavailable.database() from error
 
     async def examine(self) -> list[str]:
-        """Find damage in the file, up to a few findings. Takes seconds for a large file."""
+        """Check the file for damage and return a few findings. Takes seconds for a large file."""
         loop = asyncio.get_running_loop()
         with ThreadPoolExecutor(1, "catalog-examiner", initializer=lower_scheduling) as thread:
             examine = partial(examine_catalog, self._path, connect=self._connect)

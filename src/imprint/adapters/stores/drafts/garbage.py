@@ -31,7 +31,7 @@ from imprint.domain.drafts.files import Action, Network
 from imprint.domain.formats.cids import Cid
 from imprint.ports.drafts import Condemned, GarbageReport, PurgeOutcome
 
-# Detached and condemned documents
+# Detached documents, and documents marked for deletion
 
 DETACH_UNLESS_KNOWN = """
 INSERT INTO detached (cid, network, detached_at, owner, size)
@@ -254,7 +254,7 @@ async def _condemn_documents(  # noqa: PLR0917  a rule takes its values in order
     (raised,) = await tx.fetchall(RAISE_FENCE)
     fence = int(raised["value"])
     fenced = [each for each in known if each.fence]
-    # Processes of an earlier release have condemned these.
+    # Processes of an earlier release have marked these documents for deletion.
     fenced += [
         Condemned(old.cid, old.network, fence)
         for old in unfenced
@@ -284,7 +284,7 @@ async def _purge(tx: Transaction, condemned: Condemned) -> PurgeOutcome:
     if await _is_used(tx, cid, network):
         await release(tx, await tx.fetchone(TAKE_BACK, cid=cid, network=network.value))
         return PurgeOutcome.USED
-    # An expired one may still commit as long as nobody has ended it.
+    # The write of an expired intent may still commit as long as nobody has ended the intent.
     if await _is_coming(tx, cid, network, 0):
         return PurgeOutcome.PENDING
     row = await tx.fetchone(PURGE, cid=cid, network=network.value, fence=condemned.fence)
@@ -347,7 +347,7 @@ async def _time_ahead(tx: Transaction, now: datetime) -> timedelta:
 async def _expire(tx: Transaction, intent: Row) -> None:
     """End an intent. Its document counts for the signer until it is deleted."""
     if await tx.fetchone(END_INTENT, id=intent["id"]) is None:
-        # Its write took effect since it was read.
+        # The intent's write took effect after the intent was read.
         return
     detached = await tx.fetchone(
         DETACH_UNLESS_KNOWN,
@@ -375,7 +375,7 @@ async def _condemn(
     if await _is_used(tx, cid, network) or await _is_coming(tx, cid, network, micros(now)):
         await reattach(tx, cid, network)
         return False
-    # It may have been attached and detached again since the candidates were read.
+    # The document may have been attached and detached again since the candidates were read.
     still = await tx.fetchone(
         CONDEMN,
         cid=cid,

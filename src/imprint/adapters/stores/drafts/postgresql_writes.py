@@ -167,8 +167,8 @@ known AS MATERIALIZED (
     SELECT condemned FROM detached
     WHERE cid = :cid AND network = :network AND EXISTS (SELECT 1 FROM locked) FOR UPDATE
 ),"""
-"""Thumbnail part of a statement. Other owners may have the same thumbnail, and the garbage
-collector may be about to mark it."""
+"""Like `_KNOWN`, but with a lock for a thumbnail, which other owners may have too and which the
+garbage collector may be about to mark."""
 
 _NUMBERED = {"within_quota": _WITHIN_QUOTA, "also": ""}
 
@@ -245,7 +245,7 @@ WITH locked AS MATERIALIZED (
                 ELSE pg_advisory_xact_lock(key) END
     FROM unnest(CAST(:locks AS BIGINT[])) AS key
 ),"""
-"""Takes locks in key order, as in all transactions."""
+"""Takes locks in key order, as all transactions do."""
 
 _DRAFT = """
 draft AS MATERIALIZED (
@@ -263,7 +263,7 @@ draft AS MATERIALIZED (
 
 _LOCKED_DRAFT = _DRAFT.format(locked="AND EXISTS (SELECT 1 FROM locked)")
 _DRAFT_ALONE = "WITH" + _DRAFT.format(locked="")
-"""Used in a statement whose locks are taken before it begins."""
+"""Like `_DRAFT`, for a statement whose locks are taken before it begins."""
 
 _ENDED = """
 ended AS (
@@ -294,7 +294,7 @@ retired AS (
     SELECT :old_cid, 'private', CAST(:at AS BIGINT), :signer, CAST(:old_size AS BIGINT), {drafts}
     FROM {after}
 ),"""
-"""A deleted draft keeps counting, so that its owner's row does not change
+"""Retires a draft, which still counts for its owner, so that the owner's row does not change
 (docs/decisions/usage-counters.md)."""
 
 _DROP_THUMBNAIL = """
@@ -381,7 +381,7 @@ counted AS (
     UPDATE owners SET used_bytes = used_bytes - its_group.thumbnail_size FROM its_group
     WHERE owner = :signer AND EXISTS (SELECT 1 FROM ended)
 ),"""
-"""Reserves the bytes of the same thumbnail a second time, although they were already counted."""
+"""Uncounts the bytes of an unchanged thumbnail, because they were reserved a second time."""
 
 
 def _prepare(change: str) -> str:

@@ -285,7 +285,7 @@ async def _compare_file(tx: Transaction, exported: ExportedFile) -> ImportOutcom
 async def _import_file(
     tx: Transaction, exported: ExportedFile, thumbnail_size: int, fence: int | None
 ) -> ImportOutcome:
-    # Read under the locks of the documents: an earlier condemnation has been committed.
+    # Read under the documents' locks, so that earlier deletion marks have been committed.
     if fence is not None and fence != await read_fence(tx):
         raise FenceRaised
     file = exported.file

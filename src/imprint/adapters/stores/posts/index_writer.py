@@ -427,7 +427,7 @@ async def _tag_files(tx: Transaction, published: Sequence[PostPublished]) -> Non
 async def _own_hashtags(
     tx: Transaction, published: Sequence[PostPublished]
 ) -> dict[tuple[Cid, Address], tuple[str, ...]]:
-    """Hashtags of the authors' files, by cid and author, with those of the chain as a fallback."""
+    """Hashtags that the authors' publish requests named, keyed by cid and author."""
     cids = [[event.cid] for event in published if event.cid is not None]
     if not cids:
         return {}
@@ -438,9 +438,10 @@ async def _own_hashtags(
 async def _restore_texts(
     tx: Transaction, changes: Sequence[tuple[PostRow | None, PostRow | None]]
 ) -> None:
-    """Drop the texts of posts that are gone or no longer free, and queue those to be read again.
+    """Drop the texts of posts that are gone or no longer free, and queue texts to be read.
 
-    Everybody may read the opening of a paid post. If its document arrives later, it is queued then.
+    Everybody may read the opening of a paid post. If the document arrives later, its text is queued
+    then.
     """
     gone = [before.place for before, now in changes if before and not now]
     new = [now.place for before, now in changes if now and now.price and before is None]
