@@ -162,7 +162,7 @@ def _read_zone(sign: str | None, hours: int, minutes: int) -> timezone:
 # --- The message (EIP-4361) ---
 
 MAX_MESSAGE_BYTES = 4096
-"""Length limit of a login message, ten times what wallets show."""
+"""Length limit of a login message in bytes, ten times what wallets show."""
 
 _OPENING = " wants you to sign in with your Ethereum account:"
 _STATEMENT = re.compile(r"[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;= ]*")

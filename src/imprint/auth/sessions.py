@@ -45,14 +45,13 @@ def decode_base64url(text: str) -> bytes:
 
 
 MAX_AUTHORIZATION_LENGTH = 2048
-"""Length above which Authorization headers are refused undecoded. A session has about 400
-characters."""
+"""Longer Authorization headers are refused undecoded. A session has about 400 characters."""
 
 MAX_KNOWN = 10_000
 """Number of verified sessions that are cached. The oldest are evicted first."""
 
 CLOCK_SKEW_SECONDS = 5
-"""How far the clock of another process may be ahead of ours."""
+"""Seconds by which the clock of another process may be ahead of ours."""
 
 _SHAPE = re.compile(r"[Bb][Ee][Aa][Rr][Ee][Rr] (([\w-]{1,400})\.([\w-]+))\.([\w-]{43})", re.ASCII)
 
@@ -112,7 +111,7 @@ class IssuedSession:
     token: str = field(repr=False)
     expires_at: datetime
     seconds: int
-    """The lifetime of the session."""
+    """The lifetime of the session in seconds."""
 
 
 class Sessions:

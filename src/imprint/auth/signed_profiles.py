@@ -78,7 +78,7 @@ class ProfileVerifier:
 
 
 def _read_avatar(avatar: str, *, has_picture: bool) -> tuple[AvatarChange, bytes | None]:
-    """What happens to the picture, and the hash of the new picture, if any."""
+    """The change to the picture, and the hash of the new picture, if any."""
     if avatar in (AvatarChange.KEEP, AvatarChange.NONE):
         if has_picture:
             raise invalid_profile(f"There is a file, but the member avatar is {avatar!r}.")

@@ -27,7 +27,7 @@ from imprint.domain.formats.addresses import Address, NotAnAddress, keccak256, p
 from imprint.domain.formats.cids import Cid, NotACid, parse_cid
 
 FRESHNESS_SECONDS = 60
-"""How far a write's timestamp may be from now in either direction, fixed by the protocol."""
+"""Seconds by which a write's timestamp may differ from now, fixed by the protocol."""
 
 MAX_NONCE_LENGTH = 200
 """Length limit of a nonce, enough for an address and any number."""
@@ -100,7 +100,7 @@ class StructType:
 
 @dataclass(frozen=True, slots=True)
 class WriteType(StructType):
-    """An action's type in one form."""
+    """The EIP-712 type of an action in one signing form."""
 
     form: SigningForm = field(kw_only=True)
 

@@ -1,8 +1,8 @@
 """Writing sessions: a wallet authorizes a key once, and the key then signs its writes.
 
-The wallet signs typed data that names the service, the key, its actions and its validity period. It
-is a P-256 key, which browsers can keep non-extractable, and it signs the bytes that a wallet would
-hash for the same write.
+The wallet signs typed data that names the service, the key, its actions and its validity period.
+The key is a P-256 key, which browsers can keep non-extractable. It signs the bytes that a wallet
+would hash for the same write.
 """
 
 import re

@@ -110,7 +110,7 @@ def build_service(
     measures: bool = False,
     copied: CopiedFrom | None = None,
 ) -> ASGIApp:
-    """The web application over these adapters. Pages call `node`, the chain of `imprint dev`.
+    """The web application over these adapters. `node` is the chain of `imprint dev`.
 
     With `measures`, this process measures stored amounts for the metrics of all processes. With
     `copied`, the pages are those of a static copy.
@@ -153,7 +153,7 @@ def build_service(
     watched = [*monitors.values()]
     check = services.readiness.check
     usage = UsageMonitor(stores.installation, check, adapters.monotonic) if measures else None
-    # Words of withheld posts are kept too: lists decide what is found.
+    # Words of withheld posts are indexed, too, because lists filter the matches.
     unmoderated = replace(reads, measures=CurrentMeasures())
     tasks = BackgroundTasks(
         settings, adapters, entitlement, labels, claim, watched, strays, usage, unmoderated

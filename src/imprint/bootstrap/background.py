@@ -105,7 +105,7 @@ def build_monitors(settings: Settings, adapters: Adapters) -> dict[str, LeaseMon
 
 
 def build_stray_scan(settings: Settings, adapters: Adapters) -> StrayScan | None:
-    """The scan for strays, if garbage is collected and the content store is not shared."""
+    """The scan for stray documents, if garbage is collected and the content store is not shared."""
     retention = settings.retention
     if not retention.janitor_seconds or adapters.inventory is None:
         return None
@@ -129,7 +129,7 @@ def build_collector(settings: Settings, adapters: Adapters) -> GarbageCollector:
 
 @dataclass(frozen=True, slots=True)
 class BackgroundTasks:
-    """Tasks that run as long as the application. The adapters are closed after them."""
+    """Tasks that run as long as the application. The adapters are closed after the tasks end."""
 
     settings: Settings
     adapters: Adapters

@@ -55,7 +55,7 @@ PREVIEW: Mapping[str, str] = MappingProxyType(
         "IMPRINT_SITE": "on",
     }
 )
-"""Settings of every preview, which stores in its own folder and contacts no other machine."""
+"""Settings of every preview, which uses its own folder and contacts no other machine."""
 
 FIRST_POST = datetime(2026, 1, 5, 7, 30, tzinfo=UTC)
 """When the oldest sample was published. The others follow at intervals of two weeks."""
@@ -71,7 +71,7 @@ _FINNEY = 10**15
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """A sample post. `author` is a number, and the first readers buy it."""
+    """A sample post. `author` is the author's number, and `buyers` is the number of buyers."""
 
     title: str
     description: str
@@ -167,7 +167,7 @@ async def open_preview(settings: Settings) -> AsyncIterator[ASGIApp]:
 
 
 def preview_settings(folder: Path, port: int) -> dict[str, str]:
-    """The settings of a preview that stores in this folder and listens on this port."""
+    """The settings of a preview that uses this folder and listens on this port."""
     return {
         **PREVIEW,
         "IMPRINT_DATA_DIR": str(folder),

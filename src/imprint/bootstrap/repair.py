@@ -87,7 +87,7 @@ async def repair_installation(
 ) -> RepairReport:
     """Repair records and documents with the backup at this path.
 
-    Raises `CannotStart`, also while a service is using them.
+    Raises `CannotStart`, for example while a service is using them.
     """
     report = RepairReport(dry_run=dry_run)
     with _reporting_refusals(), TemporaryDirectory(prefix="imprint-repair-") as scratch:
@@ -185,7 +185,7 @@ class _RecordRepair:
         """Write a new catalog. Returns False if it would lose records that a backup may have."""
         backup = self.backup
         if backup is not None and damaged.log_damage is not None:
-            # Without the last commits it may be older than the backup.
+            # Without its last commits, the catalog may be older than the backup.
             is_newer = (damaged.backed_up_at or 0) >= micros(backup.made_at)
             if damaged.schema is not None and not is_newer:
                 damaged = replace(damaged, schema=None, file_damage=damaged.log_damage)

@@ -1,4 +1,4 @@
-"""Connection limits: how many may be open in a process, in total and per client."""
+"""Limits on the number of connections open in a process, in total and per client."""
 
 import ipaddress
 import logging
@@ -48,8 +48,8 @@ class ConnectionLimits:
     ) -> "ConnectionLimits":
         """Return the limits for a process that may open this many files.
 
-        If there are too few files for `connections`, one address gets at most a quarter of
-        what is left.
+        If there are too few files for `connections`, one address gets at most a quarter of the
+        remaining files.
         """
         # A very low limit is split in half.
         most = max(files - RESERVED_FILES, files // 2, 1)

@@ -30,7 +30,7 @@ MAX_HEAD_BYTES = 8192
 """Maximum bytes of a request line and its headers together."""
 
 CLIENT_SECONDS = 10.0
-"""How long a client may take to send its request, and then to read the response."""
+"""Seconds that a client may take to send its request, and then to read the response."""
 
 OPENMETRICS = "application/openmetrics-text"
 """The format for clients that accept it. All others get the older Prometheus text format."""
@@ -146,7 +146,7 @@ class MetricsServer:
             received = b""
         client.received += received
         if b"\r\n\r\n" in client.received:
-            # However late the request came: the values arrive before these seconds are over.
+            # The time starts anew, no matter how late the request came. The values arrive in time.
             client.is_waiting, client.deadline = True, time.monotonic() + CLIENT_SECONDS
         if not received or (len(client.received) > MAX_HEAD_BYTES and not client.is_waiting):
             self._close(client)

@@ -88,22 +88,22 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD)
 
 
 STOP_SECONDS = 60.0
-"""How long workers may take to stop before they are killed."""
+"""Seconds that workers may take to stop before they are killed."""
 
 MISCONFIGURED = 2
 """The exit status for problems that a restart does not fix, such as invalid settings."""
 
 RESTART_SECONDS = 0.5
-"""Delay before a dead worker is replaced, so that crash loops use no processor time."""
+"""Delay in seconds before a dead worker is replaced, so that crash loops use little CPU time."""
 
 LONGEST_RESTART_SECONDS = 30.0
-"""The longest delay before a dead worker is replaced. The delay doubles until a worker is ready."""
+"""Longest delay in seconds before a dead worker is replaced. It doubles until a worker is ready."""
 
 SUCCESSOR_SECONDS = 60.0
-"""How long a new worker may take to start before a reload is abandoned."""
+"""Seconds that a new worker may take to start before a reload is abandoned."""
 
 SAMPLE_SECONDS = 1.0
-"""How long a scrape waits for a worker's metrics before its last reported counters are used."""
+"""Seconds that a scrape waits for a worker's metrics before its last reported counters are used."""
 
 
 class ReloadRefused(Exception):
@@ -171,7 +171,7 @@ class _Reload:
 
 @dataclass(slots=True)
 class Supervisor:
-    """Keeps the workers of a plan running. SIGHUP replaces them with those of `reread`'s plan.
+    """Keeps the workers of a plan running. SIGHUP replaces them according to `reread`'s plan.
 
     The new workers are started one after another. When all of them are prepared, they begin
     to serve. When all of them serve, the old ones are told to stop. If `reread` raises
@@ -181,8 +181,8 @@ class Supervisor:
     Workers are forked after everything is loaded and before anything is opened, so that
     they share memory but no connections. If the supervisor is killed, they stop.
 
-    A worker that cannot start for a permanent reason ends the service, but only if no
-    worker has ever been ready: later the others continue, and its slot is retried.
+    A worker that cannot start for a permanent reason ends the service, but only if no worker has
+    ever been ready. Later, the other workers continue, and its slot is retried.
 
     Signal handlers do nothing: a signal only wakes the loop in `run`, which makes all
     decisions without interruption.
@@ -375,7 +375,7 @@ class Supervisor:
         failures = 0 if is_ready else self._failures.get(worker.place, 0)
         self._failures[worker.place] = failures + 1
         longest = max(self.pause, LONGEST_RESTART_SECONDS)
-        # After some doublings the number would only grow.
+        # The exponent is limited, because the delay has reached its maximum long before.
         pause = min(self.pause * 2 ** min(failures, 16), longest)
         self._due[worker.place] = time.monotonic() + pause
 

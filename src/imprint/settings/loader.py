@@ -138,7 +138,7 @@ def _as_text(value: object) -> str | None:
         texts = [_as_text(each) for each in value]
         return None if None in texts else ",".join(text for text in texts if text is not None)
     if isinstance(value, dict) and all(isinstance(each, str) for each in value.values()):
-        # Labels and where they lead.
+        # Link labels and their targets.
         return ",".join(f"{label} {address}" for label, address in value.items())
     return None
 
@@ -189,8 +189,8 @@ def _suggest(name: str, known: Iterable[str]) -> str | None:
 def closest_name(name: str, known: Iterable[str]) -> str | None:
     """Return the valid name with the smallest edit distance, at most 2 (1 for short names).
 
-    None if there is no such name. `difflib` cannot decide this: it finds HOTS as similar to
-    HOST as SERVICE_PORT to METRICS_PORT.
+    Returns None if there is no such name. `difflib` is unsuitable, because it rates HOTS and HOST
+    as alike as SERVICE_PORT and METRICS_PORT.
     """
     distances = {each: edit_distance(name, each) for each in known}
     closest = min(distances, key=lambda each: distances[each], default=None)

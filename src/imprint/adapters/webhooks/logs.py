@@ -239,7 +239,7 @@ def _read_members(log: SentLog, chain_id: int) -> tuple[LogPosition, tuple[bytes
     tx_hash, block_hash = _hash_or_none(log.tx_hash), _hash_or_none(log.block_hash)
     index, block_number = _count_or_none(log.index), _count_or_none(log.block_number)
     if block_hash is None or index is None:
-        # Not every provider query selects these members. The stand-in must be the same each time this
+        # Not every query selects these members. The stand-in must be the same each time this
         # log is sent, and unique to it.
         known = f"{tx_hash} {block_hash} {block_number} {index}".encode()
         block_hash, index = stand_in_block_hash(known, *topics, data), index or 0
