@@ -169,5 +169,5 @@ def _known_failure(error: BaseException | None) -> _Failure | None:
 
 
 def _lacks_tls(error: BaseException | None) -> bool:
-    # The driver has no class for it.
+    # The driver has no class for this error.
     return isinstance(error, ConnectionError) and "rejected SSL" in str(error)

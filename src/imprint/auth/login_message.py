@@ -46,7 +46,7 @@ class NotAUri(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Authority:
-    """A host. `userinfo` and `port` are None if their delimiter is missing."""
+    """The parts of an authority. `userinfo` and `port` are None if their delimiter is missing."""
 
     host: str
     userinfo: str | None = None
@@ -121,7 +121,7 @@ _INSTANT = re.compile(
 
 
 class NotAnInstant(ValueError):
-    """The text is not a date and time with a zone, or no such time exists."""
+    """The text is not a date and time with a zone, or names a time that does not exist."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +135,7 @@ class Instant:
 def parse_instant(text: str) -> Instant:
     """Parse a full date, time and zone.
 
-    Raises `NotAnInstant`, also for leap seconds, which `datetime` does not support.
+    Raises `NotAnInstant`, even for leap seconds, which `datetime` does not support.
     """
     match = _INSTANT.fullmatch(text)
     if match is None:

@@ -78,7 +78,7 @@ class PageTokens:
         return self._ciphers.encrypt(nonce, _encode(_pack(page, int(expires_at.timestamp()))))
 
     def decode(self, text: str, now: datetime) -> PagePosition:
-        """Decode the position in a token. Refuses `invalid_page_token`, also for expired tokens."""
+        """Decode a token's position. Refuses `invalid_page_token`, even if it has only expired."""
         if len(text) > MAX_PAGE_TOKEN_LENGTH:
             raise invalid_page_token()
         try:

@@ -51,7 +51,7 @@ class OwnList(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class OwnPage:
-    """The position before which a list that belongs to an address continues."""
+    """A position in a list that belongs to an address. The list continues before it."""
 
     name: OwnList
     address: Address
@@ -108,7 +108,7 @@ class PostPageTokens:
         return self._ciphers.encrypt(nonce, plain)
 
     def decode(self, text: str, now: datetime) -> PostsPage | OwnPage:
-        """Decode the position in a token. Refuses `invalid_page_token`, also for expired tokens."""
+        """Decode a token's position. Refuses `invalid_page_token`, even if it has only expired."""
         if len(text) > MAX_POST_TOKEN_LENGTH:
             raise invalid_page_token()
         try:

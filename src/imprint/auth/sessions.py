@@ -38,7 +38,7 @@ def decode_base64url(text: str) -> bytes:
         data = urlsafe_b64decode(text + "=" * (-len(text) % 4))
     except (Error, ValueError) as error:
         raise NotBase64Url("This is not base64url.") from error
-    # The decoder ignores foreign characters and stray bits; encoding again reveals both.
+    # The decoder ignores foreign characters and stray bits. Encoding again reveals both.
     if encode_base64url(data) != text:
         raise NotBase64Url("This is not the canonical base64url of its bytes.")
     return data
@@ -190,7 +190,7 @@ class Sessions:
             raise _invalid() if _SCHEME.match(authorization) else _unnamed()
         signed, header, claims, signature = match.groups()
         key = self._keys.get(_decode_header(decode_base64url(header)).kid)
-        # The texts can be compared: these bytes have exactly one text in base64url.
+        # The texts can be compared, because base64url has exactly one text for these bytes.
         if key is None or not hmac.compare_digest(_sign(key, signed), signature):
             raise _invalid()
         return _decode_claims(decode_base64url(claims))

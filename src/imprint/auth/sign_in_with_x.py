@@ -122,8 +122,8 @@ class Challenges:
     def verify(
         self, claim: SignInClaim, path: str, now: datetime
     ) -> SignInProof | Unproved[SignInProof]:
-        """Return what `claim` proves for reading this path, or would prove if its signer is a
-        contract.
+        """Return the proof that `claim` gives for reading this path, or would give if its signer is
+        a contract.
 
         Whether the nonce is unused is checked later. Refuses as listed at the top of this module.
         """

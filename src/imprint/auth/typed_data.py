@@ -332,7 +332,7 @@ def check_service(signed: str, service: str) -> None:
 
 
 def check_body(write: Write, body: bytes) -> None:
-    """Refuse `body_mismatch` if the signature covers another content or thumbnail.
+    """Refuse `body_mismatch` if the signature covers other content or another thumbnail.
 
     Takes a few milliseconds per megabyte.
     """
@@ -392,7 +392,7 @@ def read_seconds(name: str, value: object) -> int:
     """Parse a time in Unix seconds from a number or its digits. Refuses `invalid_typed_data`."""
     if isinstance(value, str) and _TIMESTAMP.fullmatch(value):
         return int(value)
-    # `type`, not `isinstance`: True is an int, and a float may be rounded.
+    # `type` instead of `isinstance`, because True is an int. A float may be rounded.
     if type(value) is not int or not 0 <= value < _LATEST:
         refuse_typed_data(f"The member {name} must be the Unix time in whole seconds.")
     return value
@@ -414,7 +414,7 @@ def read_text(name: str, value: object) -> str:
 
 
 def _is_unicode(text: str) -> bool:
-    # Lone surrogates cannot be encoded. A loop over a long text would cost far more than the rest.
+    # Lone surrogates cannot be encoded. A loop over a long text would be far slower.
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -216,7 +216,7 @@ def _read_actions(value: object) -> tuple[Action, ...]:
     known = f"The member actions must list one or more of {', '.join(WRITING_ACTIONS)}, each once."
     if not isinstance(value, list) or not 1 <= len(value) <= len(WRITING_ACTIONS):
         refuse_typed_data(known)
-    # Only texts are looked up: other values may not be hashable.
+    # Only texts are looked up, because other values may not be hashable.
     actions = tuple(_ACTIONS[each] for each in value if isinstance(each, str) and each in _ACTIONS)
     if len(set(actions)) != len(value):
         refuse_typed_data(known)

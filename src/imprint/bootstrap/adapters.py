@@ -142,7 +142,7 @@ def open_adapters(
     if access.creates:
         make_data_folder(settings)
     cipher = make_cipher(settings)
-    # The database first: documents in a shared store are named after its installation.
+    # The database comes first, because documents in a shared store carry its installation id.
     left.database = database = left.database or open_database(settings, access, seconds)
     content = open_content(settings, clock, database.identity, access)
     left.database = None

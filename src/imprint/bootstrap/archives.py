@@ -50,7 +50,7 @@ EXPORT_KEY = "export.key"
 def build_export(settings: Settings, adapters: Adapters) -> Export:
     """Exports of these adapters. Raises `CannotStart` if there is no key to sign with."""
     chain = settings.chain
-    # A service with records in PostgreSQL and documents in a bucket has not created it.
+    # A service with PostgreSQL and a bucket has not created the data folder.
     settings.storage.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     try:
         seed = load_seed(settings.storage.data_dir / EXPORT_KEY, SEED_BYTES, os.urandom)

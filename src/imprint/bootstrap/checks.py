@@ -129,7 +129,7 @@ def check_webhooks(settings: Settings) -> Finding:
 
 
 def check_new_installation(settings: Settings, *folders: Path) -> Finding:
-    """Check whether a start can create what is missing, without creating anything."""
+    """Check whether a start could create the missing parts, without creating anything."""
     for folder in folders:
         there = next(each for each in (folder, *folder.absolute().parents) if each.exists())
         if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
@@ -207,7 +207,7 @@ def _list_damage(damage: list[str]) -> list[Finding]:
 
 
 async def check_keys(keys: KeyStore, cipher: DocumentCipher) -> Finding:
-    """Check that the configured master keys decrypt what is stored."""
+    """Check that the configured master keys decrypt the stored documents."""
     try:
         sample = await MasterKeys(keys, cipher).examine()
     except CannotStart as error:
@@ -343,7 +343,7 @@ async def check_contract(marketplace: MarketplaceReader, settings: Settings) -> 
     remedy = "Correct IMPRINT_MARKETPLACE_ADDRESS."
     try:
         await marketplace.probe()
-        # Post 0 never exists: a marketplace returns its entry as zeros, in the usual shape.
+        # Post 0 never exists, so a marketplace returns an entry of the usual shape with only zeros.
         facts = await marketplace.post_facts(0, None)
     except ChainMisconfigured as error:
         if adapter is not None and adapter in error.sentence:

@@ -58,7 +58,7 @@ PREVIEW: Mapping[str, str] = MappingProxyType(
 """Settings of every preview, which uses its own folder and contacts no other machine."""
 
 FIRST_POST = datetime(2026, 1, 5, 7, 30, tzinfo=UTC)
-"""When the oldest sample was published. The others follow at intervals of two weeks."""
+"""When the oldest sample was published. The other samples follow at intervals of two weeks."""
 
 _AUTHORS = (Address("0x" + "a1" * 20), Address("0x" + "d4" * 20))
 _PROFILES = (
@@ -259,7 +259,7 @@ async def _introduce(settings: Settings, adapters: Adapters) -> None:
 
 
 def _post_ids(settings: Settings) -> list[int]:
-    """An id for each sample. The newest ones have the ids that the settings feature."""
+    """An id for each sample. The newest samples get the ids of featured posts in the settings."""
     featured = settings.publication.featured[: len(SAMPLES)]
     others = (each for each in range(1, 2 * len(SAMPLES) + 1) if each not in featured)
     return [next(others) for _ in range(len(SAMPLES) - len(featured))] + [*reversed(featured)]

@@ -54,7 +54,7 @@ async def open_when_reachable(
             logged = waited
             extra = {"code": problem.code, "reason": reason, "waited": round(waited, 1)}
             log.error("start-up waits for a dependency", extra=extra)
-        # Waiting workers and replicas must not all come back at the same moment.
+        # Waiting workers and replicas must not all retry at the same moment.
         await sleep(pause * random.uniform(0.5, 1))  # noqa: S311  nobody gains by guessing
         pause = min(2 * pause, LONGEST_PAUSE)
 

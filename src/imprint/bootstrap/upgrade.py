@@ -118,10 +118,10 @@ def _examine_file(path: Path) -> tuple[int, int]:
 async def upgrade_installation(
     settings: Settings, copy: Path | None, *, without_copy: bool, report: Callable[[str], None]
 ) -> UpgradePlan:
-    """Copy the catalog, then upgrade records and documents, and return what was done.
+    """Copy the catalog, then upgrade records and documents, and return the plan that was run.
 
-    It may be killed at any moment and run again. Meanwhile, no service can use a SQLite catalog.
-    Raises `CannotStart`, for example if a service is using it.
+    The upgrade may be killed at any moment and run again. Meanwhile, no service can use a SQLite
+    catalog. Raises `CannotStart`, for example if a service is using it.
     """
     make_data_folder(settings)
     database = settings.storage.database

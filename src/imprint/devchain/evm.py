@@ -256,7 +256,7 @@ def _write(engine: pyrevm.EVM, changes: Changes) -> None:
         )
         engine.insert_account_info(address, info)
     for (address, index), value in changes.slots.items():
-        # Inserting also loads the account into the current run; reverting keeps it cold.
+        # Inserting also loads the account into the current run. Reverting keeps it cold.
         checkpoint = engine.snapshot()
         engine.insert_account_storage(address, index, value)
         engine.revert(checkpoint)

@@ -85,7 +85,7 @@ class CallerCheck:
     def _may_call(self, origin: str, scope: Scope) -> bool:
         scheme, separator, _ = origin.partition("://")
         is_extension = bool(separator) and scheme.lower() not in _WEB
-        # A sandboxed frame has the origin `null`, whatever page contains it.
+        # A sandboxed frame has the origin `null`, no matter which page contains it.
         return is_extension or origin in self._origins or self._is_known(origin, scope)
 
     def _is_known(self, url: str, scope: Scope) -> bool:

@@ -217,7 +217,7 @@ class HttpConnection(HttpToolsProtocol):
         try:
             self.parser.feed_data(data)
         except httptools.HttpParserUpgrade:
-            # The response closes the connection; nothing after this request is read.
+            # The response closes the connection, so nothing after this request is read.
             self._ignores_input = True
         except httptools.HttpParserError:
             self._refuse(self._problem or _unreadable("The request cannot be read."))
@@ -275,7 +275,7 @@ class HttpConnection(HttpToolsProtocol):
             self._fail(_unreadable("The header Host is missing."))
         is_upgrade = self.parser.should_upgrade()
         if is_upgrade and (self._body_left or self._seen & _TRANSFER_ENCODING):
-            # The parser takes the body for bytes of the upgraded protocol.
+            # The parser mistakes the body for bytes of the upgraded protocol.
             self._fail(_unreadable("A request with a body cannot upgrade the connection."))
         super().on_headers_complete()
         if is_upgrade:
@@ -349,7 +349,7 @@ class HttpConnection(HttpToolsProtocol):
         if self.transport.is_closing():
             self._watch_unsent()
         elif self.flow.write_paused:
-            # The client has not read this response yet; `resume_writing` continues.
+            # The client has not read this response yet. `resume_writing` continues.
             self.flow.pause_reading()
         else:
             self._go_on()

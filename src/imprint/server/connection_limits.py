@@ -51,7 +51,7 @@ class ConnectionLimits:
         If there are too few files for `connections`, one address gets at most a quarter of the
         remaining files.
         """
-        # A very low limit is split in half.
+        # If the limit is very low, half of it is reserved.
         most = max(files - RESERVED_FILES, files // 2, 1)
         if most < connections:
             log.warning(
@@ -69,7 +69,7 @@ def raise_file_limit() -> int:
     try:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     except (OSError, ValueError):
-        # Some systems name a hard limit that they do not allow.
+        # Some systems report a hard limit that they do not allow.
         return soft
     return hard if hard != resource.RLIM_INFINITY else 2**31
 

@@ -127,7 +127,7 @@ class HttpServer:
         self._is_shared = is_shared
         self._others_serve = others_serve
         self._lifespan: LifespanOn | None = None
-        # uvicorn takes a class, and only calls it.
+        # uvicorn expects a class, but only calls it.
         connection = partial(HttpConnection, opened=OpenConnections(limits or ConnectionLimits()))
         config = uvicorn.Config(
             self._app,

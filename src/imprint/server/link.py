@@ -33,7 +33,7 @@ class Kind(Enum):
     """The type of a message that a worker sends."""
 
     WAITING = b"w"
-    """The worker serves only its readiness, because it is waiting for a dependency."""
+    """The worker serves only readiness checks, because it is waiting for a dependency."""
     PREPARED = b"p"
     """The worker has opened everything and waits for permission to serve."""
     READY = b"r"

@@ -24,7 +24,7 @@ _DROP_NEW_CONNECTIONS = b"".join(
         (0x06, 0, 0, 0xFFFFFFFF),  # let everything else pass, whole
     )
 )
-"""A program for the kernel's packet filter (classic BPF)."""
+"""A packet-filter program (classic BPF) with which the kernel drops new connections."""
 
 _INSTRUCTION_BYTES = 8
 
@@ -74,7 +74,7 @@ def accept_waiting(listener: socket.socket) -> list[socket.socket]:
         except BlockingIOError:
             break
         except OSError:
-            # The remains of a connection whose client has gone.
+            # The client of a waiting connection has gone.
             continue
         peer.setblocking(False)
         accepted.append(peer)

@@ -33,7 +33,7 @@ CLIENT_SECONDS = 10.0
 """Seconds that a client may take to send its request, and then to read the response."""
 
 OPENMETRICS = "application/openmetrics-text"
-"""The format for clients that accept it. All others get the older Prometheus text format."""
+"""Format for clients that accept it. All other clients get the older Prometheus text format."""
 
 _OPENMETRICS = f"{OPENMETRICS}; version=1.0.0"
 

@@ -211,7 +211,7 @@ def edit_distance(first: str, second: str) -> int:
 
 
 def _compatible(given: Mapping[str, str], defaults: Mapping[str, str]) -> Mapping[str, str]:
-    """Return the defaults of a command. Those of a compatible front end take precedence."""
+    """Return the defaults of a command, overridden by those of a compatible front end."""
     name = "IMPRINT_COMPATIBILITY"
     chosen = given.get(name) or defaults.get(name, "")
     return {**defaults, **COMPATIBLE.get(chosen.lower(), {})}
@@ -252,7 +252,7 @@ def _parse(
         except InvalidSetting as error:
             quote = "" if each.secret else f" (it is '{_shorten(text)}')"
             (problems if each.name in given else derived).append(f"{each.name} {error}{quote}.")
-    # A default that refers to an invalid setting fails with it; naming the setting is enough.
+    # A default that refers to an invalid setting is invalid, too. Naming the setting is enough.
     problems += [] if problems else derived
     return values
 

@@ -192,7 +192,7 @@ def partial_path(
         raise BackupUnusable(f"{path} cannot be written: {error.strerror}.") from error
     try:
         yield partial
-        # One sync of everything instead of one per document.
+        # A single sync for all files instead of one per document.
         os.sync()
         complete(partial, path)
     except OSError as error:

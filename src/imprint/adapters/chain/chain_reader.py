@@ -653,7 +653,7 @@ def _read_details(results: Sequence[msgspec.Raw]) -> list[PostDetails]:
             decode_post_details(parse_hex_bytes(msgspec.json.decode(result))) for result in results
         ]
     except NotAbi as error:
-        # The contract may be to blame, so the node is not skipped.
+        # The contract may have caused the error, so the node is not skipped.
         raise NodeRefusal("the entry of a post is malformed") from error
 
 

@@ -162,7 +162,7 @@ class _Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         parser = self._parser
         if parser is None or self._response is None or self._response.done():
-            # There was no request.
+            # No request is waiting for a response.
             self.abort()
             return
         self._received += len(data)

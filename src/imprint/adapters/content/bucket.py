@@ -358,7 +358,7 @@ def open_bucket(
 def open_objects(access: BucketAccess, policy: RetryPolicy = DEFAULT_POLICY) -> ObjectStore:
     """Open the objects under the prefix. Raises `ValueError`."""
     client = {
-        # Settings with an unencrypted endpoint have been refused where it is not allowed.
+        # Unencrypted endpoints that are not allowed have been refused with the settings.
         "allow_http": (access.endpoint or "").startswith("http://"),
         "connect_timeout": timedelta(seconds=policy.connect_timeout),
         "timeout": LONGEST_REQUEST,

@@ -213,7 +213,7 @@ class EmbeddedStore:
         self._reads_only = access is Access.READ
         try:
             if self._reads_only:
-                # A folder that is gone is an error.
+                # A missing folder is an error.
                 next(root.iterdir(), None)
             else:
                 root.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -381,7 +381,7 @@ class EmbeddedStore:
             await _translate_errors(self._writes.submit(write))
         except (asyncio.CancelledError, Unavailable):
             write.abandoned = True
-            # Its document need not stay in memory until the thread gets to it.
+            # The document need not stay in memory until the writer thread gets to it.
             write.change = _nothing
             raise
 

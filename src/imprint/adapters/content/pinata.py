@@ -192,7 +192,7 @@ class PinataApi:
         url = f"{self._account.gateway}/ipfs/{cid}"
         if network is Network.PRIVATE:
             url = await self._sign(f"{self._account.gateway}/files/{cid}", deadline)
-        # Without the key: the gateway needs none, and may belong to a third party.
+        # Sent without the key, because the gateway needs none and may belong to a third party.
         response = await self._client.send(HttpRequest("GET", url, limit=MAX_DOCUMENT), deadline)
         if response.status in _NOT_FOUND:
             return None
@@ -484,7 +484,7 @@ class PinataStore:
         except StoreFailure:
             if label is None or group_id is None:
                 raise
-        # The group may have been deleted; a document is stored even without its group.
+        # The group may have been deleted. A document is stored even without its group.
         self._group_ids.pop((where, _group_name(label)))
         return await self._api.upload(
             document, where, deadline, name=name, keyvalues=keyvalues, group_id=None
@@ -543,7 +543,7 @@ class PinataStore:
         if not records:
             return None
         known = [record.cid for record in records if record.cid != PENDING]
-        # A document of one chunk has the same cid everywhere.
+        # A single-chunk document has the same cid everywhere.
         found = known[0] if known else str(cid) if codec_of(cid) is Codec.RAW else None
         if found is None:
             raise StoreFailure("Pinata has not computed the cid yet")

@@ -123,7 +123,7 @@ class Database(ABC):
 
     @abstractmethod
     def snapshot(self) -> AbstractAsyncContextManager[Snapshot]:
-        """Open a snapshot: everything committed so far, and nothing committed later."""
+        """Open a snapshot that has everything committed before it and nothing committed later."""
 
     @abstractmethod
     async def backup_to(self, path: Path) -> None:
@@ -141,7 +141,7 @@ class Database(ABC):
         """Current time for leases in microseconds. None means the clock of the database server."""
 
     async def probe(self, *, grow: bool = False) -> None:
-        # Every commit of SQLite makes its log longer, so this one also covers `grow`.
+        # Every SQLite commit extends the log, so this commit also covers `grow`.
         try:
             async with asyncio.timeout(_PROBE_SECONDS):
                 await self.change(HEARTBEAT, durable=False)

@@ -154,7 +154,7 @@ def _finish(jobs: Sequence[Job[Any]]) -> None:
     for job in jobs:
         by_loop.setdefault(job.loop, []).append(job)
     for loop, theirs in by_loop.items():
-        # On a closed loop no caller is waiting.
+        # If the loop is closed, no caller is waiting.
         with suppress(RuntimeError):
             loop.call_soon_threadsafe(_set_results, theirs)
 

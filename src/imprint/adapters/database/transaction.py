@@ -130,14 +130,14 @@ def document_lock(cid: Cid | str, network: Network | str) -> frozenset[str]:
 
 
 def write_locks(write: Write, intent: Intent | None, *drafts: Cid) -> frozenset[str]:
-    """Locks of a signed write: those of its signer, of the document it stores, and of the documents
-    of its drafts."""
+    """Locks of a signed write: the locks of its signer, of the document it stores, and of the
+    documents of its drafts."""
     locks = owner_lock(write.signer).union(*(document_lock(cid, Network.PRIVATE) for cid in drafts))
     return locks if intent is None else locks | document_lock(intent.cid, intent.network)
 
 
 def event_locks(events: Iterable[PostCreated]) -> frozenset[str]:
-    """Locks of events: those of their authors, and of the documents and thumbnails they may
+    """Locks of events: the locks of their authors, and of the documents and thumbnails they may
     publish."""
     locks: set[str] = set()
     for event in events:
@@ -150,7 +150,7 @@ def event_locks(events: Iterable[PostCreated]) -> frozenset[str]:
 
 
 def file_locks(file: File) -> frozenset[str]:
-    """Locks of a file: those of its owner, document and thumbnail."""
+    """Locks of a file: the locks of its owner, document and thumbnail."""
     locks = owner_lock(file.owner) | document_lock(file.cid, Network.PRIVATE)
     if file.thumbnail_cid is None:
         return locks

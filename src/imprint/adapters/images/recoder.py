@@ -49,10 +49,10 @@ MAX_FILL = 64
 """Limit on stray bytes between two JPEG segments, which Pillow reads one at a time."""
 
 MEMORY_LIMIT = 512 * 1024 * 1024
-"""Address-space limit in bytes, twice what the largest image was measured to need."""
+"""Address-space limit in bytes, twice the measured need of the largest image."""
 
 CPU_LIMIT = 5
-"""CPU-time limit per image in seconds, twice what the largest image was measured to need."""
+"""CPU-time limit per image in seconds, twice the measured need of the largest image."""
 
 IDLE_LIMIT = 60.0
 """Number of idle seconds after which the process exits to free its memory."""
@@ -209,7 +209,7 @@ def _check_chunks(data: bytes) -> int:
         length, kind = _CHUNK.unpack_from(data, offset)
         end = offset + _CHUNK.size + length
         (crc,) = _CRC.unpack_from(data, end)
-        # The case of the first letter tells whether a chunk is critical or can be ignored.
+        # The case of the first letter says whether a chunk is critical or can be ignored.
         if kind[:1].isupper() and zlib.crc32(memoryview(data)[offset + 4 : end]) != crc:
             raise InvalidImage("The file is damaged.")
         if kind == b"IEND":
@@ -264,14 +264,14 @@ def _check_riff(data: bytes) -> tuple[int, bool]:
             _check_size((bits & 0x3FFF) + 1, (bits >> 14 & 0x3FFF) + 1)
         if lossless is None and kind in (b"VP8 ", b"VP8L"):
             lossless = kind == b"VP8L"
-        # The chunks of an animation's frame are nested in it; they are checked the same way.
+        # The chunks of an animation frame are nested in it, and are checked the same way.
         offset = body + (_FRAME_HEADER if kind == b"ANMF" else size + size % 2)
     raise InvalidImage("The image has too many chunks.")
 
 
 def _turn_upright(image: ImageFile.ImageFile) -> Image.Image:
     transposition = None
-    with suppress(Exception):  # broken metadata of a valid image is dropped anyway
+    with suppress(Exception):  # broken metadata of a valid image is dropped in any case
         transposition = _TRANSPOSITIONS.get(image.getexif()[_ORIENTATION])
     return image if transposition is None else image.transpose(transposition)
 

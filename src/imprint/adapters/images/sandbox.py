@@ -73,7 +73,7 @@ class SandboxedRecoder:
         self._closed = False
 
     async def recode(self, image: bytes, signer: Address) -> bytes:
-        """Recode an image without metadata. A WebP becomes PNG or JPEG; others keep their format.
+        """Recode an image without metadata. A WebP becomes PNG or JPEG. Others keep their format.
 
         Each signer's images are recoded one at a time, so that they do not delay the images of
         other signers. Refuses `too_large`, `unsupported_media_type`, `invalid_image`,
@@ -162,7 +162,7 @@ class SandboxedRecoder:
             response = process.exchange(image, self._wall_limit)
             healthy = True
         finally:
-            # Once it is unassigned, the process cannot be killed for a job that is done.
+            # Once unassigned, the process cannot be killed for a job that is done.
             if job.assign(None) and healthy:
                 self._idle.append(process)
             else:

@@ -76,7 +76,7 @@ class SqlWritingSessions:
         return await self.database.change(REVOKE_SESSION, {"id": session_id, "wallet": wallet})
 
     async def revoke_sessions(self, wallet: Address) -> None:
-        # Under the lock that `add_session` takes: sessions added later are not revoked.
+        # Runs under the lock of `add_session`, so that sessions added later are not revoked.
         await self.database.change(REVOKE_SESSIONS, {"wallet": wallet}, locks=owner_lock(wallet))
 
 

@@ -267,7 +267,7 @@ async def _choose_shown(tx: Transaction, chosen: int) -> None:
 
 
 async def _show_next(tx: Transaction, chosen: int, after: int) -> int | None:
-    """Update the visibility of the next posts. Returns None after the last ones."""
+    """Update the visibility of the next posts. Returns None after the last post."""
     await tx.fetchall(WAIT_FOR_POSTS)
     rows = await tx.fetchall(SHOW_POSTS_OF[None], after=after, limit=_AT_ONCE)
     if len(rows) == _AT_ONCE:

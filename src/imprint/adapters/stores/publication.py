@@ -218,7 +218,7 @@ class SqlEventStore:
         return await self.database.transact(locks, apply_events, key, events, dead_letters, at)
 
     async def advance(self, chain_id: int, step: Advance, at: datetime) -> ApplyResult:
-        # The authors of lost events are read first; then the rule takes all locks at once.
+        # The authors of lost events are read first, so that the rule can take all locks at once.
         locks = () if step.lost else event_locks(step.events)
         return await self.database.transact(locks, _advance, chain_id, step, at)
 
@@ -445,7 +445,7 @@ async def _apply(tx: Transaction, event: PostCreated, at: datetime, canonical: b
     identity = _identity(event.place)
     await tx.execute(SET_EVENT_STATUS, **identity, status=status.value, file_id=bound)
     if displaced is not None:
-        # An event that found this file already published was only stored; it may apply now.
+        # An event that found this file already published was only stored. It may apply now.
         await apply_kept(tx, displaced)
     return status
 
@@ -484,7 +484,7 @@ async def _lock_holder(tx: Transaction, claim: PostCreated) -> File | None:
 
 async def _bind(tx: Transaction, event: PostCreated, file: File, at: datetime) -> None:
     if file.state is State.PENDING:
-        # A post does not count: its author paid for it on the chain.
+        # A post does not count towards usage, because its author paid for it on the chain.
         await count_usage(tx, file.owner, -await draft_size(tx, file), drafts=-1)
     else:
         file = await _make_room(tx, file)

@@ -37,7 +37,7 @@ class SqlRateLimits:
         await self.database.transact((), _admit, key, rate, now, cost, durable=False)
 
     async def charge(self, key: str, rate: Rate, count: int, now: datetime) -> None:
-        # The timestamp moves by the shares of the requests, within the period.
+        # Moves the timestamp by the shares of the requests, at most to a period from now.
         share = rate.seconds * _SECOND // rate.count * count
         latest = micros(now) + rate.seconds * _SECOND
         values: dict[str, Value] = {
@@ -68,7 +68,7 @@ async def _admit(tx: Transaction, key: str, rate: Rate, now: datetime, cost: int
         row = await tx.fetchone(RATE_LIMIT, key=key)
         until = latest if row is None else row["until"]
         wait = -(-(until + share - latest) // _SECOND)
-        # The row may have been changed after it refused this request.
+        # The row may have been changed after the request was refused.
         raise RateLimited(min(max(1, wait), rate.seconds))
 
 

@@ -201,7 +201,7 @@ def _checked(revision: Revision) -> Iterable[Any]:
 async def walk_revisions(
     tx: Transaction, owner: Address | None, after: str, limit: int
 ) -> list[Row]:
-    """The rows of all revisions, or of those of one owner, with an id above `after`."""
+    """The rows of all revisions, or of one owner's revisions, with an id above `after`."""
     if owner is None:
         return await tx.fetchall(WALK_REVISIONS, after=after, limit=limit)
     return await tx.fetchall(WALK_REVISIONS_OF_OWNER, owner=owner, after=after, limit=limit)

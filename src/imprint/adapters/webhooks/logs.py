@@ -78,8 +78,8 @@ class TooManyValues(Exception):
 class SentLog:
     """A log as sent, with unvalidated members that are None if they were not sent.
 
-    A value that should be a log but is not has only `raw`, which a dead letter keeps. `networks`
-    and `chain_ids` are all of the delivery's claims about the chain of the log.
+    For a value that should be a log but is not, only `raw` is set, which a dead letter keeps.
+    `networks` and `chain_ids` are all of the delivery's claims about the chain of the log.
     """
 
     raw: object
@@ -147,8 +147,8 @@ def sort_logs(sent: Iterable[SentLog], payload: Payload, marketplace: Marketplac
     The marketplace's PostCreated logs are events, and its Transfer, PostSubscribed and
     PostPriceUpdated logs are access changes. A log of either kind becomes a dead letter if it
     cannot be decoded, and so does a value that is not a log. All other logs are ignored, and access
-    changes count as ignored, too. A malformed payload is itself a dead letter if no part of it is
-    one.
+    changes count as ignored, too. If no part of a malformed payload becomes a dead letter, the
+    whole payload does.
     """
     findings = _Findings()
     changes: list[AccessChanged] = []
@@ -311,7 +311,7 @@ def find_logs(sent: Any, networks: tuple[object, ...] = ()) -> Iterator[SentLog]
 
     `networks` are claims from outside the JSON. Raises `TooManyValues`.
     """
-    # An explicit stack instead of recursion: the sender chooses the depth.
+    # An explicit stack instead of recursion, because the sender chooses the depth.
     stack = [_Container(sent, iter((sent,)), _Context(networks=networks))]
     seen = found = 0
     while stack:

@@ -68,7 +68,7 @@ async def copy_catalog(url: str, target: Path) -> None:
 
 
 async def _copy(source: Connection, writer: sqlite3.Connection) -> None:
-    # A copy that is not complete is discarded.
+    # An incomplete copy is discarded.
     writer.execute("PRAGMA journal_mode = OFF")
     writer.execute("PRAGMA synchronous = OFF")
     number = await find_schema(source)

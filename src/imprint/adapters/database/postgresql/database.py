@@ -67,7 +67,7 @@ CONNECTIONS = 10
 """Maximum number of connections per process. Writes of one owner wait for each other anyway."""
 
 _SEARCHES = 2
-"""Number of connections reserved for searches, the slowest reads, if there are eight or more."""
+"""Number of connections reserved for searches, the slowest reads, in a pool of eight or more."""
 
 _COMMIT = "SET LOCAL statement_timeout = 0; COMMIT"
 """Disables the server's timeout for commits, because an interrupted commit that waits for a standby
@@ -111,7 +111,7 @@ def open_postgresql(
     Raises the errors of `expect_schema`, `Unfinished` for the target of an unfinished move, and
     `UnsuitableServer`. Connections are made later, on the event loop that uses them.
     """
-    # The caller reports why it cannot be opened, and may retry for hours.
+    # The caller reports why the database cannot be opened, and may retry for hours.
     with translated(logging.DEBUG), ThreadPoolExecutor(1, "catalog-schema") as thread:
         preparation = prepare(url, access, before_creation)
         identity = thread.submit(asyncio.run, preparation).result()
@@ -138,7 +138,7 @@ def examine_catalog(url: str) -> tuple[int, int]:
 async def prepare(
     url: str, access: Access = Access.MIGRATE, before_creation: Callable[[], None] | None = None
 ) -> Identity:
-    """The id of the database. Its schema is created or migrated if the access allows it.
+    """Create or migrate the schema if the access allows it, and return the database's id.
 
     Raises the errors of `open_postgresql`.
     """
@@ -302,7 +302,7 @@ class PostgresqlDatabase(Database):
             # A role that may not create tables can only update the heartbeat.
             with translated(), suppress(asyncpg.InsufficientPrivilegeError):
                 async with asyncio.timeout(CALL_SECONDS), self.pool.connection() as connection:
-                    # A unique name: other processes create their tables at the same time.
+                    # The name is unique, because other processes create such tables, too.
                     await connection.execute(_GROW.format(pid=connection.get_server_pid()))
 
     async def read(self, rule: Rule[*Ts, T], *args: *Ts, reach: int = 0) -> T:

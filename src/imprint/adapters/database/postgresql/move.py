@@ -107,7 +107,7 @@ def _lock(source: Path) -> UseLock:
 
 
 async def _refuse_users(writer: Connection) -> None:
-    """Lock all others out of the target for as long as this connection lives."""
+    """Keep all other clients out of the target for as long as this connection lives."""
     if not await writer.fetchval("SELECT pg_try_advisory_lock($1)", USE_LOCK):
         raise CannotMove(
             "The target is in use: a service or a command is connected to it"

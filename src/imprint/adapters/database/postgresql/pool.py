@@ -56,9 +56,9 @@ SESSION = {
     # A process that freezes in the middle of a transaction must not block the others for long.
     "idle_in_transaction_session_timeout": "10s",
     "jit": "off",
-    # Lists walk an index in its order; a bitmap would fetch all of an owner's drafts for one page.
+    # Lists walk an index in order. A bitmap would fetch all of an owner's drafts for one page.
     "enable_bitmapscan": "off",
-    # One plan per statement, whatever its values: the one that is tested to use indexes.
+    # One plan per statement for all values: the plan that is tested to use indexes.
     "plan_cache_mode": "force_generic_plan",
 }
 """Session settings of every connection."""
@@ -149,7 +149,7 @@ class Connection(_Connection):
         try:
             return await statement.fetch(*values)
         except asyncpg.InvalidCachedStatementError:
-            # A migration has changed the types of its columns.
+            # A migration has changed the column types of the statement.
             del self._prepared[text]
             raise
 
@@ -255,7 +255,7 @@ class Pool:
             connection.terminate()
             return
         if isinstance(error, asyncpg.ReadOnlySQLTransactionError):
-            # The server became a standby; the other connections lead to it as well.
+            # The server became a standby. The other connections lead to it as well.
             self._generation += 1
         await _roll_back(connection)
 
@@ -290,7 +290,7 @@ class Pool:
                 await turn
         except BaseException:
             if turn.done() and not turn.cancelled():
-                # Its turn came at the moment it stopped waiting.
+                # A connection became free at the moment when the caller stopped waiting.
                 self._give_back()
             raise
         return until - loop.time()

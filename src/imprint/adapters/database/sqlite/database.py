@@ -144,7 +144,7 @@ def _open(path: Path, clock: Monotonic, access: Access) -> "SqliteDatabase":
             database.note_findings(findings)
         return database
     except (sqlite3.Error, OSError) as error:
-        # The caller reports why it cannot be opened, and may retry for hours.
+        # The caller reports why the database cannot be opened, and may retry for hours.
         _log.debug("The catalog cannot be opened: %s", error)
         raise Unavailable.database() from error
 
@@ -403,7 +403,7 @@ class SqliteDatabase(Database):
         self._path = path
         self._clock = clock
         self._files = OpenedFiles(path)
-        # Without a log nobody writes; a service that starts meanwhile would change what is read.
+        # Without a log nobody writes, but a service that starts meanwhile would change the file.
         is_unlogged = reads_only and not log_file(path).exists()
         self._unlogged_since = path.stat().st_mtime_ns if is_unlogged else None
         self._connect: Connect = connect_looker if reads_only else connect_reader
@@ -533,7 +533,7 @@ class SqliteDatabase(Database):
         refuse_ended: Rule[Session, None],
     ) -> T:
         version, result = self._find_cached(key)
-        # No other key of the cache is a text in the form of a session id.
+        # No other cache key is a text in the form of a session id.
         if session is not None and self._cache.find(session.id, _MISSING) is not _MISSING:
             session = None
         if result is _MISSING:
@@ -639,7 +639,7 @@ def unavailable(cause: Exception) -> Unavailable:
     if isinstance(cause, sqlite3.Error):
         code = getattr(cause, "sqlite_errorcode", None)
         if code is None and isinstance(cause, sqlite3.OperationalError):
-            # Raised by Python's module, which quotes the text.
+            # Python's `sqlite3` module raises this error with a message that quotes the text.
             problem = Damaged.record("a text that is not UTF-8")
         elif is_damage(cause):
             problem = Malformed(problem.code, cause.sqlite_errorname)

@@ -96,7 +96,7 @@ def check_log(path: Path, boot: str | None) -> bool:
         raise DamagedLog.interrupted(path)
     log = log_file(path)
     is_same_start = boot is not None and boot == _noted_boot(path)
-    # Another process that writes meanwhile can make one read inconsistent, but not all.
+    # A concurrent write by another process can make one read inconsistent, but not all.
     for pause in (0.0, *_LOG_PAUSES):
         time.sleep(pause)
         content = _read_log(log)
@@ -171,7 +171,7 @@ def _page_size(path: Path) -> int | None:
     except FileNotFoundError:
         return None
     size = int.from_bytes(head[16:], "big")
-    # 65536 does not fit into two bytes.
+    # The page size 65536 does not fit into two bytes.
     return None if not head else 65536 if size == 1 else size
 
 

@@ -92,7 +92,7 @@ def _check(connection: sqlite3.Connection, what: str) -> tuple[str, ...]:
         if not is_damage(error):
             raise
         return (str(error),)
-    # The list can contain texts of damaged rows.
+    # The findings can contain texts of damaged rows.
     return tuple(ascii(text)[1:201] for (text,) in rows if text != "ok")
 
 
@@ -192,7 +192,7 @@ UPDATE OR IGNORE files SET state = 'onchain', post_id = e.post_id, tx_hash = e.t
        published_at = max(e.seen_at, files.created_at)
 FROM events e WHERE e.file_id = files.id AND e.cid = files.cid AND e.author = files.owner
   AND e.canonical = 1 AND files.state = 'pending'""",
-    # The follower reads the others again.
+    # The follower reads the other events again.
     """
 DELETE FROM events WHERE canonical = 1 AND NOT EXISTS (
     SELECT 1 FROM files f WHERE f.id = events.file_id AND f.post_id = events.post_id
@@ -547,7 +547,7 @@ class _Rebuild:
 
 
 def _name(row: sqlite3.Row) -> str:
-    """A file's name, built from whatever is known about it."""
+    """A readable name for a file, built from the known facts about it."""
     if row["name"] is not None:
         document = "" if row["cid"] is None else f" with the document {row['cid']}"
         return f"file {row['name']}{document}"

@@ -371,7 +371,7 @@ async def _retire(tx: Transaction, draft: File, state: State, write: Write) -> N
     checksum = checksum_of(replace(draft, state=state))
     await tx.execute(RETIRE_FILE, id=draft.id, state=state.value, checksum=checksum)
     await retag(tx, draft, None)
-    # Nobody else has this document, and nobody has detached it: it was live.
+    # The document was live: nobody else has it, and nobody has detached it.
     await tx.execute(
         DETACH,
         cid=draft.cid,

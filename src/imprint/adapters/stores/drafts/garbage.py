@@ -155,7 +155,7 @@ _BEFORE_ALL = Condemned(Cid(""), Network.PRIVATE, -1)
 
 @dataclass(frozen=True, slots=True)
 class SqlGarbageStore:
-    """Garbage of all owners."""
+    """Unreferenced documents of all owners."""
 
     database: Database
 
@@ -195,7 +195,7 @@ class SqlGarbageStore:
             return await tx.fetchall(COMPARE_USAGE)
 
         async def correct(tx: Transaction) -> None:
-            # Usage that was counted since the differences were found is kept.
+            # Usage that was counted after the differences were found is kept.
             for owner, used_bytes, drafts in differences:
                 await count_usage(tx, owner, used_bytes, drafts=drafts)
 
@@ -226,7 +226,7 @@ async def _condemn_documents(  # noqa: PLR0917  a rule takes its values in order
     limit: int,
     after: Condemned | None,
 ) -> list[Condemned]:
-    """Find up to `limit` documents to delete, those already marked first.
+    """Find up to `limit` documents to delete, starting with those already marked.
 
     With `by_server`, a clock ahead of the server's is corrected, so that it cannot shorten the
     grace period.

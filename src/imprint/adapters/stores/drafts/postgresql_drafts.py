@@ -70,7 +70,7 @@ class PostgresqlDraftStore(SqlDraftStore):
         )
 
     def _begun(self, intent: Intent, row: Row) -> int | None:
-        """The number reserved instead of the intent's, or None if its position has been
+        """The number reserved instead of the intent's number, or None if the position was
         recorded."""
         reserved: int | None = row["reserved"]
         if reserved is None:

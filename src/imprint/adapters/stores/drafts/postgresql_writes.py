@@ -167,8 +167,8 @@ known AS MATERIALIZED (
     SELECT condemned FROM detached
     WHERE cid = :cid AND network = :network AND EXISTS (SELECT 1 FROM locked) FOR UPDATE
 ),"""
-"""Like `_KNOWN`, but with a lock for a thumbnail, which other owners may have too and which the
-garbage collector may be about to mark."""
+"""Like `_KNOWN`, but locks a thumbnail, because other owners may have it and the garbage collector
+may be about to mark it."""
 
 _NUMBERED = {"within_quota": _WITHIN_QUOTA, "also": ""}
 
@@ -191,8 +191,8 @@ def _open_create(limited: bool, by_session: bool) -> str:
 
 
 OPEN_CREATE = {key: _open_create(*key) for key in product((False, True), repeat=2)}
-"""Statements that open a create and record its intent, keyed by whether it is rate-limited and
-signed by a session."""
+"""Statements that begin the creation of a draft and record its intent, keyed by whether it is
+rate-limited and signed by a session."""
 
 
 def begin_statement(intent: Intent, quota: Quota) -> Statement | None:
@@ -224,7 +224,7 @@ def begin_statement(intent: Intent, quota: Quota) -> Statement | None:
 def open_create_statement(
     intent: Intent, admission: Mapping[str, Value] | None, quota: Quota
 ) -> Statement | None:
-    """Open a create and record its intent, if it is admitted and its nonce is unused."""
+    """Begin the creation of a draft and record its intent, if admitted and its nonce is unused."""
     statement, session = begin_statement(intent, quota), intent.write.session
     if statement is None or statement.text != BEGIN_VERSION:
         return None

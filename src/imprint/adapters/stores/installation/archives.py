@@ -325,7 +325,7 @@ def _document_of(row: Row) -> StoredDocument:
 def _exported(row: Row) -> ExportedFile:
     file = file_among(row)
     if row["hashtags_of_chain"]:
-        # The importing service reads them from the chain, where a reorg may change them.
+        # The importing service reads these hashtags from the chain, where a reorg may change them.
         file = replace(file, hashtags=())
     if file.publication is None:
         return ExportedFile(file, None)

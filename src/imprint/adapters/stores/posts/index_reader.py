@@ -49,7 +49,7 @@ _HIGHEST = 2**256 - 1
 """The highest possible price."""
 
 _ABOVE_ALL = b"\xff" * 33
-"""Sorts after every price. A price has 32 bytes."""
+"""Value that sorts after every price. A price has 32 bytes."""
 
 _PRICES = 20
 """Maximum number of prices shown per post, because authors may change prices all day."""
@@ -271,7 +271,7 @@ async def _find_priced_post(tx: Transaction, post_id: int) -> PricedPost | None:
 
 
 async def _find_recorded_post(tx: Transaction, post_id: int) -> RecordedPost | None:
-    # Both in one transaction: a final block says nothing about a post that was read before it.
+    # One transaction for both, because a final block says nothing about a post read before it.
     post, state = await _find_post(tx, post_id), await tx.fetchone(sql.INDEX_STATE)
     if post is None or state is None:
         return None
@@ -521,7 +521,7 @@ async def _find_account(tx: Transaction, address: Address) -> AccountSummary | N
         row["held"],
         profile,
     )
-    # A reorg may leave the row of an account that did nothing.
+    # A reorg may leave the row of an account without any activity.
     did_anything = summary.posts or summary.purchases.count or summary.held
     return summary if did_anything or profile else None
 

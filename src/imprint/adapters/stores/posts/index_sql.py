@@ -28,7 +28,7 @@ NEWEST_REVISION = (
     "(SELECT r.{column} FROM revisions r WHERE r.document = p.cid AND r.owner = p.author"
     " ORDER BY r.number DESC LIMIT 1)"
 )
-"""A column of the newest revision of post `p`'s document, NULL without one."""
+"""A column of the newest revision of post `p`'s document, or NULL if there is none."""
 
 _SHOWN_TEXT = f"""
 (SELECT t.{{column}} FROM files f
