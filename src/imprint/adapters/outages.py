@@ -106,7 +106,7 @@ _FAILURES_BY_TYPE: tuple[tuple[type[BaseException], _Failure], ...] = (
 def may_pass(error: BaseException | None) -> bool:
     """Whether an operation that failed with this error may succeed later without a repair.
 
-    This is true for refused connections, timeouts, locks, full disks and I/O errors, but not for
+    Returns True for refused connections, timeouts, locks, full disks and I/O errors, but not for
     wrong passwords, missing permissions, damaged files and invalid addresses.
     """
     state = getattr(error, "sqlstate", None)

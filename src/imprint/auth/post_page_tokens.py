@@ -51,7 +51,7 @@ class OwnList(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class OwnPage:
-    """A position in a list that belongs to an address. The list continues before it."""
+    """A position in a list that belongs to an address. The list continues before the position."""
 
     name: OwnList
     address: Address
@@ -89,7 +89,7 @@ _decode = msgspec.msgpack.Decoder(_Posts | _Own).decode
 
 
 def token_expiry(now: datetime) -> datetime:
-    """The expiry of tokens that are issued at this time. It changes once a day."""
+    """The expiry of tokens that are issued at this time. The expiry changes once a day."""
     days = -(-int((now + TOKEN_DAYS).timestamp()) // _DAY)
     return datetime.fromtimestamp(days * _DAY, UTC)
 

@@ -117,7 +117,7 @@ class IssuedSession:
 class Sessions:
     """Issues and verifies sessions of one issuer for one audience.
 
-    They last for `seconds`. Sessions issued under another setting keep their own expiry.
+    Sessions last for `seconds`. Those issued under another setting keep their own expiry.
     """
 
     def __init__(
@@ -197,12 +197,12 @@ class Sessions:
 
 
 def key_id(key: bytes) -> str:
-    """Return a key's `kid`: a digest that does not reveal it."""
+    """Return a key's `kid`: a digest that does not reveal the key."""
     return hashlib.sha256(b"imprint session key id" + key).hexdigest()[:8]
 
 
 def _generation(jti: str) -> int:
-    """The generation in the id of a session. Sessions of older releases have none."""
+    """The generation in a session id, which session ids of older releases lack."""
     generation, dash, _ = jti.partition("-")
     return int(generation) if dash else 0
 

@@ -52,7 +52,7 @@ class ProfileVerifier:
     ) -> ProfileUpdate | Unproved[ProfileUpdate]:
         """Return the update that `claim` proves, or would prove if its signer is a contract.
 
-        Whether its nonce is unused is checked later, and the picture by `check_body`. Refuses, in
+        Whether the nonce is unused is checked later. `check_body` checks the picture. Refuses, in
         this order: `invalid_typed_data`, `invalid_profile`, `invalid_address`, `signature_stale`,
         `body_mismatch`, `signature_invalid`.
         """

@@ -61,9 +61,9 @@ class RevisionVerifier:
     ) -> SignedRevision | Unproved[SignedRevision]:
         """Return the revision that `claim` proves, or would prove if its signer is a contract.
 
-        Whether its nonce is unused, and whether its cid is that of the post, is checked later, and
-        the content by `check_body`. Refuses, in this order: `invalid_typed_data`,
-        `invalid_address`, `signature_stale`, `body_mismatch`, `signature_invalid`.
+        Whether the nonce is unused and the cid is the post's is checked later. `check_body` checks
+        the content. Refuses, in this order: `invalid_typed_data`, `invalid_address`,
+        `signature_stale`, `body_mismatch`, `signature_invalid`.
         """
         envelope, values = self._read_envelope(claim.envelope)
         signer = parse_signer(claim.address)
@@ -93,7 +93,7 @@ class StatedRevision:
     note: str
     content_hash: bytes
     is_signed: bool
-    """Whether the owner's key signed the revision. If not, only their contract can verify it."""
+    """Whether the owner's key signed the revision. If not, only a contract can verify it."""
 
 
 def read_stated(envelope: object, owner: Address, signature: str) -> StatedRevision:

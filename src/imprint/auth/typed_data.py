@@ -258,7 +258,8 @@ class WriteVerifier:
     ) -> None:
         """Accept `forms` for the service at this URL.
 
-        `inkdao_domain` is the domain of `inkdao-1` if it differs from that of the other forms.
+        `inkdao_domain` is the domain of `inkdao-1` if it differs from the domain of the other
+        forms.
         """
         self._service = service
         self._types = {action: _types_for(action, service) for action in Action}
@@ -272,8 +273,8 @@ class WriteVerifier:
     ) -> Write | Unproved[Write]:
         """Return the write that `claim` proves, or would prove if its signer is a contract.
 
-        Whether the nonce is unused is checked later, and the body by `check_body`. Refuses as
-        `read` does, and `signature_invalid`.
+        Whether the nonce is unused is checked later. `check_body` checks the body. Refuses as
+        `read` does, and also `signature_invalid`.
         """
         write, signed = self.read(claim, action, now, cid, self._forms)
         return prove(write, write.signer, keccak256(signed), claim.signature)
@@ -351,7 +352,8 @@ def check_fresh(timestamp: int, now: datetime) -> None:
 def find_type(envelope: object, kinds: Sequence[Struct]) -> tuple[Struct, dict[str, Any]]:
     """Return which of these types a client's typed data has, and its members.
 
-    The typed data may declare only this type and the domain's. Refuses `invalid_typed_data`.
+    The typed data may declare only this type and the type of the domain. Refuses
+    `invalid_typed_data`.
     """
     if not isinstance(envelope, dict):
         refuse_typed_data("The typed data must be an object.")

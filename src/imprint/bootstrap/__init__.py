@@ -113,7 +113,7 @@ def build_service(
     """The web application over these adapters. `node` is the chain of `imprint dev`.
 
     With `measures`, this process measures stored amounts for the metrics of all processes. With
-    `copied`, the pages are those of a static copy.
+    `copied`, the pages are built for a static copy.
     """
     stores, content, cipher = adapters.stores, adapters.content, adapters.cipher
     marketplace, clock = adapters.marketplace, adapters.clock
@@ -367,7 +367,7 @@ def _checks(
     monitors: Mapping[str, LeaseMonitor],
     strays: StrayScan | None,
 ) -> list[Check]:
-    """Readiness checks besides the dependencies themselves."""
+    """Readiness checks in addition to the checks of the dependencies."""
     checks: list[Check] = [(name, monitor.is_running) for name, monitor in monitors.items()]
     checks.append(("storage", claim.stands))
     checks.append(("records", lambda: not stores.database.damage.found))

@@ -479,8 +479,8 @@ async def _find_owner(settings: Settings) -> str | None:
 
 
 async def read_marker(settings: Settings) -> str | None:
-    """The installation id in the store, or None if it has none, its marker is damaged, or it is
-    shared.
+    """The installation id in the store, or None if the marker is missing or damaged, or the store
+    is shared.
 
     Raises `Unavailable` for a bucket that cannot be reached.
     """

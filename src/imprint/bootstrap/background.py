@@ -62,7 +62,7 @@ def build_indexer(
 ) -> Indexer:
     """The indexer of the configured marketplace, starting at the start block.
 
-    An earlier `first_block` makes the index begin there.
+    If `first_block` is earlier, the index begins at that block.
     """
     chain = settings.chain
     first = chain.start_block if first_block is None else min(first_block, chain.start_block)

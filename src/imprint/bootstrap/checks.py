@@ -338,7 +338,7 @@ async def check_history(chain: ChainReader, events: EventStore, chain_id: int) -
 
 
 async def check_contract(marketplace: MarketplaceReader, settings: Settings) -> Finding:
-    """Check that the marketplace is deployed and responds like one."""
+    """Check that the contract is deployed and responds like a marketplace."""
     address, adapter = settings.chain.marketplace, settings.chain.adapter
     remedy = "Correct IMPRINT_MARKETPLACE_ADDRESS."
     try:

@@ -87,7 +87,7 @@ async def repair_installation(
 ) -> RepairReport:
     """Repair records and documents with the backup at this path.
 
-    Raises `CannotStart`, for example while a service is using them.
+    Raises `CannotStart`, for example while a service is using the files.
     """
     report = RepairReport(dry_run=dry_run)
     with _reporting_refusals(), TemporaryDirectory(prefix="imprint-repair-") as scratch:
@@ -122,7 +122,7 @@ def _open(place: Path, scratch: Path) -> _Backup:
 
 @contextmanager
 def _locked(path: Path, *, makes_file: bool) -> Iterator[None]:
-    """Keep services from opening a catalog. Raises `FileInUse` if one is using it."""
+    """Keep services from opening a catalog. Raises `FileInUse` if a service is using it."""
     if makes_file:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     try:

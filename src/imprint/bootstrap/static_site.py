@@ -54,7 +54,7 @@ async def write_site(
     try:
         with replace_site(output, report) as folder:
             async with AsyncExitStack() as stack:
-                # While the copy is written, no document is deleted, and records come from a snapshot.
+                # No document is deleted meanwhile, and records are read from a snapshot.
                 await stack.enter_async_context(
                     pause_collection(adapters.stores.leases, "export-site", adapters.clock)
                 )

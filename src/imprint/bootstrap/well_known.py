@@ -1,6 +1,6 @@
 """The facts that a client needs to use this service and its marketplace.
 
-They are served at `/.well-known/imprint.json` and `/.well-known/marketplace.json`.
+The facts are served at `/.well-known/imprint.json` and `/.well-known/marketplace.json`.
 """
 
 from imprint import __version__

@@ -82,7 +82,7 @@ class Changes:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The result of a run. Its changes exclude the fee and the sender's nonce.
+    """The result of a run. The changes exclude the fee and the sender's nonce.
 
     `halted` is the reason if the code neither returned nor reverted.
     """
@@ -116,7 +116,7 @@ class Evm:
         self._engine = self._start_engine()
 
     def account(self, address: str) -> Account:
-        """Return an account. An unused one is empty."""
+        """Return an account. An unused account is empty."""
         return self._accounts.get(address, Account())
 
     def slot(self, address: str, index: int) -> int:

@@ -355,7 +355,7 @@ class HttpConnection(HttpToolsProtocol):
             self._go_on()
 
     def _go_on(self) -> None:
-        """Start the next request. If there is none, close the connection or wait for more."""
+        """Start the next request. If no request is waiting, close the connection or wait."""
         if self.transport.is_closing():
             return
         self._unset_keepalive_if_required()

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 MAX_MESSAGE_BYTES = 16 * 1024 * 1024
-"""Maximum message length in bytes. The link of a worker that sends a longer one is ignored."""
+"""Maximum message length in bytes. Workers that send longer messages are ignored."""
 
 SEND_SECONDS = 2
 """Seconds that a worker waits for an unresponsive supervisor before it stops sending."""
@@ -102,8 +102,8 @@ class Link:
     def watch(self, stop_seconds: float) -> None:
         """Listen to the supervisor. When it exits, stop this process as SIGTERM would.
 
-        Runs in a thread, because a process that is starting or hanging has no event loop
-        for it.
+        Runs in a thread, because a process that is starting or hanging has no event loop that could
+        listen.
         """
         watching = threading.Thread(target=self._stop_at_end, args=(stop_seconds,), daemon=True)
         watching.start()

@@ -1,8 +1,8 @@
 """The metrics port, served by the supervisor alongside its other duties.
 
-It needs no event loop and no thread, so that the supervisor can fork at any time, and it
-responds even if no worker does. It implements only as much HTTP as a scraper needs: one
-request per connection.
+The server needs no event loop and no thread, so that the supervisor can fork at any time. It
+responds even if no worker does, and implements only as much HTTP as a scraper needs: one request
+per connection.
 """
 
 import math
@@ -22,7 +22,7 @@ from imprint.metrics import LEAST, SUMMED
 MAX_CLIENTS = 16
 """Maximum number of open connections.
 
-A further connection replaces the oldest one that has sent no request, so that idle clients
+A further connection replaces the oldest connection that has sent no request, so that idle clients
 cannot block scrapers.
 """
 
@@ -51,10 +51,10 @@ class _Client:
 
 
 class MetricsServer:
-    """Serves the metrics on `listener`. Without one, it does nothing.
+    """Serves the metrics on `listener`. Without a listener, the server does nothing.
 
-    Its owner selects on `readers` and `writers`, calls `on_readable` and `on_writable`, and
-    calls `respond` when the values for the waiting clients have arrived.
+    The owner of the server selects on `readers` and `writers`, calls `on_readable` and
+    `on_writable`, and calls `respond` when the values for the waiting clients have arrived.
     """
 
     def __init__(self, listener: socket.socket | None) -> None:

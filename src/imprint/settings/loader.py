@@ -177,7 +177,7 @@ def _describe(error: Exception) -> str:
 
 
 def _suggest(name: str, known: Iterable[str]) -> str | None:
-    """Return the valid name that was probably meant, with the suffix `_FILE` if it had one."""
+    """Return the valid name that was probably meant, with the suffix `_FILE` if the name had it."""
     suffix = name[-len(FILE_SUFFIX) :] if name.upper().endswith(FILE_SUFFIX) else ""
     # The common prefix would make all names in the environment look alike.
     prefix = PREFIX if name.startswith(PREFIX) else ""

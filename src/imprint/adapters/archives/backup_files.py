@@ -1,8 +1,8 @@
 """Backups: folders laid out like a data folder, or tar files with the same names.
 
-A backup is written under a temporary name and renamed when it is complete. Only its owner can read
-it. The writing process locks its files. Unlocked temporary files were left by a killed process, and
-the next backup removes them and starts over.
+A backup is written under a temporary name and renamed when it is complete. Only the owner of a
+backup can read it. The writing process locks the files of the backup. Unlocked temporary files were
+left by a killed process, and the next backup removes them and starts over.
 """
 
 import errno

@@ -78,7 +78,7 @@ ALL_BITS = 2**BLOOM_BITS - 1
 FULL_BLOOM = BLOOM_BITS // 2
 """A bloom filter with more bits set than this is treated as saturated. With half of the bits set,
 one block in 64 falsely matches a given log. With three quarters set, which is common on busy
-chains, one block in six does."""
+chains, one block in six matches falsely."""
 
 MASKED_VALUES = 4_096
 """Number of addresses and topics whose filter bits are cached."""
@@ -173,7 +173,7 @@ class LogFilter:
         return list(self._select(receipt.logs))
 
     def may_match(self, bloom: int | None) -> bool:
-        """Whether a block with this bloom filter may contain a matching log. False means none."""
+        """Whether a block with this bloom filter may contain a matching log. False rules it out."""
         return bloom is None or any(self._find_named(bloom))
 
     def name_topics(self, block: Block) -> BlockTopics:

@@ -15,7 +15,7 @@ from imprint.adapters.chain.http_client import NodeFailure
 from imprint.domain.formats.addresses import Address
 
 TIMEOUT = 2.0
-"""Timeout in seconds of one verification, whatever the wallet's code does."""
+"""Timeout in seconds of one verification, no matter what the wallet's code does."""
 
 GAS = 15_000_000
 """Gas limit of the call: enough for two calls and a factory, and below the limit of every chain."""

@@ -98,7 +98,8 @@ class ContractDeployment:
     async def prepare(self, sender: Address, code: str) -> DeploymentTransaction:
         """Prepare the transaction that creates the contract with this code.
 
-        Raises `NotDeployed` if the sender cannot pay for it, or the node does not respond.
+        Raises `NotDeployed` if the sender cannot pay for the transaction, or the node does not
+        respond.
         """
         chain_id, block, nonce, balance = await self._ask(
             Call("eth_chainId"),
@@ -128,20 +129,20 @@ class ContractDeployment:
         return transaction
 
     async def check_contract(self, address: Address) -> None:
-        """Check that the contract exists. Raises `NotDeployed` if not, or if no node responds."""
+        """Raise `NotDeployed` if the contract does not exist, or if no node responds."""
         (code,) = await self._ask(Call("eth_getCode", (address, "latest")))
         if not _read(parse_hex_bytes, code):
             raise NotDeployed(f"There is no contract at {address}.")
 
     async def check_node(self) -> None:
-        """Check that the node responds. Raises `NotDeployed` if it does not."""
+        """Raise `NotDeployed` if the node does not respond."""
         await self._ask(Call("eth_chainId"))
 
     async def send(self, signed: bytes, transaction_hash: str) -> None:
         """Send a signed transaction. A transaction that the node already has counts as sent.
 
-        Raises `NotDeployed` if the node refuses it. If the response is lost, `wait` determines the
-        outcome.
+        Raises `NotDeployed` if the node refuses the transaction. If the response is lost, `wait`
+        determines the outcome.
         """
         try:
             await self._call(Call("eth_sendRawTransaction", ("0x" + signed.hex(),)))

@@ -1,6 +1,6 @@
 """Minimal HTTP POST client for JSON-RPC nodes, because importing aiohttp would take 0.4 s.
 
-It keeps connections alive, limits response sizes, and follows no redirects
+The client keeps connections alive, limits response sizes, and follows no redirects
 (docs/decisions/json-rpc-http-client.md).
 """
 
@@ -18,7 +18,7 @@ MAX_HEAD = 64 * 1024
 """Size limit for a response's headers, in bytes."""
 
 MAX_EXCHANGES = 64
-"""Maximum number of concurrent exchanges with one address. Others wait until their deadline."""
+"""Maximum number of concurrent exchanges with one address. More exchanges have to wait."""
 
 _SMALLEST_CHUNK = 6
 """Size in bytes of a chunk with a one-byte body, which has the worst overhead per byte."""

@@ -31,11 +31,11 @@ SMALL_RESPONSE = 64 * 1024
 """Responses with fewer bytes than this are decoded without first counting their values."""
 
 LEAST_VALUE = 16
-"""Minimum average size in bytes of the values in a large response. Blocks, receipts and logs exceed
-it. Millions of smaller values would take many times the memory of the response."""
+"""Minimum average size in bytes of the values in a large response. Blocks, receipts and logs are
+larger. Millions of smaller values would take many times the memory of the response."""
 
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0
-"""Seconds for which a failed node is skipped, at first and at most. Each failure doubles them."""
+"""First and longest pause of a failed node in seconds. Each failure doubles the pause."""
 
 HEADS_TIMEOUT = 2.0
 """Timeout in seconds for fetching the heads of all nodes. Slower nodes are not compared."""
@@ -129,7 +129,7 @@ class NodeHeads:
     """The head of each node by node index, and the time at which it was seen.
 
     A lagging node would still grant access to somebody who has given their token away, so it is not
-    trusted. Its head is compared with the clock and with the heads of other nodes.
+    trusted. A node's head is compared with the clock and with the heads of other nodes.
     """
 
     shown: dict[int, tuple[Head, float]] = field(default_factory=dict)
@@ -199,7 +199,7 @@ class JsonRpc:
 
         `deadline` is in loop time. A node fails if it does not respond, if its response has an
         error or does not match the batch, or if the attempt raises `NodeFailure` or `Unavailable`.
-        When all nodes have failed, raises the `Unavailable` of an attempt, or a new one.
+        When all nodes have failed, raises the `Unavailable` of an attempt, or a new `Unavailable`.
         """
         nodes, failures = self._order(), list[Exception]()
         try:
@@ -261,7 +261,7 @@ class JsonRpc:
     async def learn_heads(self, chain_id: int, deadline: float) -> dict[int, Head]:
         """The newest blocks of nodes that are neither skipped nor far behind.
 
-        Raises `Unavailable` if there is none.
+        Raises `Unavailable` if there is no such node.
         """
 
         async def attempt(node: int) -> tuple[int, Head]:
@@ -446,7 +446,7 @@ def _name_batch(calls: Sequence[Call]) -> str:
 
 
 def mask_address(address: str) -> str:
-    """The scheme and host of a node's address. Its path and credentials are secret."""
+    """The scheme and host of a node's address. The path and credentials are secret."""
     parts = urlsplit(address)
     return f"{parts.scheme}://{parts.hostname}"
 

@@ -52,7 +52,7 @@ class BucketStore:
     """`ContentStore` and `Inventory` under one prefix of a bucket.
 
     `strangers` reads the same objects without credentials, to check that this fails. The check is
-    skipped without it, or if documents are encrypted.
+    skipped if `strangers` is None or documents are encrypted.
     """
 
     def __init__(
@@ -134,7 +134,7 @@ class BucketStore:
             raise StoreFailure("the copies of a document are replaced faster than they can be read")
 
     async def remove(self, cid: Cid, network: Network, fence: int | None = None) -> None:
-        """Delete a document's copies. With a fence, delete only those with lower fences.
+        """Delete a document's copies. With a fence, delete only copies with lower fences.
 
         A copy stored in the meantime has its own name, so the comparison cannot be stale.
         """
@@ -226,7 +226,7 @@ class BucketStore:
             self._marked = True
 
     async def _read_marker(self, deadline: float) -> tuple[str | None, str | None]:
-        """The id in the marker and the object's tag. Both are None if there is no marker."""
+        """The id in the marker and the object's tag. Id and tag are None if there is no marker."""
         found = await self._client.get(MARKER, deadline)
         if found is None:
             return None, None

@@ -90,7 +90,7 @@ class Circuit:
     """Circuit breaker: fails operations immediately while a service is down, then retries one at a
     time.
 
-    It opens after `CIRCUIT_FAILURES` consecutive failures.
+    The circuit opens after `CIRCUIT_FAILURES` consecutive failures.
     """
 
     clock: Monotonic = monotonic

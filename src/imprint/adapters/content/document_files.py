@@ -93,7 +93,7 @@ class DocumentFiles:
             return file.readall()
 
     def delete(self, cid: Cid, below: int = ANY_FENCE) -> None:
-        """Delete a document durably if its fence is below `below`. It need not exist."""
+        """Delete a document durably if it exists and its fence is lower than `below`."""
         shard = self._shard(cid)
         if not (shard / cid).exists() and not _fence_path(shard, cid).exists():
             self._incoming.stat()
@@ -126,7 +126,7 @@ class DocumentFiles:
     def remove_leftovers(self, before: float) -> None:
         """Remove incoming files last written before this Unix time.
 
-        Files that cannot be removed are left for the next run. They only take up space.
+        Files that cannot be removed are left for the next run, because they only take up space.
         """
         for leftover in self._incoming.iterdir():
             with suppress(OSError):
@@ -183,7 +183,7 @@ class DocumentFiles:
     def _locked(self) -> Iterator[None]:
         """Exclude other threads and processes. The lock is released if its process dies.
 
-        Raises `TimeoutError`, an `OSError`, if another process does not release it.
+        Raises `TimeoutError`, an `OSError`, if another process does not release the lock.
         """
         descriptor = os.open(self._lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:

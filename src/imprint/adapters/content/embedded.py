@@ -132,8 +132,8 @@ THREADS = 8
 """Number of disk threads. A file system combines concurrent syncs."""
 
 MAX_QUEUED = 1024
-"""Maximum number of running and queued operations. Any more fail immediately. The limit exceeds the
-number of concurrent requests, so only a hanging disk can reach it, never a client."""
+"""Maximum number of running and queued operations. Further operations fail immediately. The limit
+exceeds the number of concurrent requests, so only a hanging disk can reach it, never a client."""
 
 CHUNKED_SECONDS = 20.0
 """Seconds allowed for reading a multi-block document, as in the other stores."""
@@ -425,8 +425,8 @@ class SmallDocuments:
     def __init__(self, path: Path, access: Access = Access.MIGRATE) -> None:
         """Open the file of small documents.
 
-        Raises `DamagedLog` if opening it would lose documents, and `NeedsUpgrade` if an earlier
-        release wrote it.
+        Raises `DamagedLog` if opening the file would lose documents, and `NeedsUpgrade` if an
+        earlier release wrote the file.
         """
         self._path = path
         self._reads_only = access is Access.READ
@@ -544,7 +544,7 @@ def _open_small(root: Path, access: Access) -> dict[Network, SmallDocuments]:
 
 
 def lacks_fences(root: Path) -> bool:
-    """Whether a store's small documents have the layout of an earlier release. Only reads."""
+    """Whether a store's small documents have the layout of an earlier release. Changes nothing."""
     files = [path for network in Network if (path := root / network / SMALL_DOCUMENTS).exists()]
     for path in files if is_local(root) else ():
         with closing(connect_looker(path)) as connection:
@@ -642,7 +642,8 @@ def _reason(error: OSError | sqlite3.Error) -> str | None:
 def rebuild_small_documents(root: Path, at: datetime, *, dry_run: bool) -> list[str]:
     """Rebuild damaged files of small documents in a store's folder.
 
-    Returns a sentence for each file. Raises `FileInUse` while a service uses them, and `OSError`.
+    Returns a sentence for each file. Raises `OSError`, and `FileInUse` while a service uses the
+    files.
     """
     said = []
     for network in Network:

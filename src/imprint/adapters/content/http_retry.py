@@ -115,7 +115,7 @@ class RetryingClient:
             raise Unavailable.storage() from error
 
     async def send(self, request: HttpRequest, deadline: float) -> HttpResponse:
-        """Send a request and return the response, whatever its status.
+        """Send a request and return the response with any status.
 
         A status in `retry_statuses` is returned only after the last attempt. Raises `StoreFailure`
         if there is no response and no time for another attempt.

@@ -62,8 +62,8 @@ _SHAPE = (
     ("inline", "false"),
     ("wrap-with-directory", "false"),
 )
-"""Options that affect the cid, in addition to the layout options. Their defaults depend on the
-node's configuration."""
+"""Options that affect the cid, in addition to the layout options. The defaults of these options
+depend on the node's configuration."""
 
 _NOT_FOUND = "could not find"
 _NOT_PINNED = "not pinned"
@@ -138,8 +138,8 @@ class KuboRpc:
         return _decode(response, _Put).cid
 
     async def pin(self, root: Cid, recursive: bool, name: str, deadline: float) -> None:
-        """Pin a block, or rename its pin. Raises `BlockMissing` if it or a block that it links to
-        is missing."""
+        """Pin a block, or rename its pin. Raises `BlockMissing` if the block or one it links to is
+        missing."""
         params = [("arg", root), ("recursive", _flag(recursive)), ("name", name), _OFFLINE]
         response = await self._call("pin/add", params, deadline)
         if _decode(response, _Pinned).pins != [root]:
@@ -195,7 +195,7 @@ class KuboRpc:
         return (await self._call("block/get", [("arg", cid), _OFFLINE], deadline)).body
 
     async def remove_block(self, cid: Cid, deadline: float) -> bool:
-        """Delete a block. Returns False if a pin holds it. A missing block is not an error.
+        """Delete a block. Returns False if a pin holds the block. A missing block is not an error.
 
         The node walks all recursive pins before it deletes, so `block/rm` is sent only for blocks
         that exist.
@@ -517,7 +517,7 @@ class KuboStore:
         """Pin a document for this installation.
 
         The pin node is pinned first. An installation that removes the same document unpins it and
-        then looks for pin nodes. So either the document is pinned after that, or the pin node is
+        then looks for pin nodes. So either this pin comes after the unpinning, or the pin node is
         found.
         """
         pin_cid, block = write_pin_node(cid, network, self._identity.id)
@@ -543,9 +543,9 @@ class KuboStore:
         """Whether any installation's pin node still holds a document. If not, the document is
         unpinned.
 
-        A one-block document's pin is shared by all its holders. It is removed between two checks of
-        the pin nodes, and restored if one appeared meanwhile or an interrupted removal left it
-        unpinned.
+        A one-block document's pin is shared by all its holders. This pin is removed between two
+        checks of the pin nodes. It is restored if a pin node appeared meanwhile, or if an
+        interrupted removal left the document unpinned.
         """
         pin_cids = await self._find_all_pins(cid, deadline)
         held = await self._is_any_pinned(pin_cids, cid, deadline)

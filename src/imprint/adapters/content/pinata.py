@@ -1,8 +1,8 @@
 """Content store at Pinata: a document is stored if a file has its cid as a keyvalue.
 
-For single-chunk documents, Pinata computes the same cid as this service. It may lay out larger ones
-differently, under another cid, so each file carries this service's cid in a keyvalue, and downloads
-are verified against it. The keyvalue's name contains the network and the installation:
+For single-chunk documents, Pinata computes the same cid as this service. Pinata may lay out larger
+documents differently, under another cid, so each file carries this service's cid in a keyvalue, and
+downloads are verified against it. The keyvalue's name contains the network and the installation:
 `imprint_private_<id>`, or `imprint_private` for documents stored before installations had ids. A
 file shared by two installations has a keyvalue for each.
 
@@ -173,7 +173,7 @@ class PinataApi:
         deadline: float,
         name: str | None = None,
     ) -> None:
-        """Rename a file and merge keyvalues into its own. None removes a keyvalue."""
+        """Rename a file and merge keyvalues into its own. The value None removes a keyvalue."""
         body: dict[str, Any] = {"keyvalues": dict(keyvalues)}
         if name is not None:
             body["name"] = name
@@ -215,8 +215,8 @@ class PinataApi:
         return sorted(named, key=lambda each: (each.created_at, each.id))
 
     async def create_group(self, network: Network, name: str, deadline: float) -> Group:
-        """Create a group, even if its name exists. Not retried, because that could create
-        another."""
+        """Create a group, even if its name exists. Not retried, because a retry could create
+        another group."""
         body = {"name": name}
         request = self._request("POST", f"groups/{network}", body=body, repeatable=False)
         return await self._send("create group", request, Group, deadline)
@@ -317,7 +317,7 @@ REMOVAL_ROUNDS = 3
 """Number of attempts to list and delete a document's files until none is left."""
 
 GROUP_SHARE = 3
-"""Finding a group may take the remaining time divided by this. A group is only a label."""
+"""Finding a group, which is only a label, may take the remaining time divided by this number."""
 
 _DOCUMENT_KEY = re.compile("imprint_(private|public)(_[0-9a-f]{32})?")
 """Keyvalue that marks a file as a document of a network and an installation."""
@@ -491,7 +491,7 @@ class PinataStore:
         )
 
     async def _expect_marker(self, deadline: float) -> None:
-        """Check for our marker, unless it was found before. Another account would not have it."""
+        """Check for our marker, which another account would lack, unless it was found before."""
         if not self._marked:
             filters = {_MARKER_KEY: self._identity.id}
             if not await self._api.find(self._where(Network.PRIVATE), filters, deadline):
@@ -566,8 +566,8 @@ class PinataStore:
     async def _find_group(self, where: Network, label: Label | None, deadline: float) -> str | None:
         """The id of the group for a label, created if needed, or None if that fails.
 
-        Two processes may create the group at the same time. Both then use the older one, and the
-        process that created the newer one deletes it.
+        Two processes may create the group at the same time. Both processes then use the older
+        group, and the process that created the newer group deletes it.
         """
         if label is None:
             return None

@@ -117,7 +117,8 @@ class Database(ABC):
     ) -> T:
         """Like `cached`, but refuse an ended session.
 
-        `read` refuses a session that it is given. For a cached result, `refuse_ended` does.
+        `read` checks a session that it is given. For a cached result, `refuse_ended` checks the
+        session.
         """
         return await read(session)
 

@@ -23,7 +23,7 @@ MAX_QUEUED = 4096
 """Maximum length of the queue, which exceeds the number of concurrent requests."""
 
 _WATCH_SECONDS = 0.25
-"""Seconds between checks for timed-out callers. One timer serves all of them."""
+"""Seconds between checks for timed-out callers. One timer serves all callers."""
 
 
 @dataclass(slots=True, eq=False)
@@ -125,7 +125,7 @@ class GroupCommit(Generic[W]):
                 _finish(jobs)
 
     def _gather(self, jobs: list[Job[W]]) -> bool:
-        """Collect the next group. Returns False if the queue ends after it."""
+        """Collect the next group. Returns False if the queue ends after this group."""
         job = self._queue.get()
         while job is not None:
             if not job.is_overdue:

@@ -1,8 +1,8 @@
 """Transactions: the interface that the stores' rules use, the same for every database.
 
-A rule is a coroutine function over a `Transaction`. It reads and writes through it, and its return
-value is the transaction's result. An exception rolls the transaction back. Lock names, the values
-that databases store, and record checksums are defined here as well.
+A rule is a coroutine function over a `Transaction`. The rule reads and writes through the
+transaction, and its return value is the transaction's result. An exception rolls the transaction
+back. Lock names, the values that databases store, and record checksums are defined here as well.
 """
 
 import sqlite3
@@ -39,7 +39,7 @@ _MICROSECOND = timedelta(microseconds=1)
 
 
 class Row(Protocol):
-    """A row whose values are read by column name. It can be unpacked and sliced."""
+    """A row whose values are read by column name. Rows can be unpacked and sliced."""
 
     def __getitem__(self, column: str | slice, /) -> Any: ...
 
@@ -81,9 +81,9 @@ class Transaction(Protocol):
     that, a rule can continue only from a savepoint. Any other database error ends the transaction,
     and rules do not catch it.
 
-    A rule may be called again after a rollback, so it must change nothing but the database. It must
-    await only its transaction: on SQLite, a transaction never suspends, and a rule that does is
-    refused.
+    A rule may be called again after a rollback, so it must change nothing but the database. A rule
+    must await only its transaction: on SQLite, a transaction never suspends, and a rule that
+    suspends is refused.
     """
 
     async def fetchone(self, sql: str, /, **values: Value) -> Row | None:

@@ -1,10 +1,10 @@
 """Image recoder: the script that decodes and encodes images in a sandboxed process.
 
-It is started by its path and imports nothing from the service, so some constants are repeated here;
-a test compares them. Standard input is a socket. A request is the length of an image, the sides of
-the box that it must fit into (0 for no box), whether it is cropped to a square, and its bytes. The
-process sends `ACCEPTED` when it has received them, and later a byte for the outcome, the length of
-the response, and the response.
+The script is started by its path and imports nothing from the service, so some constants are
+repeated here. A test compares them. Standard input is a socket. A request is the length of an
+image, the sides of the box that it must fit into (0 for no box), whether it is cropped to a square,
+and its bytes. The process sends `ACCEPTED` when it has received a request, and later a byte for the
+outcome, the length of the response, and the response.
 """
 
 import io
@@ -173,7 +173,7 @@ def _recode(data: bytes, box: Box | None) -> bytes:
 
 
 def _open_webp(data: bytes) -> tuple[Image.Image, bool]:
-    """Decode a WebP file and turn it upright. Also returns whether to store it as PNG."""
+    """Decode a WebP file and turn it upright. Also returns whether to store PNG."""
     end, lossless = _check_riff(data)
     image = WebPImagePlugin.WebPImageFile(io.BytesIO(data[:end]))
     _check_size(*image.size)

@@ -1,7 +1,7 @@
 """Recodes images in sandboxed processes, because image decoders have exploitable bugs.
 
-A few processes run recoder.py, which decodes an image and encodes it again without metadata. They
-are started on demand, reused, and killed when an image takes too long
+A few processes run recoder.py, which decodes an image and encodes it again without metadata. The
+processes are started on demand, reused, and killed when an image takes too long
 (docs/decisions/image-sandbox.md).
 """
 
@@ -25,7 +25,7 @@ from imprint.domain.errors import Code, RateLimited, Refusal, Unavailable
 from imprint.domain.formats.addresses import Address
 
 MAX_WAITING = 32
-"""Maximum number of images held in memory at once. Any more are refused as overload."""
+"""Maximum number of images held in memory at once. Further images are refused as overload."""
 
 MAX_OF_SIGNER = 4
 """Maximum number of images per signer held in memory at once, including the one being recoded."""
@@ -73,7 +73,7 @@ class SandboxedRecoder:
         self._closed = False
 
     async def recode(self, image: bytes, signer: Address) -> bytes:
-        """Recode an image without metadata. A WebP becomes PNG or JPEG. Others keep their format.
+        """Recode an image without metadata. Only WebP changes its format, to PNG or JPEG.
 
         Each signer's images are recoded one at a time, so that they do not delay the images of
         other signers. Refuses `too_large`, `unsupported_media_type`, `invalid_image`,

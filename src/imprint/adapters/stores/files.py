@@ -1,7 +1,7 @@
 """`FileStore` in the database, and the code that all file stores share: rows, tags, usage.
 
-Every record has a checksum over the values that clients see. It is verified when a row is turned
-into a file, so that a damaged record is `Damaged` and never shown
+Every record has a checksum over the values that clients see. The checksum is verified when a row is
+turned into a file, so that a damaged record is `Damaged` and never shown
 (docs/decisions/record-checksums.md). Only files in the live states, 'pending' and 'onchain', are
 ever shown. Statements spell the states out so that the partial indexes on them apply.
 """
@@ -302,7 +302,7 @@ UNPLACED = 0
 """Placeholder for the position of a new file, below every real position."""
 
 END = 2**63 - 1
-"""Above every position, to read a list from its beginning."""
+"""Value above every position, used to read a list from its beginning."""
 
 _STATES = {state.value: state for state in State}
 
@@ -393,7 +393,7 @@ COLUMNS = tuple(signature(build_file).parameters)
 """Columns of a file, in order."""
 
 WIDTH = len(COLUMNS)
-"""Number of a file's columns. Other columns of a statement follow them."""
+"""Number of a file's columns. Other columns of a statement come after a file's."""
 
 
 def file_of(row: Row) -> File:
@@ -525,9 +525,9 @@ async def reattach(tx: Transaction, cid: Cid, network: Network) -> None:
 async def detach(  # noqa: PLR0917  a rule takes its values in order
     tx: Transaction, cid: Cid, network: Network, owner: str, size: int, at: int
 ) -> None:
-    """Record that a document is no longer used. It counts for its owner until it is destroyed.
+    """Record that a document is no longer used. Until it is destroyed, it counts for its owner.
 
-    Several owners may have had the same picture; it counts for the last one.
+    If several owners had the same picture, it counts for the last one.
     """
     await tx.lock(document_lock(cid, network))
     await reattach(tx, cid, network)

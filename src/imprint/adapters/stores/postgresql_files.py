@@ -125,7 +125,7 @@ LEFT JOIN LATERAL (SELECT * FROM files x WHERE x.position = found.position LIMIT
 LEFT JOIN LATERAL (SELECT * FROM file_groups x WHERE x.id = f.group_id LIMIT 1) g ON true
 ORDER BY found.position DESC"""
 """Finds positions before it reads any file, and each file by a separate subquery, so that the tags
-are walked in list order whatever the planner estimates."""
+are walked in list order no matter what the planner estimates."""
 
 _ALSO_TAGGED = """
 AND (SELECT true FROM file_tags o WHERE o.tag = :tag AND o.position = t.position)"""
@@ -168,8 +168,8 @@ def list_statement(
 ) -> tuple[str, dict[str, Value]]:
     """A single statement that reads a list unless the snapshot is `known`.
 
-    It always returns a row. If nothing was read or the list is empty, that row is not `present`.
-    Each row says whether the session is `ended`.
+    The statement always returns a row. If nothing was read or the list is empty, that row is not
+    `present`. Each row says whether the session is `ended`.
     """
     values: dict[str, Value] = {"before": END if before is None else before, "limit": limit}
     if isinstance(which, OwnDrafts):

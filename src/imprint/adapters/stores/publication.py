@@ -1,11 +1,11 @@
 """`EventStore` in the database: each event is stored, and applied to files once.
 
-An event binds the file with its cid to its post id if its author is the owner. Two events can claim
-one post id only if one of them is in a block that has left the chain or will leave it. Until the
-follower knows which, the event in the higher block holds the post id (or the later one at equal
-height). The other file becomes a draft again, and its event is no longer canonical. However, an
-event that the follower has read gives way only to another event that the follower reads, because a
-delivery may be wrong, and final blocks are not read again.
+An event binds a file with the event's cid to the event's post id, if the event's author owns the
+file. Two events can claim one post id only if one of them is in a block that has left the chain or
+will leave it. Until the follower knows which block that is, the event in the higher block holds the
+post id, or at equal height the later event. The other file becomes a draft again, and its event is
+no longer canonical. However, an event that the follower has read gives way only to another event
+that the follower reads, because a delivery may be wrong, and final blocks are not read again.
 """
 
 import json
@@ -265,10 +265,11 @@ async def apply_events(
     *,
     canonical: bool = False,
 ) -> ApplyResult:
-    """Store and apply events, each in its own savepoint. The caller has locked them.
+    """Store and apply events, each in its own savepoint. The caller has locked the events.
 
     With `canonical`, the events were read from the chain, so that an event whose block had left the
-    chain is restored, too. A delivery cannot do that, so repeating an old delivery has no effect.
+    chain is restored, too. A delivery restores no event, so repeating an old delivery has no
+    effect.
     """
     if key is not None and not await _add_delivery(tx, key, at):
         return ApplyResult(duplicate=True)
@@ -472,7 +473,7 @@ async def _judge(
 
 
 async def _lock_holder(tx: Transaction, claim: PostCreated) -> File | None:
-    """The file bound to the post id of a claim. Its owner is locked."""
+    """The file bound to the post id of a claim, whose owner is then locked."""
     locked = {claim.author}
     while True:
         holder = await find_by_post_id(tx, claim.post_id)
@@ -521,7 +522,7 @@ async def _indexed_hashtags(tx: Transaction, event: PostCreated) -> tuple[str, .
 
 
 async def _unbind(tx: Transaction, file_id: str) -> File:
-    """Turn a post back into a draft at its earlier position. Its event is no longer canonical."""
+    """Turn a post back into a draft at its earlier position. The event is no longer canonical."""
     (row,) = await tx.fetchall(VERSION_BY_ID, id=file_id)
     post = file_of(row)
     await tx.execute(RELEASE_EVENT, file_id=file_id)

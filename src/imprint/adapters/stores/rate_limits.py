@@ -54,9 +54,10 @@ class SqlRateLimits:
 async def _admit(tx: Transaction, key: str, rate: Rate, now: datetime, cost: int) -> None:
     """Count a request against its key, for all processes together. Raises `RateLimited`.
 
-    One timestamp is stored per key. A request moves it forward by its share of the period, starting
-    from now if it has passed. A request that would move it more than a whole period ahead of now is
-    refused. A request that costs more than the whole rate takes the whole period.
+    One timestamp is stored per key. A request moves the timestamp forward by its share of the
+    period, starting from now if the timestamp has passed. A request that would move the timestamp
+    more than a whole period ahead of now is refused. A request that costs more than the whole rate
+    takes the whole period.
 
     A timestamp for which the request would wait longer than a period was stored with a wrong clock,
     and counts as passed. A timestamp that is ahead by less may come from a process whose clock

@@ -31,8 +31,8 @@ MAX_PAYLOAD = 64 * 1024
 """Number of characters of a log that a dead letter keeps. The whole log is on the chain."""
 
 MAX_PAYLOADS = 1024 * 1024
-"""Total number of characters that all dead letters of one delivery keep. Beyond it, a dead letter
-keeps only its reason."""
+"""Total number of characters that all dead letters of one delivery keep. Beyond this total, a dead
+letter keeps only its reason."""
 
 MAX_DEAD_LETTERS = 1_000
 """Maximum number of dead letters per delivery. An additional one says how many were dropped."""
@@ -41,7 +41,7 @@ MAX_TOPICS = 4
 """Maximum number of topics per log. The EVM has no instruction for more."""
 
 COUNT_LIMIT = 2**63
-"""Block numbers and log indexes are below this, because databases store no larger integers."""
+"""Block numbers and log indexes must be lower, because databases store no larger integers."""
 
 MAX_VALUES = 250_000
 """Maximum number of arrays, objects and logs read per delivery. The logs of many blocks have far
@@ -213,7 +213,7 @@ def _find_topic(log: SentLog, marketplace: Marketplace) -> str | None:
 def _is_effective(log: SentLog) -> bool:
     """Whether the log was neither removed nor reverted.
 
-    Unreadable claims count against the log, because the chain itself will show it.
+    Unreadable claims count against the log, because the log can still be read from the chain.
     """
     return log.removed in (None, False) and (log.status is None or _read_number(log.status) == 1)
 

@@ -22,7 +22,7 @@ TOO_DEEP = "(nested too deep)"
 """Stands in for an array or object nested deeper than `MAX_DEPTH`."""
 
 _LONGEST_INTEGER = 78
-"""Number of digits of 2^256. A longer number stays text."""
+"""Number of digits of 2^256. Numbers with more digits stay text."""
 
 _WHITE_SPACE = re.compile(r"\s*")
 _STRING_OR_BRACKET = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)
@@ -33,8 +33,8 @@ class Payload:
     """The JSON documents in a body, usually one.
 
     `problem` says what is wrong with the rest of the body, and `excerpt` is the beginning of the
-    body. Both are empty if the body is valid JSON. A body without a document and without a problem
-    is plain text from the provider, such as a heartbeat.
+    body. Problem and excerpt are empty if the body is valid JSON. A body without a document and
+    without a problem is plain text from the provider, such as a heartbeat.
     """
 
     documents: tuple[Any, ...]

@@ -1,9 +1,9 @@
 """Moves a catalog from SQLite to PostgreSQL in batches. A move can be resumed.
 
 Both catalogs are compared at the end. Until then, a table in the target stores the progress and
-keeps services from opening it. Tables that exist in only one of the databases are derived from the
-others and are not moved. The post index is not moved either: the service rebuilds it from the chain
-on the target.
+keeps services from opening the target. Tables that exist in only one of the databases are derived
+from the others and are not moved. The post index is not moved either: the service rebuilds it from
+the chain on the target.
 """
 
 import json

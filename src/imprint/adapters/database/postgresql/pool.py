@@ -189,7 +189,7 @@ class _Lent:
 
 
 class Pool:
-    """Up to `size` connections, opened on demand. The most recently used is reused first.
+    """Up to `size` connections, opened on demand and reused starting with the most recently used.
 
     asyncpg's own pool starts a task for every release, but reads are too short for that.
     """
@@ -350,7 +350,7 @@ async def _close(connection: Connection) -> None:
 
 
 async def _roll_back(connection: Connection) -> None:
-    """Roll back the open transaction, if any. Terminate the connection if that takes too long."""
+    """Roll back the open transaction, if any. Terminate the connection if it takes too long."""
     if connection.is_closed() or not connection.is_in_transaction():
         return
     try:

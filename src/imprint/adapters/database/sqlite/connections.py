@@ -56,9 +56,9 @@ Connect = Callable[[Path, int], sqlite3.Connection]
 def closing_on_error(connection: sqlite3.Connection) -> Iterator[None]:
     """Close a connection if the block fails.
 
-    An abandoned connection may live on in the error's traceback. Until it is gone, SQLite keeps the
-    descriptors of all other closed connections to the file, and repeated attempts would exhaust
-    them.
+    An abandoned connection may live on in the error's traceback. Until the connection is gone,
+    SQLite keeps the descriptors of all other closed connections to the file, and repeated attempts
+    would exhaust them.
     """
     try:
         yield

@@ -210,10 +210,10 @@ class Writer:
     """The writer thread: runs all waiting transactions and commits them with one fsync.
 
     If a rule fails, only its own changes are undone. Nearly all rules fail before changing
-    anything. For the others, the whole commit is run again with a savepoint around each rule.
-    Callers get a result only after the commit. Cancelling a caller does not cancel its transaction:
-    once queued, it takes effect or fails as a whole. A transaction that waited too long for another
-    process's commit is not run, because its caller has already received an error.
+    anything. If a rule fails later, the whole commit is run again with a savepoint around each
+    rule. Callers get a result only after the commit. Cancelling a caller does not cancel its
+    transaction: once queued, it takes effect or fails as a whole. A transaction that waited too
+    long for another process's commit is not run, because its caller has already received an error.
     """
 
     def __init__(
@@ -605,7 +605,7 @@ def _run_within(
     rule: Rule[*Ts, T],
     args: tuple[*Ts],
 ) -> T:
-    """Run a rule for at most `seconds` of processor time. Raises `_TooLong` after that."""
+    """Run a rule. Raises `_TooLong` after `seconds` of processor time."""
     deadline = time.thread_time() + seconds
     connection.set_progress_handler(lambda: time.thread_time() > deadline, _CHECKED_EVERY)
     try:

@@ -81,11 +81,11 @@ def accepted_log(log: Path) -> Path:
 def check_log(path: Path, boot: str | None) -> bool:
     """Raise `DamagedLog` if SQLite would drop commits from a database's log.
 
-    SQLite reads the log up to the first frame with a wrong checksum and overwrites the rest. That
-    is right for a commit that a crash interrupted, because no commit can follow it. If commits do
-    follow, the frame was damaged after it was written. The exception is a power failure, which may
-    leave only some of the last frames on the disk. Damage to the very last commit cannot be
-    distinguished from a crash.
+    SQLite reads the log up to the first frame with a wrong checksum and overwrites the rest.
+    Overwriting is right for a commit that a crash interrupted, because no commit can follow it. If
+    commits do follow, the frame was damaged after it was written. The exception is a power failure,
+    which may leave only some of the last frames on the disk. Damage to the very last commit cannot
+    be distinguished from a crash.
 
     `boot` is the result of `read_boot`. Only the same boot of the same machine proves that no power
     was lost: clocks may be wrong, and a disk may have come from another machine.

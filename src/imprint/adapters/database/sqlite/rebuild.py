@@ -41,7 +41,7 @@ _CACHE_KILOBYTES = 64_000
 """Page cache in kilobytes for a check, which looks up every row in every index."""
 
 MOST_FINDINGS = 20
-"""Maximum number of findings to report. One is enough for an alarm."""
+"""Maximum number of findings to report. One finding is enough for an alarm."""
 
 
 _SHARED = ("reference to page", "reelist", "never used")

@@ -232,8 +232,8 @@ async def _condemn_documents(  # noqa: PLR0917  a rule takes its values in order
     grace period.
 
     A document that is referenced again is no longer detached. The version of a marked document is
-    deleted, so that nothing can restore it, and groups without a live file lose it as their
-    thumbnail.
+    deleted, so that nothing can restore it, and groups without a live file lose the document as
+    their thumbnail.
     """
     if by_server:
         ahead = await _time_ahead(tx, now)
@@ -329,7 +329,7 @@ async def _prune_replays(tx: Transaction, before: datetime) -> None:
     """Delete deliveries, logins, sessions and rate limits that are too old to matter.
 
     Expired sessions are kept as long as logins, because a process whose clock is ahead must not
-    forget an ended session while it is still valid for the others.
+    forget an ended session that other processes still consider valid.
     """
     await tx.execute(FORGET_DELIVERIES, before=micros(before))
     await tx.execute(FORGET_LOGINS, before=micros(before))
@@ -345,7 +345,7 @@ async def _time_ahead(tx: Transaction, now: datetime) -> timedelta:
 
 
 async def _expire(tx: Transaction, intent: Row) -> None:
-    """End an intent. Its document counts for the signer until it is deleted."""
+    """End an intent. The intent's document counts for the signer until it is deleted."""
     if await tx.fetchone(END_INTENT, id=intent["id"]) is None:
         # The intent's write took effect after the intent was read.
         return

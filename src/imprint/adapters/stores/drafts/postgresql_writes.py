@@ -1,8 +1,8 @@
 """Signed writes as single statements, each its own transaction, for PostgreSQL.
 
 Each statement does what its rule in `drafts` does in the usual case, in one round trip. In any
-unusual case, it changes nothing and returns no row, or is refused for a conflict. Then the rule
-decides (docs/decisions/single-statements.md).
+unusual case, a statement changes nothing and returns no row, or is refused for a conflict. In these
+cases, the rule decides (docs/decisions/single-statements.md).
 
 All parts of a statement see the same snapshot, which is older than the locks that the statement
 takes. So a row that must be unchanged is locked, which reads its newest version; a row that must

@@ -13,7 +13,7 @@ from functools import lru_cache
 from imprint.adapters.database.transaction import Sql
 
 WALK = 5_000
-"""Number of candidates visited per request. The page token continues after them."""
+"""Number of candidates visited per request. The page token continues after the last one."""
 
 SORTED = 2_000
 """Maximum number of a tag's or author's posts that are sorted by sales or price."""
