@@ -61,9 +61,9 @@ class RevisionVerifier:
     ) -> SignedRevision | Unproved[SignedRevision]:
         """Return the revision that `claim` proves, or would prove if its signer is a contract.
 
-        Whether the nonce is unused and the cid is the post's is checked later. `check_body` checks
-        the content. Refuses, in this order: `invalid_typed_data`, `invalid_address`,
-        `signature_stale`, `body_mismatch`, `signature_invalid`.
+        The nonce and the post's cid are checked later. `check_body` checks the content. Refuses, in
+        this order: `invalid_typed_data`, `invalid_address`, `signature_stale`, `body_mismatch`,
+        `signature_invalid`.
         """
         envelope, values = self._read_envelope(claim.envelope)
         signer = parse_signer(claim.address)

@@ -97,7 +97,7 @@ RESTART_SECONDS = 0.5
 """Delay in seconds before a dead worker is replaced, so that crash loops use little CPU time."""
 
 LONGEST_RESTART_SECONDS = 30.0
-"""Longest delay in seconds before a dead worker is replaced. Delays double until one is ready."""
+"""Longest delay in seconds before a dead worker is replaced. Each failed start doubles it."""
 
 SUCCESSOR_SECONDS = 60.0
 """Seconds that a new worker may take to start before a reload is abandoned."""

@@ -18,7 +18,7 @@ MAX_HEAD = 64 * 1024
 """Size limit for a response's headers, in bytes."""
 
 MAX_EXCHANGES = 64
-"""Maximum number of concurrent exchanges with one address. More exchanges have to wait."""
+"""Maximum number of concurrent exchanges with one address. Further exchanges wait."""
 
 _SMALLEST_CHUNK = 6
 """Size in bytes of a chunk with a one-byte body, which has the worst overhead per byte."""

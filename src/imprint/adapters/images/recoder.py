@@ -173,7 +173,7 @@ def _recode(data: bytes, box: Box | None) -> bytes:
 
 
 def _open_webp(data: bytes) -> tuple[Image.Image, bool]:
-    """Decode a WebP file and turn it upright. Also returns whether to store PNG."""
+    """Decode a WebP file and turn the image upright. Also returns whether to store it as PNG."""
     end, lossless = _check_riff(data)
     image = WebPImagePlugin.WebPImageFile(io.BytesIO(data[:end]))
     _check_size(*image.size)

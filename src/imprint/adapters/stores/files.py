@@ -393,7 +393,7 @@ COLUMNS = tuple(signature(build_file).parameters)
 """Columns of a file, in order."""
 
 WIDTH = len(COLUMNS)
-"""Number of a file's columns. Other columns of a statement come after a file's."""
+"""Number of a file's columns. Other columns of a statement come after these columns."""
 
 
 def file_of(row: Row) -> File:

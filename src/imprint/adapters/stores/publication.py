@@ -473,7 +473,7 @@ async def _judge(
 
 
 async def _lock_holder(tx: Transaction, claim: PostCreated) -> File | None:
-    """The file bound to the post id of a claim, whose owner is then locked."""
+    """Return the file bound to the post id of a claim, and lock its owner."""
     locked = {claim.author}
     while True:
         holder = await find_by_post_id(tx, claim.post_id)

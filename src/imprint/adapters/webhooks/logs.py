@@ -41,7 +41,7 @@ MAX_TOPICS = 4
 """Maximum number of topics per log. The EVM has no instruction for more."""
 
 COUNT_LIMIT = 2**63
-"""Block numbers and log indexes must be lower, because databases store no larger integers."""
+"""Exclusive limit of block numbers and log indexes, because databases store no larger integers."""
 
 MAX_VALUES = 250_000
 """Maximum number of arrays, objects and logs read per delivery. The logs of many blocks have far

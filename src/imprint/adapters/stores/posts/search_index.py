@@ -201,7 +201,7 @@ async def find_in_postgresql(
 
 
 def _is_in(row: Row, scope: PostScope) -> bool:
-    """Whether a match is in a scope. A post that a reorg has just removed is in none."""
+    """Whether a match is in a scope. A post that a reorg has just removed is in no scope."""
     return row["shown"] is not None and row["shown"] >= LOWEST_SHOWN[scope]
 
 
