@@ -118,7 +118,7 @@ class Adapters:
 
 @dataclass(slots=True)
 class OpenDatabase:
-    """The database left open by a failed attempt to open all adapters, for the next attempt."""
+    """A database that a failed attempt to open all adapters leaves open for the next attempt."""
 
     database: Database | None = None
 

@@ -32,7 +32,7 @@ ANY_FENCE = 2**63 - 1
 """Higher than every fence, so that a removal with it deletes any document."""
 
 LOCK_SECONDS = 4.0
-"""Timeout of the lock, which is normally held only for a few system calls."""
+"""Timeout in seconds of the lock, which is normally held only for a few system calls."""
 
 _LOCK_POLL = 0.005
 """Seconds between attempts to take the lock."""

@@ -207,8 +207,8 @@ class EmbeddedStore:
         """Open the store in the folder `root`, creating it if it does not exist.
 
         With read access, nothing is created, stored or deleted. An operation takes at most
-        `seconds`, or longer for a large document. Raises `ValueError` for a path that is not a
-        usable folder, `DamagedLog`, and `NeedsUpgrade`.
+        `seconds`, or longer for a large document. Raises `DamagedLog`, `NeedsUpgrade`, and
+        `ValueError` for a path that is not a usable folder.
         """
         self._reads_only = access is Access.READ
         try:

@@ -130,7 +130,7 @@ class Database(ABC):
     async def backup_to(self, path: Path) -> None:
         """Write a consistent copy to `path` as a SQLite file while writes continue.
 
-        Raises `FileExistsError` if the path exists, and `CatalogDamaged`.
+        Raises `CatalogDamaged`, and `FileExistsError` if the path exists.
         """
 
     @abstractmethod

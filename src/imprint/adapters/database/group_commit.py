@@ -47,7 +47,7 @@ class Job(Generic[W]):
 class GroupCommit(Generic[W]):
     """A queue and its thread. `commit` gives every job its result or error and never raises.
 
-    A group has at most `largest` jobs, so that the first does not wait long. A caller gets the
+    A group has at most `largest` jobs, so that the first job does not wait long. A caller gets the
     error `overdue` after `seconds`, even if the thread hangs, and immediately if the queue is full.
     `commit` skips jobs that became overdue while it waited for a lock.
     """

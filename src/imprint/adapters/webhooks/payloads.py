@@ -147,5 +147,5 @@ def network_names(chain_id: int, more: Iterable[str] = ()) -> frozenset[str]:
 
 
 def simplify_name(network: str) -> str:
-    """A name in lower case with `_` between words, because providers differ in both."""
+    """A name in lower case with `_` between words, because providers spell names differently."""
     return network.strip().lower().replace("-", "_")

@@ -29,7 +29,7 @@ CONNECT_SECONDS = 3.0
 """Timeout in seconds for connecting outside the pool."""
 
 ACQUIRE_SECONDS = 2.0
-"""Timeout in seconds for waiting for a free connection and connecting, together."""
+"""Total timeout in seconds for waiting for a free connection and for connecting."""
 
 CALL_SECONDS = 4.5
 """Total timeout in seconds of a read or transaction, including every wait and attempt. With

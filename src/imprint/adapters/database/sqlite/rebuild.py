@@ -85,7 +85,7 @@ def examine_catalog(
 
 
 def _check(connection: sqlite3.Connection, what: str) -> tuple[str, ...]:
-    """Findings about a table and its indexes, or up to this many about all tables."""
+    """Findings about a table and its indexes, or up to this many findings about all tables."""
     try:
         rows = connection.execute(f"PRAGMA integrity_check({what})").fetchall()
     except sqlite3.DatabaseError as error:
@@ -132,10 +132,10 @@ _LOST_ROWS = {
     " session can be opened again by whoever has its key, until it would have expired, for 24"
     " hours at most.",
 }
-"""Describes the loss of rows that have no name, by table."""
+"""For each table, a description of lost rows that have no name."""
 
 _NAMES = {"id": "files_by_id", "name": "files_by_name", "cid": "files_by_cid"}
-"""Columns that identify a file, each with the index on it that lists every file."""
+"""For each column that identifies a file, the index that lists all files by it."""
 
 _KNOWN = """
 CREATE TEMP TABLE known (position INTEGER PRIMARY KEY, id TEXT, name TEXT, cid TEXT) STRICT"""
@@ -557,7 +557,7 @@ def _name(row: sqlite3.Row) -> str:
 
 
 def _has_index_of(source: sqlite3.Connection, table: str, count: int) -> bool:
-    """Whether an index has as many rows as the table, which is then complete."""
+    """Whether an index has as many rows as the table, in which case the table is complete."""
     indexes = []
     with suppress(*UNREADABLE):
         indexes = source.execute(f"PRAGMA index_list({table})").fetchall()

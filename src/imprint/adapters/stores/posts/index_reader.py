@@ -616,8 +616,8 @@ async def _shown_totals(tx: Transaction) -> ShownTotals:
 async def _times(
     tx: Transaction, statement: str, who: Address, since: datetime, limit: int
 ) -> list[datetime]:
-    """The newest timestamps since a given time, oldest first. They are read in batches, so that few
-    older ones are read."""
+    """The newest timestamps since a given time, oldest first. Timestamps are read in batches, so
+    that few older ones are read."""
     earliest, before = micros(since), END
     times: list[int] = []
     while len(times) < limit:

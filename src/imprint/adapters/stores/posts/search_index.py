@@ -63,7 +63,7 @@ JOIN post_search s ON s.place = m.place
 ORDER BY s.place DESC"""
 
 ROUNDS = 4
-"""How often PostgreSQL is queried if few matches are in scope, for twice as many each time."""
+"""Maximum number of queries while few matches are in scope. Each asks for twice as many."""
 
 FindRule = Rule[SearchQuery, int, int, PostScope, Matches]
 
