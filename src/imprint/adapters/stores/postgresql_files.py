@@ -157,8 +157,7 @@ LISTS: Mapping[str, str] = {
         for drafts_too in (False, True)
     },
 }
-"""Reads a list with the statement of its rule, in one round trip, and only if the list has
-changed."""
+"""Reads a list by its rule's statement, in one round trip, and only if the list has changed."""
 
 LIST_DRAFTS_FOR = LISTS[LIST_DRAFTS].replace("false AS", f"{IS_ENDED_IN_POSTGRESQL} AS")
 """Reads a list of drafts for a session."""
