@@ -1,6 +1,6 @@
 """Login verification: a signed login message becomes the proof of who logs in.
 
-What is refused, in the order of the checks:
+Refusals, in the order of the checks:
 
 | wrong                                                                  | code                    |
 |------------------------------------------------------------------------|-------------------------|

@@ -1,8 +1,8 @@
-"""Single-request sign-in (x402 extension `sign-in-with-x`): challenges and the proofs made of them.
+"""Single-request sign-in (x402 extension `sign-in-with-x`): challenges and their proofs.
 
-A challenge is stateless. Its nonce contains a MAC over the time at which it was issued and the
-path for which it was issued, by a key derived from the session secret. What is refused, in the
-order of the checks:
+A challenge is stateless. Its nonce contains a MAC over the time at which it was issued and the path
+for which it was issued, with a key derived from the session secret. Refusals, in the order of the
+checks:
 
 | wrong                                                                | code                    |
 |----------------------------------------------------------------------|-------------------------|
@@ -44,7 +44,7 @@ CHALLENGE_TIME = timedelta(seconds=300)
 """How long a challenge can be answered."""
 
 SIGNATURE_TYPE = "eip191"
-"""The type of signatures that wallets on EVM chains make for a text."""
+"""The type of signature that wallets on EVM chains create for a text."""
 
 CLOCK_SKEW = timedelta(seconds=CLOCK_SKEW_SECONDS)
 
@@ -57,7 +57,7 @@ _CHALLENGED = re.compile(r"[^/]*//[^/]*/posts/[^/?#]+(?:\.md|/content)(?:[?#].*)
 
 @dataclass(frozen=True, slots=True)
 class Challenge:
-    """The fields of the message for reading a path that are new in every challenge."""
+    """The message fields that are new in every challenge for reading a path."""
 
     nonce: str
     issued_at: str
@@ -122,8 +122,8 @@ class Challenges:
     def verify(
         self, claim: SignInClaim, path: str, now: datetime
     ) -> SignInProof | Unproved[SignInProof]:
-        """Return what `claim` proves for reading this path, or would prove if its signer is a
-        contract.
+        """Return the proof that `claim` gives for reading this path, or would give if its signer is
+        a contract.
 
         Whether the nonce is unused is checked later. Refuses as listed at the top of this module.
         """
@@ -155,13 +155,13 @@ class Challenges:
 
 
 def is_challenged(uri: Uri) -> bool:
-    """Whether a URI is one that challenges name, so that an answer to one is not a login."""
+    """Whether challenges name this URI. The answer to a challenge is not a login."""
     return _CHALLENGED.fullmatch(uri.text) is not None
 
 
 @lru_cache(maxsize=4)
 def _period(second: int) -> tuple[str, str]:
-    """Return when a challenge of this second was issued, and when it expires."""
+    """Return the times at which a challenge of this second was issued and expires."""
     moment = datetime.fromtimestamp(second, UTC)
     return format_instant(moment), format_instant(moment + CHALLENGE_TIME)
 

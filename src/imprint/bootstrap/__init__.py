@@ -110,10 +110,10 @@ def build_service(
     measures: bool = False,
     copied: CopiedFrom | None = None,
 ) -> ASGIApp:
-    """The web application over these adapters. Pages call `node`, the chain of `imprint dev`.
+    """The web application over these adapters. `node` is the chain of `imprint dev`.
 
     With `measures`, this process measures stored amounts for the metrics of all processes. With
-    `copied`, the pages are those of a static copy.
+    `copied`, the pages are built for a static copy.
     """
     stores, content, cipher = adapters.stores, adapters.content, adapters.cipher
     marketplace, clock = adapters.marketplace, adapters.clock
@@ -153,7 +153,7 @@ def build_service(
     watched = [*monitors.values()]
     check = services.readiness.check
     usage = UsageMonitor(stores.installation, check, adapters.monotonic) if measures else None
-    # Words of withheld posts are kept too: lists decide what is found.
+    # Words of withheld posts are indexed, too, because lists filter the matches.
     unmoderated = replace(reads, measures=CurrentMeasures())
     tasks = BackgroundTasks(
         settings, adapters, entitlement, labels, claim, watched, strays, usage, unmoderated
@@ -367,7 +367,7 @@ def _checks(
     monitors: Mapping[str, LeaseMonitor],
     strays: StrayScan | None,
 ) -> list[Check]:
-    """Readiness checks besides the dependencies themselves."""
+    """Readiness checks in addition to the checks of the dependencies."""
     checks: list[Check] = [(name, monitor.is_running) for name, monitor in monitors.items()]
     checks.append(("storage", claim.stands))
     checks.append(("records", lambda: not stores.database.damage.found))

@@ -118,7 +118,7 @@ class Adapters:
 
 @dataclass(slots=True)
 class OpenDatabase:
-    """The database left open by a failed attempt to open all adapters, for the next attempt."""
+    """A database that a failed attempt to open all adapters leaves open for the next attempt."""
 
     database: Database | None = None
 
@@ -142,7 +142,7 @@ def open_adapters(
     if access.creates:
         make_data_folder(settings)
     cipher = make_cipher(settings)
-    # The database first: documents in a shared store are named after its installation.
+    # The database comes first, because documents in a shared store carry its installation id.
     left.database = database = left.database or open_database(settings, access, seconds)
     content = open_content(settings, clock, database.identity, access)
     left.database = None
@@ -244,7 +244,7 @@ def make_data_folder(settings: Settings) -> None:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         text = f"The folder {folder} cannot be created: {error.strerror}."
-        # As below /proc, where nobody can make one.
+        # For example below /proc, where no folder can be created.
         if isinstance(error, FileNotFoundError) and folder.parent.is_dir():
             raise CannotStart(text) from error
         raise _cannot_start(text, error, Unavailable.storage()) from error
@@ -378,8 +378,8 @@ def open_database(
     No catalog is created next to existing documents, because it would not know their owners. Leases
     use the machine's or the server's clock, or `seconds` if given.
 
-    Raises `CannotStart`, `NoCatalogYet` if there is none, `NeedsUpgrade`, and `NotReachable` if the
-    database may be opened later.
+    Raises `CannotStart`, `NoCatalogYet` if there is no catalog, `NeedsUpgrade`, and `NotReachable`
+    if the database may be opened later.
     """
     database = settings.storage.database
     try:
@@ -394,7 +394,7 @@ def open_database(
                 try:
                     refuse_documents(settings)
                 except CannotStart:
-                    # Another process may have made both meanwhile, the catalog first.
+                    # Another process may have created both meanwhile, the catalog first.
                     if read_schema(path) == 0:
                         raise
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -422,7 +422,7 @@ def _not_opened(
 
 
 def describe_database(database: SqliteDatabase | PostgresqlDatabase) -> str:
-    """Where records are stored, without user and password."""
+    """Describe where records are stored, without user and password."""
     if isinstance(database, SqliteDatabase):
         return f"sqlite:///{database.path}"
     parts = urlsplit(database.url.reveal())
@@ -479,8 +479,8 @@ async def _find_owner(settings: Settings) -> str | None:
 
 
 async def read_marker(settings: Settings) -> str | None:
-    """The installation id in the store, or None if it has none, its marker is damaged, or it is
-    shared.
+    """The installation id in the store, or None if the marker is missing or damaged, or the store
+    is shared.
 
     Raises `Unavailable` for a bucket that cannot be reached.
     """
@@ -599,7 +599,7 @@ def _revealed(*secrets: Secret | None) -> list[str]:
 async def examine_chain(marketplace: MarketplaceReader) -> None:
     """Check that the node is on the configured chain and has the contract.
 
-    Raises `CannotStart` if it is not, and `Unavailable` if no node responds.
+    Raises `CannotStart` if either is not the case, and `Unavailable` if no node responds.
     """
     try:
         await marketplace.probe()

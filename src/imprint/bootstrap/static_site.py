@@ -22,7 +22,7 @@ from imprint.web.app import CopiedFrom
 from imprint.web.site.static_site import SiteCopy, StaticSite
 
 _NO_YEAR = datetime(1970, 1, 1, tzinfo=UTC)
-"""The time of every export, so that the same posts give the same bytes."""
+"""Fixed timestamp of every export, so that the same posts give the same bytes."""
 
 
 class SiteFormat(StrEnum):
@@ -44,8 +44,8 @@ async def write_site(
 ) -> int:
     """Write the site as of now into a folder, and return the number of posts.
 
-    `base` is the URL without a trailing slash at which it will be published. Raises `CannotStart`
-    for a folder that must not be replaced, and `NotExported`.
+    `base` is the URL, without a trailing slash, at which the site will be published. Raises
+    `CannotStart` for a folder that must not be replaced, and `NotExported`.
     """
     public = settings.server.public_url
     live = None if base == public else public
@@ -54,7 +54,7 @@ async def write_site(
     try:
         with replace_site(output, report) as folder:
             async with AsyncExitStack() as stack:
-                # Documents stay while the copy is written, and records stay as they are.
+                # No document is deleted meanwhile, and records are read from a snapshot.
                 await stack.enter_async_context(
                     pause_collection(adapters.stores.leases, "export-site", adapters.clock)
                 )

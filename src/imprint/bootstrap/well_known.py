@@ -1,6 +1,6 @@
 """The facts that a client needs to use this service and its marketplace.
 
-They are served at `/.well-known/imprint.json` and `/.well-known/marketplace.json`.
+The facts are served at `/.well-known/imprint.json` and `/.well-known/marketplace.json`.
 """
 
 from imprint import __version__
@@ -40,7 +40,7 @@ def _features(settings: Settings, is_development: bool) -> tuple[str, ...]:
         *(INDEX_FEATURES if has_index else ()),
         "writing-sessions",
         *(["contract-wallets"] if settings.signing.contract_wallets else []),
-        # Without the index, nobody can see them.
+        # Without the index, nobody can use these features.
         *(["profiles", "openings", "revisions", "payment-required"] if has_index else []),
         *(["development"] if is_development else []),
     )

@@ -49,7 +49,8 @@ def deploy_marketplace(chain: Chain) -> str:
 def deploy_adapter(chain: Chain) -> str:
     """Deploy the purchase adapter of the marketplace and return its address.
 
-    Does nothing if one is deployed already. Its account has no coins: gas costs nothing here.
+    Does nothing if one is deployed already. The deploying account needs no coins, because gas is
+    free here.
     """
     address = _locate_first(_ADAPTER_DEPLOYER.address)
     if chain.account(address.lower()).code:

@@ -508,7 +508,7 @@ _parse_show_word = choice(*Show)
 
 
 def parse_show(text: str) -> Show:
-    """Parse which posts lists show. Raises `InvalidSetting`."""
+    """Parse the selection of posts that appear in lists. Raises `InvalidSetting`."""
     return Show(_parse_show_word(text))
 
 

@@ -1,4 +1,4 @@
-"""The folder of a static site, which replaces an earlier one in a single step."""
+"""Writes a static site to a folder that replaces an earlier export in a single step."""
 
 import ctypes
 import errno
@@ -12,7 +12,7 @@ from pathlib import Path
 from imprint.adapters.archives.backup_files import BackupUnusable, Report, partial_path
 
 MARKER = ".imprint-site"
-"""The file that marks the folder of an export, and lists what is in it."""
+"""Name of the file that marks a folder as an export and lists its contents."""
 
 _TITLE = "imprint export-site"
 _OLD = ".old"
@@ -89,7 +89,7 @@ def _create(partial: Path) -> None:
 
 
 def _complete(partial: Path, path: Path) -> None:
-    """Rename the folder, and give the temporary name to an earlier export."""
+    """Rename the folder to its final name, and an earlier export to the temporary name."""
     if path.exists() and any(path.iterdir()):
         _exchange(partial, path)
     else:
@@ -97,7 +97,7 @@ def _complete(partial: Path, path: Path) -> None:
 
 
 def _exchange(one: Path, other: Path) -> None:
-    """Exchange two folders in one step, or in two if the system cannot do that."""
+    """Swap two folders in one step, or in two steps if the system has no atomic swap."""
     libc = ctypes.CDLL(None, use_errno=True)
     if hasattr(libc, "renameat2"):
         names = os.fsencode(one), os.fsencode(other)

@@ -41,10 +41,10 @@ from imprint.ports.installation import NodeStatus
 Read = TypeVar("Read")
 
 TIMEOUT = 10.0
-"""Timeout of one exchange in seconds. No client waits for it, and logs of many blocks take time."""
+"""Timeout in seconds of one exchange. No client waits, and fetching many logs takes long."""
 
 OTHER_TIMEOUT = 2.0
-"""Timeout in seconds for the logs of another node, which serve only for comparison."""
+"""Timeout in seconds for logs that are fetched from another node only for comparison."""
 
 PROOF_TIMEOUT = 60.0
 """Seconds allowed for proving a log absent, which may require all receipts of a block."""
@@ -57,8 +57,8 @@ MAX_RECEIPTS_RESPONSE = 16 * 1024 * 1024
 """Size limit in bytes for a response with receipts. One transaction can fill a block with logs."""
 
 SMALL_RESULTS = 256 * 1024
-"""Results larger than this are decoded in a thread, because thousands of logs take tenths of a
-second, during which the event loop must serve requests."""
+"""Results with more bytes than this are decoded in a thread, because decoding thousands of logs
+would block the event loop for tenths of a second."""
 
 RECEIPTS_AT_ONCE = 20
 """Number of receipts per exchange."""
@@ -76,15 +76,15 @@ ALL_BITS = 2**BLOOM_BITS - 1
 """A bloom filter with every bit set."""
 
 FULL_BLOOM = BLOOM_BITS // 2
-"""A bloom filter with more bits set than this is treated as saturated. At this density, one block
-in 64 falsely matches a given log. At three quarters, which is common on busy chains, it is one in
-six."""
+"""A bloom filter with more bits set than this is treated as saturated. With half of the bits set,
+one block in 64 falsely matches a given log. With three quarters set, which is common on busy
+chains, one block in six matches falsely."""
 
 MASKED_VALUES = 4_096
 """Number of addresses and topics whose filter bits are cached."""
 
 LATEST_TIME = 253_402_300_799
-"""The end of the year 9999, the last year that Python can represent."""
+"""Unix time of the end of the year 9999, the last year that Python can represent."""
 
 Reader = Callable[[Sequence[msgspec.Raw]], Read]
 """Decodes the results of a batch."""
@@ -152,7 +152,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class LogFilter:
-    """Selects logs by their first topics, each of which counts only in logs of one contract."""
+    """Selects logs by contract and first topic. Each topic matches logs of only one contract."""
 
     chain_id: int
     emitters: Mapping[bytes, Address]
@@ -162,7 +162,7 @@ class LogFilter:
         return list(self._select(_LISTS.decode(result)))
 
     def read_receipt(self, result: msgspec.Raw, tx_hash: str, block_hash: str) -> list[Log]:
-        """Decode the matching logs in a transaction's receipt, which must be of this block.
+        """Decode the matching logs in a transaction's receipt, which must belong to this block.
 
         Raises `NodeFailure`, `ValueError` and `MsgspecError`.
         """
@@ -173,7 +173,7 @@ class LogFilter:
         return list(self._select(receipt.logs))
 
     def may_match(self, bloom: int | None) -> bool:
-        """Whether a block with this bloom filter may contain a matching log. False is certain."""
+        """Whether a block with this bloom filter may contain a matching log. False rules it out."""
         return bloom is None or any(self._find_named(bloom))
 
     def name_topics(self, block: Block) -> BlockTopics:
@@ -191,7 +191,7 @@ class LogFilter:
     def _select(self, logs: list[msgspec.Raw]) -> Iterator[Log]:
         for each in logs:
             head = _LOG_HEADS.decode(each)
-            # Parsed before it is compared: malformed values are failures of the node.
+            # Parsed before the comparison, because a malformed value is a failure of the node.
             address = parse_address(head.address.lower())
             if address not in self.emitters.values() or not head.topics:
                 continue
@@ -237,13 +237,13 @@ class JsonRpcChainReader:
         self._serving = self._told_logs = 0
 
     async def head(self) -> BlockRef:
-        """The newest block of the first preferred node that is not far behind another node."""
+        """The newest block of the most preferred node that is not far behind another node."""
         heads = await self._rpc.learn_heads(self._chain_id, self._deadline())
         self._serving, head = min(heads.items())
         return BlockRef(head.number, head.hash)
 
     def highest_shown(self) -> int:
-        """The highest block that the node used by the last `head` has shown since start-up."""
+        """The highest block reported since start-up by the node that the last `head` call used."""
         return self._rpc.heads.highest.get(self._serving, -1)
 
     def nodes(self) -> list[NodeStatus]:
@@ -309,7 +309,7 @@ class JsonRpcChainReader:
     async def other_logs(
         self, first: int, last: int, topics: Collection[bytes], head: BlockRef
     ) -> list[Log]:
-        """The same logs from another node if it responds in time."""
+        """Like `logs`, but from another node, if it responds in time."""
 
         async def attempt(node: int) -> list[Log]:
             return await self._logs_of(node, first, last, topics, head)
@@ -334,7 +334,7 @@ class JsonRpcChainReader:
     async def logs_by_receipts(
         self, number: int, topics: Collection[bytes], head: BlockRef
     ) -> AsyncIterator[ReceiptLogs]:
-        """The same logs for one block, read from its receipts a few at a time."""
+        """Like `logs` for one block, but read from its receipts, a few at a time."""
         wanted = self._filter(topics)
 
         def read(results: Sequence[msgspec.Raw]) -> Block | None:
@@ -392,7 +392,7 @@ class JsonRpcChainReader:
         return found[0]
 
     async def find_log(self, place: LogPosition, topic: bytes, head: BlockRef) -> Log | None:
-        """The marketplace's log at this position, or None if nodes prove that it is not there.
+        """The marketplace's log at this position, or None if nodes prove that it is absent.
 
         A node proves absence with another block at that height, with the block's bloom filter, or
         with its receipts. If several nodes are configured, two must agree.
@@ -409,7 +409,7 @@ class JsonRpcChainReader:
         return found[0]
 
     async def _ask_witnesses(self, attempt: Attempt[Read]) -> list[Read]:
-        """The result that self-consistent nodes prove. Raises `Unproved` if no node is
+        """The results that self-consistent nodes prove. Raises `Unproved` if no node is
         consistent."""
         contradicted = False
 
@@ -530,8 +530,8 @@ class JsonRpcChainReader:
     async def _prove_receipts(
         self, node: int, wanted: LogFilter, hashes: Sequence[str], block: BlockRef, head: BlockRef
     ) -> tuple[list[Log], int]:
-        """The same for a node that has the block. A node without the block's receipts contradicts
-        itself."""
+        """Like `_try_receipts`, for a node that has the block. A node that has the block but not
+        its receipts contradicts itself."""
         try:
             return await self._receipt_logs(node, wanted, hashes, block, head)
         except OtherBranch:
@@ -612,8 +612,8 @@ class JsonRpcChainReader:
             raise NodeFailure("a block or log is malformed") from error
 
     def _filter(self, topics: Collection[bytes]) -> LogFilter:
-        """Purchases through an adapter are logged by the configured one, all else by the
-        marketplace."""
+        """The filter for these topics. The configured adapter logs purchases made through it, and
+        the marketplace logs all other events."""
         emitters = {topic: self._marketplace for topic in topics if topic != BOUGHT}
         if self._adapter is not None and BOUGHT in topics:
             emitters[BOUGHT] = self._adapter
@@ -653,7 +653,7 @@ def _read_details(results: Sequence[msgspec.Raw]) -> list[PostDetails]:
             decode_post_details(parse_hex_bytes(msgspec.json.decode(result))) for result in results
         ]
     except NotAbi as error:
-        # The contract may be to blame, so the node is not skipped.
+        # The contract may have caused the error, so the node is not skipped.
         raise NodeRefusal("the entry of a post is malformed") from error
 
 
@@ -708,6 +708,6 @@ def _block_of(block: _BlockHeader | None, transactions: Iterable[str]) -> Block 
     if block.logs_bloom is not None and len(block.logs_bloom) == 2 + BLOOM_BITS // 4:
         bloom = int.from_bytes(parse_hex_bytes(block.logs_bloom), "big")
         if bloom == ALL_BITS or (hashes and not bloom):
-            # Some chains have no filter, and send one without bits, or with all, for every block.
+            # Some chains have no bloom filters, and send one with no bits or all bits set.
             bloom = None
     return Block(ref, parse_hex_number(block.timestamp), bloom, block.parent_hash, hashes)

@@ -27,8 +27,8 @@ GAS_MARGIN = 1.2
 """Safety factor for the gas estimate, because a reorg can make the deployment cost more."""
 
 BASE_FEE_MARGIN = 2
-"""Safety factor for the base fee, which can rise by an eighth per block: enough for six full
-blocks."""
+"""Safety factor for the base fee, enough for six full blocks, each of which raises the fee by an
+eighth."""
 
 DEFAULT_TIP = 10**9
 """Default tip in wei per gas if the node suggests none."""
@@ -98,7 +98,8 @@ class ContractDeployment:
     async def prepare(self, sender: Address, code: str) -> DeploymentTransaction:
         """Prepare the transaction that creates the contract with this code.
 
-        Raises `NotDeployed` if the sender cannot pay for it, or the node does not respond.
+        Raises `NotDeployed` if the sender cannot pay for the transaction, or the node does not
+        respond.
         """
         chain_id, block, nonce, balance = await self._ask(
             Call("eth_chainId"),
@@ -128,20 +129,20 @@ class ContractDeployment:
         return transaction
 
     async def check_contract(self, address: Address) -> None:
-        """Check that there is a contract. Raises `NotDeployed` if not, or without a node."""
+        """Raise `NotDeployed` if the contract does not exist, or if no node responds."""
         (code,) = await self._ask(Call("eth_getCode", (address, "latest")))
         if not _read(parse_hex_bytes, code):
             raise NotDeployed(f"There is no contract at {address}.")
 
     async def check_node(self) -> None:
-        """Check that the node responds. Raises `NotDeployed` if it does not."""
+        """Raise `NotDeployed` if the node does not respond."""
         await self._ask(Call("eth_chainId"))
 
     async def send(self, signed: bytes, transaction_hash: str) -> None:
-        """Send a signed transaction. One that the node already knows counts as sent.
+        """Send a signed transaction. A transaction that the node already has counts as sent.
 
-        Raises `NotDeployed` if the node refuses it. If the response is lost, `wait` determines the
-        outcome.
+        Raises `NotDeployed` if the node refuses the transaction. If the response is lost, `wait`
+        determines the outcome.
         """
         try:
             await self._call(Call("eth_sendRawTransaction", ("0x" + signed.hex(),)))
@@ -150,7 +151,7 @@ class ContractDeployment:
             if known is None:
                 raise NotDeployed(f"The node refused the transaction: {refusal}.") from refusal
         except (NodeFailure, TimeoutError):
-            # It may have arrived.
+            # The transaction may have arrived.
             return
 
     async def wait(self, transaction_hash: str) -> DeployedContract:
@@ -174,8 +175,8 @@ class ContractDeployment:
     ) -> DeployedContract:
         """Wait indefinitely until an externally signed transaction has created the contract.
 
-        Its block is assumed to be the one after the last block observed without the contract, so no
-        event is earlier. Raises `NotDeployed` if the nonce was used for something else.
+        The contract's block is assumed to be the one after the last block observed without it, so
+        that no event is earlier. Raises `NotDeployed` if the nonce was used for something else.
         """
         block = prepared.head + 1
         while True:
@@ -199,7 +200,7 @@ class ContractDeployment:
             await asyncio.sleep(self._poll_seconds)
 
     async def _fees(self, block: dict[str, Any]) -> tuple[int, int | None]:
-        """The maximum fee per gas and the priority fee in it."""
+        """The maximum fee per gas, and the priority fee that it includes."""
         if block.get("baseFeePerGas") is None:
             (price,) = await self._ask(Call("eth_gasPrice"))
             return _read(parse_hex_number, price), None

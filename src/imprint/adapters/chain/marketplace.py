@@ -56,7 +56,7 @@ class JsonRpcMarketplace:
     async def post_facts(self, post_id: int, reader: Address | None) -> PostFacts:
         """The post's contract entry and the reader's balance (0 without a reader), from one block.
 
-        With a quorum, they come from a node that denies access if there is one.
+        With a quorum, the facts come from a node that denies access, if any node does.
         """
         calls = [self._call(encode_call(GET_POST_INFO, post_id))]
         if reader is not None:
@@ -74,7 +74,7 @@ class JsonRpcMarketplace:
             if decide_access(facts, reader) is Access.DENIED:
                 return facts
         if len({(facts.entry.author, facts.entry.cid) for facts in found}) > 1:
-            # Each grants access to a different post.
+            # The nodes grant access to different posts.
             raise Unavailable.chain()
         return found[0]
 
@@ -96,10 +96,10 @@ class JsonRpcMarketplace:
         return await self._calls.ask_one([entry_call], read, deadline)
 
     async def find_purchase(self, tx_hash: str, post_id: int, buyer: Address) -> Purchase | None:
-        """What this transaction bought, or None while it is in no block.
+        """The purchase made by this transaction, or None while the transaction is in no block.
 
-        The receipt is not read, because a transaction may have any number of logs: its block
-        is queried for the logs of this purchase only.
+        The receipt is not read, because a transaction may have any number of logs. Instead, the
+        block is queried for the logs of this purchase.
         """
         topics = [POST_SUBSCRIBED, post_id.to_bytes(32), bytes(12) + bytes.fromhex(buyer[2:])]
         wanted = {"address": self._address, "topics": ["0x" + each.hex() for each in topics]}
@@ -123,16 +123,16 @@ class JsonRpcMarketplace:
         """Check that a node responds, is on the configured chain, and has the contracts.
 
         Raises `ChainMisconfigured` for another chain, a missing contract or an adapter of another
-        marketplace, and another `Unavailable` if no node responds.
+        marketplace, and a plain `Unavailable` if no node responds.
         """
         await self._find_code(self._address)
         if self._unproved_adapter is not None:
             await self._check_adapter(self._unproved_adapter)
-            # Neither its code nor its marketplace can change.
+            # Neither the code nor the marketplace of an adapter can change.
             self._unproved_adapter = None
 
     async def _check_adapter(self, adapter: Address) -> None:
-        # Only a node that has the code can tell a wrong contract from one that it lacks.
+        # Only a node that has the code can distinguish a wrong contract from a missing one.
         if missing_functions(await self._find_code(adapter), ADAPTER_FUNCTIONS):
             raise ChainMisconfigured(f"The contract at {adapter} is not a purchase adapter.")
         call = {"to": adapter, "data": "0x" + ADAPTER_MARKET.hex()}

@@ -26,7 +26,7 @@ UNKNOWN_REACH = 1_000_000
 """Value of `reach` for a read that may visit any number of rows."""
 
 _PROBE_SECONDS = 2.0
-"""Timeout of the transaction that a probe runs."""
+"""Timeout in seconds of the transaction that a probe runs."""
 
 _PINNED_RESULTS = 1024
 """Number of cached results of a pinned database."""
@@ -117,19 +117,20 @@ class Database(ABC):
     ) -> T:
         """Like `cached`, but refuse an ended session.
 
-        If `read` is given the session, it refuses it. For a cached result, the rule does.
+        `read` checks a session that it is given. For a cached result, `refuse_ended` checks the
+        session.
         """
         return await read(session)
 
     @abstractmethod
     def snapshot(self) -> AbstractAsyncContextManager[Snapshot]:
-        """Open a snapshot: everything committed so far, and nothing committed later."""
+        """Open a snapshot that has everything committed before it and nothing committed later."""
 
     @abstractmethod
     async def backup_to(self, path: Path) -> None:
         """Write a consistent copy to `path` as a SQLite file while writes continue.
 
-        Raises `FileExistsError` if the path exists, and `CatalogDamaged`.
+        Raises `CatalogDamaged`, and `FileExistsError` if the path exists.
         """
 
     @abstractmethod
@@ -141,7 +142,7 @@ class Database(ABC):
         """Current time for leases in microseconds. None means the clock of the database server."""
 
     async def probe(self, *, grow: bool = False) -> None:
-        # Every commit of SQLite makes its log longer, so this one also covers `grow`.
+        # Every SQLite commit extends the log, so this commit also covers `grow`.
         try:
             async with asyncio.timeout(_PROBE_SECONDS):
                 await self.change(HEARTBEAT, durable=False)

@@ -76,7 +76,7 @@ class SqlWritingSessions:
         return await self.database.change(REVOKE_SESSION, {"id": session_id, "wallet": wallet})
 
     async def revoke_sessions(self, wallet: Address) -> None:
-        # Under the lock that `add_session` takes: sessions added later are not revoked.
+        # Runs under the lock of `add_session`, so that sessions added later are not revoked.
         await self.database.change(REVOKE_SESSIONS, {"wallet": wallet}, locks=owner_lock(wallet))
 
 
@@ -147,8 +147,8 @@ async def _save_update(tx: Transaction, update: ProfileUpdate, intent: Intent | 
 async def _change_avatar(
     tx: Transaction, update: ProfileUpdate, intent: Intent | None, row: Row | None
 ) -> tuple[Cid | None, int]:
-    """The new picture of a profile, and its bytes. A damaged profile is replaced, unless it is
-    kept."""
+    """The new picture of a profile, and its size in bytes. Raises `Damaged` if the picture of a
+    damaged profile is to be kept."""
     if update.avatar is AvatarChange.KEEP:
         return (None, 0) if row is None else (profile_of(row).avatar_cid, row["avatar_size"])
     avatar, size = None, 0
@@ -168,7 +168,7 @@ async def _drop_avatar(tx: Transaction, row: Row, write: Write, successor: Cid |
     if old is None:
         return
     if old == successor:
-        # Its bytes already counted, and were reserved again.
+        # The bytes of the picture were already counted, and then reserved again.
         await count_usage(tx, write.signer, -size)
         return
     await detach(tx, old, Network.PUBLIC, write.signer, size, micros(write.at))

@@ -137,7 +137,7 @@ async def _records_with(tx: Transaction, cid: Cid) -> PersonalRecords:
         return PersonalRecords(revisions=(cid,))
     found = _files_in(await tx.fetchall(FILES_OF_GROUP, cid=cid))
     if cid in found.versions:
-        # A newer version has taken its place, and stays.
+        # A newer version has replaced this one, and is kept.
         return PersonalRecords(versions=(cid,))
     own = [
         each
@@ -172,8 +172,7 @@ async def _find_file(tx: Transaction, cid: Cid) -> File | None:
 
 
 async def _erase_file(tx: Transaction, cid: Cid) -> None:
-    """Delete a version with its key. A post that is bound to it on the chain has no file from
-    now on."""
+    """Delete a version with its key. A post that is bound to it on the chain then has no file."""
     file = await find_version(tx, VERSION_BY_CID, cid=cid)
     if file is None:
         return
@@ -198,7 +197,7 @@ async def _erase_file(tx: Transaction, cid: Cid) -> None:
 
 
 async def _erase_revision(tx: Transaction, cid: Cid) -> None:
-    """Delete a revision with its key; the version before is shown from now on."""
+    """Delete a revision with its key. The previous version is shown from now on."""
     document = await forget_revision(tx, cid, 0)
     if document is None:
         return

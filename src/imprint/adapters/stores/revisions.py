@@ -53,7 +53,7 @@ SELECT coalesce(max(number), 0) + 1 AS number FROM (
     SELECT number FROM revisions WHERE document = :document
     UNION ALL SELECT value FROM counters WHERE name = 'revisions:' || :document
 ) AS given"""
-"""The number of a document's next revision, above those of erased ones."""
+"""Selects the number of a document's next revision, above the numbers of erased revisions."""
 KEEP_NUMBER = """
 INSERT INTO counters (name, value) VALUES ('revisions:' || :document, :number)
 ON CONFLICT (name) DO UPDATE SET value = excluded.value WHERE counters.value < excluded.value"""
@@ -65,7 +65,7 @@ DELETE FROM revisions WHERE document = :document RETURNING document, number, cid
 
 @dataclass(frozen=True, slots=True)
 class SqlRevisionStore:
-    """The revisions of all posts; reads are cached until the next commit."""
+    """The revisions of all posts. Reads are cached until the next commit."""
 
     database: Database
 
@@ -93,7 +93,7 @@ class SqlRevisionStore:
     async def add_revision(
         self, signed: SignedRevision, intent: Intent, version: Version
     ) -> Revision | None:
-        # The index's lock: the text of the version before must not be made searchable meanwhile.
+        # The index is locked, so that the previous version's text does not become searchable.
         locks = write_locks(signed.write, intent, signed.document) | INDEX_LOCK
         return await self.database.transact(locks, _add_revision, signed, intent, version)
 
@@ -106,7 +106,7 @@ async def _find(tx: Transaction, statement: str, values: Mapping[str, Value]) ->
 async def _add_revision(
     tx: Transaction, signed: SignedRevision, intent: Intent, version: Version
 ) -> Revision | None:
-    """Add a revision on top of the others; None if the post no longer has this document.
+    """Add the newest revision, or return None if the post no longer has this document.
 
     Refuses `too_many_revisions`.
     """
@@ -157,7 +157,7 @@ async def forget_revisions(tx: Transaction, document: Cid, at: int) -> None:
 
 
 async def _release(tx: Transaction, row: Row, at: int) -> None:
-    """Detach the document of a deleted revision, whose number is not given again."""
+    """Detach the document of a deleted revision, whose number is not reused."""
     await tx.execute(KEEP_NUMBER, document=row["document"], number=row["number"])
     await detach(tx, row["cid"], Network.PRIVATE, row["owner"], row["size"], at)
 
@@ -201,7 +201,7 @@ def _checked(revision: Revision) -> Iterable[Any]:
 async def walk_revisions(
     tx: Transaction, owner: Address | None, after: str, limit: int
 ) -> list[Row]:
-    """The rows of all revisions, or of those of one owner, with an id above `after`."""
+    """The rows of all revisions, or of one owner's revisions, with an id above `after`."""
     if owner is None:
         return await tx.fetchall(WALK_REVISIONS, after=after, limit=limit)
     return await tx.fetchall(WALK_REVISIONS_OF_OWNER, owner=owner, after=after, limit=limit)

@@ -4,8 +4,8 @@ A write begins with an intent, so that the document of a write that never commit
 removed. The committing transaction ends the intent and spends the nonce.
 
 The intent also reserves the signer's usage: the document's size, and one draft if it creates one. A
-committed write keeps that reservation, because the document then counts as a draft's. A replaced
-document counts until it is deleted.
+committed write keeps that reservation, because the document then counts as part of a draft. A
+replaced document counts until it is deleted.
 """
 
 from collections.abc import Sequence
@@ -58,7 +58,7 @@ INSERT INTO nonces (signer, nonce, action, file_id, spent_at)
 VALUES (:signer, :nonce, :action, :file_id, :spent_at)"""
 HAS_WRITING_SESSION = "SELECT 1 FROM writing_sessions WHERE id = :session"
 
-# Intents, and what counts for a signer
+# Intents and usage of signers
 
 _WITHIN_QUOTA = """
 SET last_number = {number}, used_bytes = owners.used_bytes + excluded.used_bytes,
@@ -106,7 +106,7 @@ NO_HASHTAGS = hashtags_text(())
 """Hashtags of a new group."""
 
 NO_LIMIT = 2**62
-"""A quota nobody reaches, in bytes and drafts."""
+"""A quota in bytes or drafts that nobody can reach."""
 
 
 class SqlDraftStore:
@@ -171,7 +171,8 @@ class SqlDraftStore:
 async def begin_write(tx: Transaction, intent: Intent, quota: Quota) -> int | None:
     """Record an intent and reserve its number, or reserve and return the owner's next number.
 
-    Keeps a document that was marked for deletion, and refuses one that exceeds its signer's quota.
+    Keeps a document that was marked for deletion. Refuses a document that exceeds its signer's
+    quota.
     """
     await take_back(tx, intent.cid, intent.network)
     if not await _reserve(tx, intent, quota):
@@ -326,7 +327,7 @@ async def _refuse_revoked(tx: Transaction, session_id: str) -> None:
 
 
 async def refuse_spent(tx: Transaction, signer: Address, nonce: str) -> None:
-    """Raise `NonceUsed` if the signer has spent this nonce, with its file if that still exists."""
+    """Raise `NonceUsed` if the signer has spent this nonce, with the written file if it exists."""
     spent = await tx.fetchone(SPENT_NONCE, signer=signer, nonce=key_text(nonce))
     if spent is not None:
         row = await tx.fetchone(VERSION_BY_ID, id=spent["file_id"])
@@ -362,7 +363,7 @@ async def end_intent(tx: Transaction, intent: Intent) -> None:
     if await tx.fetchone(END_INTENT, id=intent.id) is None:
         raise Unavailable.storage()
     if await tx.fetchone(CONDEMNED, cid=intent.cid, network=intent.network.value) is not None:
-        # A process of an earlier release has condemned it since.
+        # A process of an earlier release has marked the document for deletion since.
         raise Unavailable.storage()
 
 
@@ -370,7 +371,7 @@ async def _retire(tx: Transaction, draft: File, state: State, write: Write) -> N
     checksum = checksum_of(replace(draft, state=state))
     await tx.execute(RETIRE_FILE, id=draft.id, state=state.value, checksum=checksum)
     await retag(tx, draft, None)
-    # Nobody else has this document, and nobody has detached it: it was live.
+    # The document was live: nobody else has it, and nobody has detached it.
     await tx.execute(
         DETACH,
         cid=draft.cid,
@@ -389,7 +390,7 @@ async def _drop_thumbnail(
     if thumbnail is None:
         return
     if thumbnail == successor:
-        # Its bytes already counted, and were reserved again.
+        # The bytes of the thumbnail were already counted, and then reserved again.
         await count_usage(tx, draft.owner, -size)
         return
     await detach(tx, thumbnail, Network.PUBLIC, write.signer, size, micros(write.at))

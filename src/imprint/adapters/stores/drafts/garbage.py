@@ -31,7 +31,7 @@ from imprint.domain.drafts.files import Action, Network
 from imprint.domain.formats.cids import Cid
 from imprint.ports.drafts import Condemned, GarbageReport, PurgeOutcome
 
-# Detached and condemned documents
+# Detached documents, and documents marked for deletion
 
 DETACH_UNLESS_KNOWN = """
 INSERT INTO detached (cid, network, detached_at, owner, size)
@@ -155,7 +155,7 @@ _BEFORE_ALL = Condemned(Cid(""), Network.PRIVATE, -1)
 
 @dataclass(frozen=True, slots=True)
 class SqlGarbageStore:
-    """Garbage of all owners."""
+    """Unreferenced documents of all owners."""
 
     database: Database
 
@@ -195,7 +195,7 @@ class SqlGarbageStore:
             return await tx.fetchall(COMPARE_USAGE)
 
         async def correct(tx: Transaction) -> None:
-            # Usage that was counted since the differences were found is kept.
+            # Usage that was counted after the differences were found is kept.
             for owner, used_bytes, drafts in differences:
                 await count_usage(tx, owner, used_bytes, drafts=drafts)
 
@@ -226,14 +226,14 @@ async def _condemn_documents(  # noqa: PLR0917  a rule takes its values in order
     limit: int,
     after: Condemned | None,
 ) -> list[Condemned]:
-    """Find up to `limit` documents to delete, those already marked first.
+    """Find up to `limit` documents to delete, starting with those already marked.
 
     With `by_server`, a clock ahead of the server's is corrected, so that it cannot shorten the
     grace period.
 
     A document that is referenced again is no longer detached. The version of a marked document is
-    deleted, so that nothing can restore it, and groups without a live file lose it as their
-    thumbnail.
+    deleted, so that nothing can restore it, and groups without a live file lose the document as
+    their thumbnail.
     """
     if by_server:
         ahead = await _time_ahead(tx, now)
@@ -254,7 +254,7 @@ async def _condemn_documents(  # noqa: PLR0917  a rule takes its values in order
     (raised,) = await tx.fetchall(RAISE_FENCE)
     fence = int(raised["value"])
     fenced = [each for each in known if each.fence]
-    # Processes of an earlier release have condemned these.
+    # Processes of an earlier release have marked these documents for deletion.
     fenced += [
         Condemned(old.cid, old.network, fence)
         for old in unfenced
@@ -284,7 +284,7 @@ async def _purge(tx: Transaction, condemned: Condemned) -> PurgeOutcome:
     if await _is_used(tx, cid, network):
         await release(tx, await tx.fetchone(TAKE_BACK, cid=cid, network=network.value))
         return PurgeOutcome.USED
-    # An expired one may still commit as long as nobody has ended it.
+    # The write of an expired intent may still commit as long as nobody has ended the intent.
     if await _is_coming(tx, cid, network, 0):
         return PurgeOutcome.PENDING
     row = await tx.fetchone(PURGE, cid=cid, network=network.value, fence=condemned.fence)
@@ -329,7 +329,7 @@ async def _prune_replays(tx: Transaction, before: datetime) -> None:
     """Delete deliveries, logins, sessions and rate limits that are too old to matter.
 
     Expired sessions are kept as long as logins, because a process whose clock is ahead must not
-    forget an ended session while it is still valid for the others.
+    forget an ended session that other processes still consider valid.
     """
     await tx.execute(FORGET_DELIVERIES, before=micros(before))
     await tx.execute(FORGET_LOGINS, before=micros(before))
@@ -345,9 +345,9 @@ async def _time_ahead(tx: Transaction, now: datetime) -> timedelta:
 
 
 async def _expire(tx: Transaction, intent: Row) -> None:
-    """End an intent. Its document counts for the signer until it is deleted."""
+    """End an intent. The intent's document counts for the signer until it is deleted."""
     if await tx.fetchone(END_INTENT, id=intent["id"]) is None:
-        # Its write took effect since it was read.
+        # The intent's write took effect after the intent was read.
         return
     detached = await tx.fetchone(
         DETACH_UNLESS_KNOWN,
@@ -375,7 +375,7 @@ async def _condemn(
     if await _is_used(tx, cid, network) or await _is_coming(tx, cid, network, micros(now)):
         await reattach(tx, cid, network)
         return False
-    # It may have been attached and detached again since the candidates were read.
+    # The document may have been attached and detached again since the candidates were read.
     still = await tx.fetchone(
         CONDEMN,
         cid=cid,

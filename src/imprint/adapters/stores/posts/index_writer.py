@@ -141,7 +141,7 @@ class SqlIndexWriter:
         return await self._database.transact(INDEX_LOCK, _adopt, expected, adapter)
 
     async def advance_index(self, expected: IndexState, step: IndexStep) -> None:
-        # Derived from the chain; a step that a power loss undoes is applied again.
+        # The index is derived from the chain, so a step that a power loss undoes is applied again.
         locks = INDEX_LOCK | _author_locks(step.events)
         await self._database.transact(locks, _advance, expected, step, durable=False)
         failpoints.reach("after_step")
@@ -209,7 +209,7 @@ async def _adopt(tx: Transaction, expected: IndexState, adapter: Address | None)
     state = await _read_state(tx)
     if state != expected:
         raise IndexMoved
-    # An adapter holds each token for a moment, so it has an account if it ever bought one.
+    # An adapter holds each token briefly, so it has an account if it ever bought one.
     if await tx.fetchone(_TRADED, old=expected.source.adapter or "", new=adapter or "") is not None:
         return False
     await tx.execute(_ADOPT, adapter=adapter)
@@ -248,7 +248,7 @@ async def _undo(tx: Transaction, number: int) -> None:
     """Restore the state before this block."""
     before: dict[str, dict[str, str | None]] = {table.name: {} for table in _TABLES}
     for row in await tx.fetchall(_UNDO_FROM, number=number):
-        # The last one belongs to the lowest block.
+        # The last row belongs to the lowest block.
         before[row["table_name"]][row["key"]] = row["before"]
     posts = {int(key): POSTS.decode_row(text) for key, text in before["posts"].items()}
     now = await POSTS.load_rows(tx, posts.keys())
@@ -427,7 +427,7 @@ async def _tag_files(tx: Transaction, published: Sequence[PostPublished]) -> Non
 async def _own_hashtags(
     tx: Transaction, published: Sequence[PostPublished]
 ) -> dict[tuple[Cid, Address], tuple[str, ...]]:
-    """Hashtags of the authors' files, by cid and author, with those of the chain as a fallback."""
+    """Hashtags that the authors' publish requests named, keyed by cid and author."""
     cids = [[event.cid] for event in published if event.cid is not None]
     if not cids:
         return {}
@@ -438,9 +438,10 @@ async def _own_hashtags(
 async def _restore_texts(
     tx: Transaction, changes: Sequence[tuple[PostRow | None, PostRow | None]]
 ) -> None:
-    """Drop the texts of posts that are gone or no longer free, and queue those to be read again.
+    """Drop the texts of posts that are gone or no longer free, and queue texts to be read.
 
-    Everybody may read the opening of a paid post. If its document arrives later, it is queued then.
+    Everybody may read the opening of a paid post. If the document arrives later, its text is queued
+    then.
     """
     gone = [before.place for before, now in changes if before and not now]
     new = [now.place for before, now in changes if now and now.price and before is None]
