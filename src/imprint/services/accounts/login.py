@@ -77,7 +77,7 @@ class Login:
     async def authenticate(self, authorization: str | None) -> LiveSession:
         """Return the session in an Authorization header.
 
-        Refuses like `recognize`, and for a session that has been ended.
+        Refuses as `recognize` does, and also refuses a session that has been ended.
         """
         session = self.recognize(authorization)
         await self.store.refuse_ended(session)

@@ -78,7 +78,7 @@ class Profiles:
         return await self._commit(update, intent)
 
     async def _store(self, write: Write, picture: bytes) -> Intent:
-        """Store the picture as a public document, whose intent the commit ends."""
+        """Store the picture as a public document. The commit ends the intent to store it."""
         recoded = await self._recode(write, picture)
         cid = await asyncio.to_thread(document_cid, recoded)
         until = self.clock() + self.lease
@@ -98,8 +98,7 @@ class Profiles:
         return intent
 
     async def _recode(self, write: Write, picture: bytes) -> bytes:
-        """The picture cropped to a square. An invalid one counts as several writes of its
-        signer."""
+        """Return the picture cropped to a square. An invalid one counts as several writes."""
         try:
             return await self.images.crop_square(picture, AVATAR_SIDE, write.signer)
         except Refusal as refusal:
@@ -116,7 +115,7 @@ class Profiles:
         return saved
 
     async def _noting(self, call: Awaitable[T]) -> T:
-        """Return the result of a database call, and count its failure."""
+        """Return the result of a database call, and count the call if it fails."""
         try:
             return await call
         except Unavailable as problem:

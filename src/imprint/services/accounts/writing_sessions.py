@@ -30,7 +30,7 @@ from imprint.services.accounts.contract_wallets import WalletProofs
 from imprint.services.moderation import CurrentMeasures
 
 LOADED_KEYS = 4096
-"""Maximum number of sessions whose keys are cached. Loading one takes a database read."""
+"""Maximum number of sessions whose keys are cached. Loading a key takes a database read."""
 
 _ID = re.compile(r"[0-9a-f-]{36}")
 
@@ -56,7 +56,7 @@ class WritingSessions:
     )
 
     async def open(self, claim: OpeningClaim) -> WritingSession:
-        """Open the session that a wallet has signed, once.
+        """Open the session that a wallet has signed. Each signature works only once.
 
         Refuses as `OpeningVerifier.verify` does, and `author_refused`, `rate_limited`, `nonce_used`
         and `too_many_writing_sessions`.

@@ -162,7 +162,7 @@ class _Request:
     blocks: LogRange | None = None
 
     def serves(self, reader: "LogReader", head: BlockRef) -> bool:
-        """Whether a reader may use the response: for another head, only blocks older than both.
+        """Whether a reader may use the response. With another head, the blocks must predate both.
 
         No reader gets a response twice: it requests the newest blocks again to find out
         whether the node left out a log.
@@ -188,7 +188,7 @@ class LogStream:
         self.followed_elsewhere = False
         """Whether another process follows the chain.
 
-        That process then also fills the index, so that both tasks share what they read.
+        That process then also fills the index, so that both tasks share the logs that they read.
         """
         self.requests: deque[_Request] = deque(maxlen=MAX_REQUESTS)
         self.oversized = BoundedCache[int, None](MAX_OVERSIZED)
@@ -234,7 +234,7 @@ class LogStream:
             self._head = None
 
     async def head(self) -> BlockRef:
-        """Return the newest block, or that of this round while `run` is running.
+        """Return the newest block, or this round's block while `run` is running.
 
         Raises `Unavailable`.
         """
@@ -360,10 +360,10 @@ class LogStream:
         return blocks
 
     async def _compare_nodes(self, blocks: LogRange, refs: Sequence[BlockRef]) -> None:
-        """Mark blocks for which another node returns different logs. `refs` has the newest first.
+        """Mark blocks for which another node returns different logs.
 
-        Each block is compared once. A node that is slightly behind is queried only for the
-        blocks that it has.
+        `refs` has the newest block first. Each block is compared once. A node that is slightly
+        behind is queried only for the blocks that it has.
         """
         if self._compared in refs:
             refs = refs[: refs.index(self._compared)]

@@ -14,7 +14,7 @@ from imprint.ports.files import FileStore
 from imprint.services.tasks.periodic_task import run_periodically
 
 MAX_QUEUED = 10_000
-"""Maximum number of files waiting for a label update. Further ones are dropped."""
+"""Maximum number of files waiting for a label update. Updates beyond it are dropped."""
 
 RETRY_SECONDS = 5.0
 """Seconds to wait after the store was unavailable."""

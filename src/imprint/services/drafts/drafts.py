@@ -66,7 +66,7 @@ Content = str | Callable[[], str]
 """A text, or a function that decodes a large one and may refuse it."""
 
 Begin = Callable[[Intent], Awaitable[int | None]]
-"""Records an intent, and returns the number that was reserved in place of its own."""
+"""Records an intent, and returns the number that the catalog reserved instead of the intent's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,7 @@ class Drafts:
         return await self._commit(self.drafts.add_draft(write, intent, version))
 
     async def update(self, claim: TypedDataClaim, cid: Cid, content: Content) -> File:
-        """Replace a draft with a new version. The old one becomes inaccessible immediately.
+        """Replace a draft with a new version. The old version becomes inaccessible immediately.
 
         Refuses a file that does not exist, belongs to somebody else, or is no longer a
         draft.
@@ -138,8 +138,8 @@ class Drafts:
     ) -> Cid:
         """Give a draft a public thumbnail and hashtags, and return the thumbnail's CID.
 
-        The file remains a draft until an event on the chain publishes it. Refuses like
-        `update`, and for bytes that are not an acceptable image.
+        The file remains a draft until an event on the chain publishes it. Refuses as `update` does,
+        and also refuses bytes that are not an acceptable image.
         """
         write, found = await self._prove(claim, Action.PUBLISH, cid)
         draft = _own_draft(write, found)
@@ -161,8 +161,8 @@ class Drafts:
     async def delete(self, claim: TypedDataClaim, cid: Cid) -> File:
         """Delete a draft and return its last state.
 
-        Refuses like `update`, and for a draft that its owner has published on the chain. A
-        third party who publishes the CID cannot prevent the owner from deleting it.
+        Refuses as `update` does, and also refuses a draft that its owner has published on the
+        chain. A third party who publishes the CID cannot prevent the owner from deleting it.
         """
         write, found = await self._prove(claim, Action.DELETE, cid)
         draft = _own_draft(write, found)
@@ -173,9 +173,9 @@ class Drafts:
         return _unless_overtaken(deleted)
 
     async def revise(self, claim: TypedDataClaim, post_id: int, content: Content) -> Revision:
-        """Add a corrected version to a post, whose document on the chain stays.
+        """Add a corrected version to a post. The document on the chain stays unchanged.
 
-        Refuses as `RevisionVerifier.verify` does, a post that is not here or withheld, and
+        Refuses as `RevisionVerifier.verify` does, a post that is unknown or withheld, and
         `writing_session_scope`, `author_refused`, `not_author` and `too_many_revisions`.
         """
         if claim.session is not None:
@@ -202,7 +202,7 @@ class Drafts:
         return added
 
     async def _own_post(self, signed: SignedRevision) -> File:
-        """The post that a revision corrects, if the chain names the signer as its author."""
+        """Return the post that a revision corrects, if the chain names the signer as its author."""
         post = await self.files.file_by_post_id(signed.post_id)
         if post is None:
             await self.measures.check_missing(TargetKind.POST, str(signed.post_id))
@@ -261,7 +261,7 @@ class Drafts:
         return file
 
     async def _recode(self, image: bytes, write: Write) -> bytes:
-        """Recode an image. An invalid one counts as several of its signer's writes.
+        """Recode an image. An invalid image counts as several writes.
 
         Such an image may have taken as long as the sandbox allows.
         """
@@ -277,7 +277,7 @@ class Drafts:
     async def _put_version(
         self, write: Write, group_id: str, made: "_MadeDocument", begin: Begin
     ) -> tuple[Intent, Version]:
-        """Store the document of a new version, whose intent `begin` records.
+        """Store the document of a new version, after `begin` has recorded the intent.
 
         If the owner already has a number that high, the catalog reserves the next one, and
         the document is built again because it contains its name.
@@ -304,7 +304,7 @@ class Drafts:
         return intent, version
 
     def _make(self, write: Write, content: str, number: int | None = None) -> "_MadeDocument":
-        """Build the document of a new version. Its number defaults to the time in microseconds.
+        """Build the document of a new version, numbered by default with the time in microseconds.
 
         Takes a tenth of a second for large content.
         """
@@ -324,7 +324,7 @@ class Drafts:
     async def _rename(self, write: Write, made: "_MadeDocument", number: int) -> "_MadeDocument":
         """Rebuild a document with another number.
 
-        The content is read back from the document, because it is kept nowhere else.
+        The content is read back from the document, because no other copy is kept.
         """
 
         def make_again() -> _MadeDocument:
@@ -344,7 +344,7 @@ class Drafts:
         return await self._note_intent(self.drafts.begin_write(intent, self.quota))
 
     async def _open_create(self, intent: Intent) -> int | None:
-        """Begin a create that was not opened before. May refuse like `_prove`."""
+        """Record the intent of a create and open its write. May refuse as `_prove` does."""
         write, key = intent.write, write_key(intent.write.signer)
         opened = self.drafts.open_create(write, self.rate, key, intent, self.quota)
         return await self._note_intent(opened)

@@ -35,7 +35,7 @@ class Outcome(StrEnum):
     DRAFT = "draft"
     POST = "post"
     KNOWN = "known"
-    """The CID already exists here, in any state, and nothing is changed."""
+    """The CID already exists in the catalog, in any state, so nothing is changed."""
     SKIPPED = "skipped"
 
 

@@ -1,9 +1,8 @@
 """Checks that the configured master keys decrypt the stored documents, before encrypting any.
 
-With a different key, stored drafts could not be read, and new ones would be encrypted with
-it. Therefore the catalog records the IDs of the master keys that encrypt its documents,
-from the first start with a key on. A rotation wraps the keys of all documents with a new
-master key.
+With a different key, stored drafts could not be read, and new drafts would be encrypted with it.
+Therefore the catalog records the IDs of the master keys that encrypt its documents, from the first
+start with a key on. A rotation wraps the keys of all documents with a new master key.
 """
 
 from collections import Counter
@@ -18,8 +17,7 @@ SAMPLE = 1_000
 """Sample size of wrapped keys. File IDs are random, so any sample is representative."""
 
 DAMAGE = 1
-"""Tolerated number of keys per unknown master key in a sample, because a damaged record looks like
-one."""
+"""Tolerated number of keys per unknown master key in a sample. Damaged records look unknown."""
 
 _REMEDY = (
     "Nothing was changed. Set the master key with which they were stored in "

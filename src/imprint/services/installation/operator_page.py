@@ -100,7 +100,7 @@ class Panel:
 
 
 Say = Callable[..., str]
-"""Returns a sentence in the language of the page, by its key and with its values."""
+"""Returns a sentence in the language of the page, given its key and its values."""
 
 _UNITS = ("KiB", "MiB", "GiB", "TiB", "PiB")
 _SPANS = (
@@ -188,7 +188,7 @@ class Deployment:
     content_store: str
     versions: Mapping[str, str]
     publication: Mapping[str, str | None]
-    """The settings of `[publication]` and of the chain, by their labels; None if not given."""
+    """Settings of `[publication]` and of the chain, keyed by label. None if one is not given."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ PROBE_TIMEOUT = 2.0
 CACHE_TIME = timedelta(seconds=1)
 """How long a condition is cached.
 
-Anybody may request it, and a probe writes to disk and calls the node.
+Anybody may request it, and every probe writes to disk and calls the node.
 """
 
 
@@ -41,7 +41,7 @@ SENTENCES = {
     "collector": "No process collects garbage, or it holds documents back.",
     "records": "A damaged record or document was found.",
 }
-"""What it means for users if a check of the condition is false."""
+"""What a failed check of each condition means for users."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class Condition:
     history: bool = True
     """Whether the chain still has the blocks that were final."""
     logs: bool = True
-    """Whether the logs of all blocks read so far are established."""
+    """Whether the logs of all blocks that have been read are undisputed."""
     follower: bool = True
     """Whether a process follows the chain, if one should."""
     indexer: bool = True

@@ -86,7 +86,7 @@ tracks whole blocks.
 """
 
 SECONDS_PER_HEAD = 10.0
-"""Seconds for which the indexer reads up to one head. Later, nodes may have lost its state."""
+"""Seconds for which the indexer reads up to one head. After that, nodes may lack its state."""
 
 RESTART_GRACE = timedelta(seconds=15)
 """How long the final block must be missing before the index is emptied, because a node may be
@@ -100,13 +100,13 @@ logs for a moment. A longer catch-up reads blocks only once.
 """
 
 COMPARE_SECONDS = 3_600.0
-"""Seconds between two comparisons of the ids in the index with those on the chain."""
+"""Seconds between two comparisons of the post IDs in the index with the IDs on the chain."""
 
 DETAILS_AT_ONCE = 50
 """Number of posts whose descriptions are requested together."""
 
 ROUNDS_UNTIL_SKIPPED = 5
-"""Rounds in which a receipt or description must fail before the index skips it."""
+"""Number of rounds in which a receipt or description must fail before the index skips it."""
 
 MAX_FAILURES = 10_000
 """Maximum number of tracked failures. The oldest is evicted."""
@@ -237,7 +237,7 @@ class _Pass:
     is_open: bool = False
 
     def hold(self, number: int) -> None:
-        """The block from which on nothing is final, because logs may be missing."""
+        """Let nothing from this block on become final, because logs may be missing."""
         self.is_open, self.target = True, min(self.target, number - 1)
 
 
@@ -360,10 +360,10 @@ class Indexer:
         return True
 
     async def _compare_ids(self) -> None:
-        """Dispute a final block if a post that the chain has is missing before it.
+        """Dispute a final block if the index lacks an earlier post that the chain has.
 
-        Posts have consecutive ids, so a gap shows that a node has left out logs, however old they
-        are. Final blocks are not read again: the operator has to do that.
+        Posts have consecutive ids, so a gap shows that a node has left out logs, no matter how old.
+        Final blocks are not read again automatically: the operator has to rebuild the index.
         """
         now = self.stream.monotonic()
         if now < self._compare_at or self.history is not History.AGREES:
@@ -456,7 +456,7 @@ class Indexer:
     async def _prove_omitted(
         self, one_pass: _Pass, part: LogRange
     ) -> tuple[LogRange, Collection[int]]:
-        """Return the part with logs restored that the node left out but the index has.
+        """Return the part with logs that the node left out, restored from the index.
 
         The hash of a block commits to its logs. Also returns the blocks whose logs are
         disputed. Their logs in the index stay.

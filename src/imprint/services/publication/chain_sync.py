@@ -54,16 +54,16 @@ FOLLOWER_LEASE = "follower"
 """The lease of the process that follows the chain."""
 
 UNCONFIRMED_GRACE = timedelta(seconds=30)
-"""How long an unconfirmed event may be ahead of the node before it is looked up."""
+"""How long a process waits to look up an unconfirmed event that is ahead of the node."""
 
 UNCONFIRMED_LIMIT = timedelta(minutes=10)
-"""The same limit for a node that has no block newer than the delivery."""
+"""How long it waits if the node has no block newer than the delivery."""
 
 UNCONFIRMED_BATCH = 500
 """Maximum number of unconfirmed events that one round verifies."""
 
 EVENTS_AT_ONCE = 200
-"""Maximum number of events applied in one transaction. A block may have thousands."""
+"""Maximum number of events applied in one transaction. A block may have thousands of events."""
 
 LogIdentity = tuple[str, int]
 """Identifies a log on one chain by its block hash and its index in that block."""
@@ -104,7 +104,7 @@ async def verify_event(
 class Publications:
     """Applies PostCreated events to the files, from deliveries and from the chain.
 
-    Each event is applied only once, whoever reports it and however often.
+    Each event is applied only once, no matter how often it is reported.
     """
 
     events: EventStore
@@ -414,7 +414,7 @@ class Follower:
 def _compare(
     events: Iterable[PostCreated], known: dict[LogIdentity, KnownEvent]
 ) -> tuple[tuple[PostCreated, ...], list[LogPosition]]:
-    """Return the events to apply, and the positions of recorded ones with other content.
+    """Return the events to apply, and the positions of recorded events that have other content.
 
     Removes the events that were found from `known`.
     """

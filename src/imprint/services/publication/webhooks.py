@@ -1,8 +1,7 @@
 """Webhooks: applies deliveries of the chain's events, which move files to `onchain`.
 
-For other logs in a delivery, the receiving process drops the cached access decisions that
-they may change. The other processes have their own caches, and watchers that read the
-chain.
+Other logs in a delivery make the receiving process drop the cached access decisions that they may
+change. The other processes have their own caches, and their watchers read the chain.
 """
 
 import asyncio
@@ -20,7 +19,7 @@ SMALL_DELIVERY = 64 * 1024
 """Maximum delivery size in bytes for decoding on the event loop, which takes up to 2 ms."""
 
 SMALL_COMPRESSED = 1024
-"""The same limit for compressed deliveries, which may expand a thousandfold."""
+"""Maximum compressed size of such a delivery in bytes. It may expand a thousandfold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +87,9 @@ class Webhooks:
     async def _open(
         self, provider: WebhookProvider, headers: Mapping[str, str], body: bytes
     ) -> Delivery:
-        """Verify and decode a delivery, or if it is large, do so in a thread and one at a time.
+        """Verify and decode a delivery. Large deliveries are decoded in a thread, one at a time.
 
-        Anybody may send one, and other requests need the event loop and the processors.
+        Anybody may send a delivery, and other requests need the event loop and the processors.
         """
         small = SMALL_COMPRESSED if "content-encoding" in headers else SMALL_DELIVERY
         if len(body) <= small:
@@ -115,7 +114,7 @@ CONNECTION_TEST = DeliveryResult(duplicate=False, ignored=0)
 
 
 def _applied_events(delivery: Delivery, result: ApplyResult) -> tuple[AppliedEvent, ...]:
-    """Return the status of each finding, in order."""
+    """Return the status of each finding in a delivery, in order."""
     statuses = iter(result.statuses)
     return tuple(
         AppliedEvent(None, None, EventStatus.DEAD_LETTER)

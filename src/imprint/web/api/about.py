@@ -23,10 +23,10 @@ UNTIL_RESTART = "public, max-age=300"
 """Cache header for responses that change only when the operator restarts the service."""
 
 WITH_THE_TIME = "public, max-age=5"
-"""Cache header for the service's parameters, whose `now` must be at most a few seconds old."""
+"""Cache header for the service's parameters, because `now` must be at most a few seconds old."""
 
 CONTACT_VALIDITY = timedelta(days=180)
-"""How long the security contact is valid, because RFC 9116 recommends less than a year."""
+"""How long the security contact is valid. RFC 9116 recommends less than a year."""
 
 DRAINING = "imprint.draining"
 """The key in a request's scope that a server sets while it is stopping."""
@@ -78,7 +78,7 @@ class LazyText:
 
 @dataclass(frozen=True, slots=True)
 class AboutRoutes:
-    """Parameters, docs and contact, rendered once, and the state of the dependencies."""
+    """Serves the parameters, docs and contact, rendered once, and the state of the dependencies."""
 
     parameters: Parameters
     marketplace: bytes

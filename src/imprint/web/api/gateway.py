@@ -46,7 +46,7 @@ _PICTURES = {b"\x89PNG\r\n\x1a\n": "image/png", b"\xff\xd8\xff": "image/jpeg"}
 _OTHER = "application/octet-stream"
 
 _DOCUMENT_START = b'{"content":'
-"""The first bytes of a document, which is JSON. Browsers never run that."""
+"""The first bytes of a document. Documents are JSON, which browsers never execute."""
 
 _KINDS = {**_PICTURES, _DOCUMENT_START: JSON_TYPE}
 
@@ -156,7 +156,7 @@ def _requested_box(query: QueryParams) -> Box | None:
 def _accepted(request: Request) -> tuple[str, Mapping[str, str]]:
     """Return the IPFS media type that a client prefers, with its parameters.
 
-    Returns None if it prefers the plain bytes.
+    Returns None if the client prefers the plain bytes.
     """
     wanted = accepted(request)
     plain = max(quality(wanted, each) for each in (*_KINDS.values(), _OTHER))
@@ -182,8 +182,8 @@ def _deduplicated(
 _ONE_RANGE = re.compile(r"bytes=[ \t]*([0-9]{0,15})-([0-9]{0,15})[ \t]*\Z", re.ASCII)
 """Pattern for a single range, matched in one pass.
 
-Several ranges do not match and get the whole document, as the standard allows: only
-attackers would ask for the work of assembling them.
+A request for several ranges does not match and gets the whole document, as the standard allows.
+Only attackers would request several, because assembling them is expensive.
 """
 
 
@@ -238,7 +238,7 @@ Read = Callable[[], Awaitable[bytes]]
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """A public document of `size` bytes, and how it is represented and cached."""
+    """A public document of `size` bytes, with its representation and caching."""
 
     cid: Cid
     representation: Representation

@@ -38,7 +38,7 @@ class Markup(str):
 
 
 def element(name: str, *children: str, **attributes: str) -> Markup:
-    """Build an element; children that are not markup are escaped. `class_` becomes `class`."""
+    """Build an element. Children that are not markup are escaped. `class_` becomes `class`."""
     given = "".join(
         f' {key.rstrip("_").replace("_", "-")}="{escape(value)}"'
         for key, value in attributes.items()
