@@ -285,7 +285,7 @@ FILES_PER_PAGE = 250
 """Maximum number of records on a page, chosen to stay far below the block size limit."""
 
 REVISIONS_PER_PAGE = 20
-"""Maximum number of revisions on a page: the signature of a contract may have 16 KiB."""
+"""Maximum number of revisions on a page. The signature of a contract may have 16 KiB."""
 
 LINKS_PER_NODE = 1000
 """Maximum number of links in an index or a manifest."""
@@ -302,7 +302,7 @@ _SIGNED_LABEL = b"imprint export 1\0"
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """The scope of an export: a marketplace on one chain, and one owner or all of them (None)."""
+    """The scope of an export: a marketplace on one chain, and one owner, or None for all owners."""
 
     made_at: datetime
     chain_id: int
@@ -355,7 +355,7 @@ def read_signed_root(block: bytes) -> SignedRoot:
 
 
 def write_manifest(manifest: Manifest) -> bytes:
-    """Encode a manifest. Without profiles and revisions it is as before there were any."""
+    """Encode a manifest. It mentions profiles and revisions only if there are any."""
     members = {
         "chain_id": manifest.chain_id,
         "files": manifest.files,
@@ -392,7 +392,7 @@ def read_manifest(block: bytes) -> Manifest:
 
 
 def write_index(pages: list[Cid]) -> bytes:
-    """Encode an index: links to pages or to other indexes."""
+    """Encode an index, which links to pages or to other indexes."""
     return write_node({"pages": [Link(page) for page in pages]})
 
 

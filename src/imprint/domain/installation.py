@@ -14,9 +14,9 @@ class Access(Enum):
     WRITE = "write"
     """Changes records and documents if the schema is up to date."""
     CREATE = "create"
-    """Like `WRITE`, and creates the catalog if it is missing."""
+    """Like `WRITE`, but also creates the catalog if it is missing."""
     MIGRATE = "migrate"
-    """Like `CREATE`, and upgrades an outdated schema."""
+    """Like `CREATE`, but also upgrades an outdated schema."""
 
     @property
     def creates(self) -> bool:
@@ -59,7 +59,7 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The result of a check as a sentence, and its remedy. `name` is what was checked."""
+    """The result of a check as a sentence, and its remedy. `name` identifies the check."""
 
     name: str
     status: Status

@@ -85,8 +85,9 @@ UNSETTLED = 1024 * LOGS_PER_BLOCK
 
 @dataclass(slots=True)
 class Sitemap:
-    """Sitemap pages, keyed by start position. The start positions of settled pages are cached.\n
-    The first listing therefore walks over all posts once, and later ones only over new posts.
+    """Sitemap pages, keyed by start position. Start positions of settled pages are cached.
+
+    The first listing therefore walks over all posts once, and later listings only over new posts.
     """
 
     index: PostIndexReader

@@ -175,13 +175,15 @@ class WebOptions:
     has_shares: bool = True
     gateway_fallback: str | None = None
     serves_inkdao: bool = False
-    """Whether to serve the earlier front end.\nIf so, refusals have the statuses of
-    `problems.HIDDEN`, and invalid hashtags of publications are mended.
+    """Whether to serve the earlier front end.
+
+    If so, refusals have the statuses of `problems.HIDDEN`, and invalid hashtags of publications are
+    salvaged.
     """
     logs_addresses: bool = False
 
     def budget(self, total: int, largest: int = 1) -> Budget:
-        """Return a budget for all clients. Without shares, one client may use up the whole budget."""
+        """Return a budget for all clients. Without shares, one client may use all of it."""
         return Budget.of(total, largest, SHARE if self.has_shares else 1)
 
     def slots(self, total: int) -> Budget:
@@ -190,8 +192,9 @@ class WebOptions:
 
     @property
     def largest_body(self) -> int:
-        """The size in bytes of the largest request body that any endpoint reads.\nIt also
-        determines the response budget, because no response is much larger.
+        """The size in bytes of the largest request body that any endpoint reads.
+
+        It also determines the response budget, because no response is much larger.
         """
         largest = max(ESCAPED * self.max_content, self.max_image) + SMALL_BODY
         return max(largest, MAX_DELIVERY)

@@ -8,10 +8,10 @@ MAX_IMAGE_BYTES = 5 * 1024 * 1024
 """Maximum size in bytes of an uploaded image, fixed by the protocol."""
 
 MAX_IMAGE_PIXELS = 16_000_000
-"""Maximum number of pixels in an image: 64 MB when decoded."""
+"""Maximum number of pixels in an image, which takes 64 MB when decoded."""
 
 MAX_JPEG_PIXELS = 4 * MAX_IMAGE_PIXELS
-"""Maximum number of pixels in a JPEG, enough for phone photos. It is decoded at a reduced scale."""
+"""Maximum number of pixels in a JPEG, enough for phone photos. JPEGs are decoded at lower scale."""
 
 MAX_IMAGE_SIDE = 16_384
 """Maximum width or height of an image in pixels."""
@@ -31,7 +31,7 @@ _PAIRS = json.JSONDecoder(object_pairs_hook=tuple)
 
 _EARLIER_END = re.compile(rb',"lang":"[a-z]{1,16}"}\Z')
 _EARLIER_TAIL = 32
-"""The end of a document of the earlier service, and its maximum length in bytes."""
+"""Maximum length in bytes of `_EARLIER_END` in a document."""
 
 _SALT = re.compile(rb"[0-9a-f]{%d}" % (2 * SALT_LENGTH))
 

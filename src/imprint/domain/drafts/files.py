@@ -63,7 +63,7 @@ class PostAction(StrEnum):
 
 
 class Network(StrEnum):
-    """The network that holds a document. Only this service serves `PRIVATE` ones."""
+    """The network that holds a document. Only this service serves `PRIVATE` documents."""
 
     PRIVATE = "private"
     PUBLIC = "public"
@@ -152,8 +152,7 @@ class Label:
 
 @dataclass(frozen=True, slots=True)
 class Intent:
-    """A document about to be stored for a write, recorded first so that it can be found after a
-    crash."""
+    """A document to be stored for a write. It is recorded first, to be found after a crash."""
 
     id: str
     write: Write
@@ -166,10 +165,10 @@ class Intent:
 
 @dataclass(frozen=True, slots=True)
 class Quota:
-    """How much a signer may store; 0 means no limit.
+    """How much a signer may store. 0 means no limit.
 
-    `bytes` covers drafts, their thumbnails, revisions of posts, and replaced or deleted
-    documents until they are destroyed; `drafts` is the number of drafts. Posts do not count.
+    `bytes` covers drafts, their thumbnails, revisions of posts, and replaced or deleted documents
+    until they are destroyed. `drafts` is the number of drafts. Posts do not count.
     """
 
     bytes: int = 0

@@ -1,4 +1,4 @@
-"""Hashtags: normalized so that each has one spelling, and limited in number and length."""
+"""Hashtags, which are normalized to one spelling each, and limited in number and length."""
 
 import unicodedata
 from contextlib import suppress

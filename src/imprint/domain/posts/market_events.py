@@ -17,7 +17,7 @@ HIGHEST_BLOCK = 2**43 - 1
 """The highest block number whose positions fit in 63 bits."""
 
 _DECIMAL = re.compile(r"(0|[1-9][0-9]{0,17})\Z")
-"""A number of up to 18 digits, which fits in 63 bits."""
+"""Matches a number of up to 18 digits, which fits in 63 bits."""
 
 
 def position_of(block_number: int, log_index: int) -> int:
@@ -76,8 +76,8 @@ class PostPublished:
 class PostPurchased:
     """A reader bought a post's token.
 
-    If they bought it through a purchase `adapter`, the token was minted to it, and passed on to the
-    `receiver`.
+    If the purchase went through a purchase `adapter`, the token was minted to the adapter and
+    passed on to the `receiver`.
     """
 
     origin: Origin
@@ -114,7 +114,7 @@ class TokensMoved:
 
 @dataclass(frozen=True, slots=True)
 class PostTagged:
-    """A hashtag as recorded on the chain. It belongs to the event that published the post."""
+    """A hashtag recorded on the chain. It belongs to the event that published the post."""
 
     origin: Origin
     post_id: int

@@ -29,7 +29,7 @@ from imprint.domain.posts.posts import (
 )
 
 POST_CREATED = bytes.fromhex("f753f630973e9c5274697eb346810b78c35457ef0df3e0c5c7ade5841d55ca77")
-"""First topic of PostCreated(uint256,string,string,string,address,uint256): a new post."""
+"""First topic of PostCreated(uint256,string,string,string,address,uint256), a new post."""
 
 POST_SUBSCRIBED = bytes.fromhex("c4f07abc81eeea9be4a90005faadbbbb0ddfd027f96110739619c68d7da06d24")
 """First topic of PostSubscribed(uint256,address,uint256): a reader bought a post's token."""
@@ -85,10 +85,10 @@ EARLIER_FUNCTIONS = {
     "getAllPosts()": bytes.fromhex("30561100"),
     "getUserPosts(address)": bytes.fromhex("9a2194a9"),
 }
-"""Functions that the earlier service's front end calls beyond those of any marketplace."""
+"""Functions that the earlier front end calls in addition to those of every marketplace."""
 
 _PUSH4 = b"\x63"
-"""The instruction that pushes a selector, for comparison with that of a call."""
+"""The instruction that pushes a selector in order to compare it with the selector of a call."""
 
 MAX_SPELLED_CID = 512
 """Maximum length of a CID's text in bytes. Longer texts are not stored or parsed."""
@@ -100,14 +100,14 @@ MAX_DESCRIPTION = 500
 """Maximum stored length of a description in bytes. The marketplace accepts no more."""
 
 _STAND_IN = "0x" + "0" * 16
-"""The prefix of a placeholder block hash. A real hash has it with a probability of 2^-64."""
+"""The prefix of a placeholder block hash. A real hash has this prefix with a probability of 2^-64."""
 
 
 @dataclass(frozen=True, slots=True)
 class Log:
     """A log from a node or a provider. `removed` is true if its block is no longer canonical.
 
-    `timestamp` is that of its block, in seconds, if the node includes it in the log.
+    `timestamp` is the time of its block in seconds, if the node includes it in the log.
     """
 
     address: Address

@@ -24,7 +24,7 @@ class PostEntry:
 
 @dataclass(frozen=True, slots=True)
 class PostDetails:
-    """Details of a post from its entry, such as the description, and some from its event."""
+    """Details of a post from its contract entry, such as the description, and from its event."""
 
     author: Address
     spelled_cid: bytes
@@ -33,7 +33,7 @@ class PostDetails:
 
 @dataclass(frozen=True, slots=True)
 class PostFacts:
-    """The facts that decide access, read at one block: the entry and the reader's token balance."""
+    """The facts that decide access, read at one block: the post's entry and the reader's balance."""
 
     entry: PostEntry
     balance: int
@@ -41,7 +41,7 @@ class PostFacts:
 
 @dataclass(frozen=True, slots=True)
 class Purchase:
-    """A transaction in a block, and what it paid for a post on behalf of a certain buyer.
+    """A transaction in a block, and the amount that it paid for a post on behalf of a buyer.
 
     `amount` is None if it was not a purchase of that post by that buyer.
     """
@@ -72,7 +72,7 @@ class BlockRef:
 class PostCreated:
     """A PostCreated event: `author` published `spelled_cid` as `post_id`.
 
-    `thumbnail` is None if its text is not a CID, and for previously stored events.
+    `thumbnail` is None if its text is not a CID, or if an earlier release stored the event.
     """
 
     place: LogPosition
@@ -127,8 +127,8 @@ class DeliveryKey:
 class Delivery:
     """A verified and decoded delivery.
 
-    `findings` has its events and dead letters in log order. `access_changes` is None if any
-    of them is unknown. `ignored` counts the logs that are neither events nor dead letters.
+    `findings` has its events and dead letters in log order. `access_changes` is None if any change
+    of access is unknown. `ignored` counts the logs that are neither events nor dead letters.
     """
 
     provider: str
@@ -148,7 +148,7 @@ class Delivery:
 
 @dataclass(frozen=True, slots=True)
 class ApplyResult:
-    """The result of a delivery: one status for each event, in order.
+    """The result of a delivery, with one status for each event, in order.
 
     `new_letters` counts the new dead letters.
     """
@@ -160,7 +160,7 @@ class ApplyResult:
 
 @dataclass(frozen=True, slots=True)
 class KnownEvent:
-    """A canonical event. `confirmed` is true once the chain follower has read it itself."""
+    """A canonical event. `confirmed` is true once the chain follower has read the event itself."""
 
     event: PostCreated
     seen_at: datetime

@@ -82,7 +82,7 @@ class Scrub:
         return False
 
     async def _scrub_in_turn(self) -> None:
-        """Run one pass after the passes of other processes, since each knows only its own findings."""
+        """Run one pass after other processes have run theirs. Each knows only its own findings."""
         while not await self.scrub():  # noqa: ASYNC110  another process ends the wait
             await asyncio.sleep(RETRY_SECONDS)
 

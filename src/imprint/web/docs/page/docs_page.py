@@ -112,7 +112,7 @@ Json = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A parameter, or a member of a body at this path; `kind` is its type as shown on the page."""
+    """A parameter, or a member of a body at this path. `kind` is its type as shown on the page."""
 
     path: str
     kind: str
@@ -122,7 +122,7 @@ class Field:
 
 
 def resolve(schema: Json, openapi: Json) -> Json:
-    """Return the schema, with a reference replaced by its target."""
+    """Return the schema, or the target of the reference if the schema is one."""
     while "$ref" in schema:
         found: Any = openapi
         for step in schema["$ref"].removeprefix("#/").split("/"):
@@ -185,11 +185,7 @@ def _json(value: Any) -> str:
 
 
 Access = Literal["none", "optional", "session", "wallet"]
-"""Who may call an operation.
-
-Everybody, everybody (with more for a session), only with a session, or only with a wallet's
-signature.
-"""
+"""The access that an operation needs."""
 
 
 def describe_request(method: str, path: str, operation: Json, openapi: Json) -> dict[str, Any]:
@@ -249,7 +245,7 @@ _THIS_SERVICE = "This service"
 _SIGNING = "Signing for curl"
 
 LANGUAGES = {"curl": "curl", "typescript": "TypeScript", "python": "Python"}
-"""Languages by the values of their radio buttons, in display order."""
+"""Languages keyed by the values of their radio buttons, in display order."""
 
 _LISTED = re.compile(r"<li><code>(\w+)</code>")
 
@@ -267,11 +263,11 @@ class PageAssets:
     theme: str
     """The script that applies the reader's colour theme before the page is painted."""
     site: str | None
-    """The name of the site, which links to it; None if this service has no pages for readers."""
+    """The name of the site, shown as a link. None if this service has no pages for readers."""
 
 
 def docs_page(openapi: Json, facts: Json, assets: PageAssets) -> str:
-    """Render the docs page of an OpenAPI document and a service; all text in it is escaped."""
+    """Render the docs page of an OpenAPI document and a service. All text in it is escaped."""
     info = openapi["info"]
     topics = {
         topic["name"]: list(_operations_of(topic["name"], openapi)) for topic in openapi["tags"]
@@ -307,7 +303,7 @@ def docs_page(openapi: Json, facts: Json, assets: PageAssets) -> str:
 
 
 def _data(name: str, value: object) -> Markup:
-    """Embed JSON for the page's script in an inert element."""
+    """Embed JSON data for the page's script in an inert element."""
     return element("script", Markup(script_data(value)), type="application/json", id=name)
 
 
@@ -565,7 +561,7 @@ def _bodies(operation: Json) -> list[Json]:
 
 
 def _code_block(source: str) -> Markup:
-    """A code block that can be scrolled with the keyboard; the script adds a copy button."""
+    """Render a code block that scrolls with the keyboard. The script adds a copy button."""
     shown = source if isinstance(source, Markup) else render_code(source)
     return element("div", element("pre", shown, tabindex="0"), class_="code")
 

@@ -212,7 +212,7 @@ def _number_headings(tokens: list[Token]) -> None:
 
 
 def _place_captions(tokens: list[Token]) -> None:
-    """Make a figure of each picture that is alone in its paragraph and has a title."""
+    """Turn each picture that is alone in its paragraph and has a title into a figure."""
     for at, token in enumerate(tokens):
         if token.type != "inline" or token.children is None or len(token.children) != 1:
             continue

@@ -8,7 +8,7 @@ from imprint.web.site.texts.pictures import SCHEME, Pictures
 from imprint.web.site.words import page_words
 
 MAX_ADDRESS = 2_000
-"""Maximum number of characters in a URL. A longer one is not linked."""
+"""Maximum number of characters in a URL. Longer URLs are not linked."""
 
 _IPFS = re.compile(r"(?:ipfs://(?:ipfs/)?|/ipfs/)([A-Za-z0-9]{1,128})/?\Z")
 _OPEN = re.compile(
@@ -53,7 +53,7 @@ def ipfs_path(given: str) -> str | None:
 
 
 def picture_markup(given: str, alt: str, pictures: Pictures) -> str:
-    """Render an image, or a link to an image on another host, from which pages load nothing."""
+    """Render an image. An image on another host becomes a link, so that pages do not load it."""
     source = picture_address(given)
     # A text can contain such a name, or continue after its picture.
     if source is not None and (pictures.has(source) or not source.startswith(f"{SCHEME}:")):
