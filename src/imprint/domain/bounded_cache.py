@@ -29,7 +29,7 @@ class BoundedCache(Generic[K, V]):
         self._entries: OrderedDict[K, V] = OrderedDict()
         # The methods of the dictionary itself, so that a hit costs no extra call.
         self.get = self._entries.get
-        """Function that returns a key's value, or the default, without changing the entries' order."""
+        """Function that returns a key's value or the default. It does not reorder the entries."""
         self.touch: Callable[[K], None] = self._entries.move_to_end
         """Function that moves a key's entry to the newest position. Raises `KeyError`."""
 

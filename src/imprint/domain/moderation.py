@@ -142,9 +142,7 @@ class Measures:
         return self.of_targets.get(target, {})
 
     def on_post(self, post: IndexedPost, tags: Iterable[str] = ()) -> Decision | None:
-        """Return the strictest measure that hides a post, if any. The post's file may have more
-        tags.
-        """
+        """Return the strictest measure that hides a post, if any. Its file may have more tags."""
         hashtags = {*post.hashtags, *tags}
         return self._strictest(post_targets(post.post_id, post.author, post.cid, hashtags))
 
@@ -171,7 +169,7 @@ class Measures:
         return Measure.REFUSED in self.on(Target(TargetKind.AUTHOR, author))
 
     def allows(self, author: Address) -> bool:
-        """Whether the operator has allowed an author, for services that show only allowed authors."""
+        """Whether the operator has allowed an author. Some services show only allowed authors."""
         return Measure.ALLOWED in self.on(Target(TargetKind.AUTHOR, author))
 
     def _strictest(self, targets: Iterable[Target]) -> Decision | None:
@@ -190,7 +188,7 @@ _HIDING = (Measure.UNLISTED, Measure.WITHHELD)
 
 
 def _strictness(decision: Decision) -> tuple[bool, bool, float]:
-    """Return the sort key: withheld before unlisted, legal reasons before rules, early before late."""
+    """Return the sort key: withheld before unlisted, legal reasons before rules, oldest first."""
     return (
         decision.measure is Measure.WITHHELD,
         decision.ground is Ground.LEGAL,

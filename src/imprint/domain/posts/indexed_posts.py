@@ -131,7 +131,8 @@ class PostPosition:
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
 class PostPage:
-    """One page of a list of posts. `next` is the start of the next page, or None on the last page.
+    """One page of a list of posts. `next` is the start of the next page, or None.
+
     Because the work per page is bounded, a page may have fewer posts than requested, or none, even
     if more pages follow.
     """

@@ -100,7 +100,7 @@ MAX_DESCRIPTION = 500
 """Maximum stored length of a description in bytes. The marketplace accepts no more."""
 
 _STAND_IN = "0x" + "0" * 16
-"""The prefix of a placeholder block hash. A real hash has this prefix with a probability of 2^-64."""
+"""The prefix of a placeholder block hash. A real hash has it with a probability of 2^-64."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ MARK = "<!--more-->"
 """The block that ends an opening."""
 
 MAX_TEXT = 1_000_000
-"""Maximum number of characters of a text that is formatted, without images: 170 000 words."""
+"""Maximum number of characters, without images, of a text that is formatted."""
 
 TOKEN_STEPS = 10
 """Work charged per token. It covers the time to create and render it, and about 350 bytes."""

@@ -127,7 +127,7 @@ def _plain_markdown(content: str, work: TextWork, longest: int | None) -> Iterat
 
 
 def parse_blocks(content: str) -> tuple[str, list[Block]] | None:
-    """Return the title and blocks of the earlier front end's document, or None for other content."""
+    """Return the title and blocks of the earlier front end's document, or None if it is none."""
     if is_markdown(content):
         return None
     found = _decode(content)
@@ -168,7 +168,7 @@ def _blocks_of(items: list[Any]) -> list[Block]:
 
 
 def _first(parts: Iterable[str], longest: int | None) -> Iterator[str]:
-    """Return the first parts, up to this many characters and as far as the remaining work allows."""
+    """Return the first parts, up to this many characters or until the work is used up."""
     size = 0
     with suppress(TooIntricate):
         for part in parts:

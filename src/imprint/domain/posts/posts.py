@@ -33,7 +33,7 @@ class PostDetails:
 
 @dataclass(frozen=True, slots=True)
 class PostFacts:
-    """The facts that decide access, read at one block: the post's entry and the reader's balance."""
+    """The facts that decide access, read at one block: the entry and the reader's balance."""
 
     entry: PostEntry
     balance: int
@@ -190,7 +190,7 @@ class EventReport:
 
 @dataclass(frozen=True, slots=True)
 class Advance:
-    """The follower's findings in a block range: the events in it, and those that are `lost`.
+    """The follower's findings in a block range: the events on the chain, and the `lost` events.
 
     `cursor`, if given, is the last block that the follower has read. `final`, if given, is
     the last block that no reorg of the configured depth can replace.

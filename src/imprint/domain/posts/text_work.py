@@ -13,7 +13,7 @@ MAX_SECONDS = 2.0
 """Limit in seconds of processor time, for texts whose steps take unusually long."""
 
 _CHECKED_EVERY = 64
-"""Number of `spend` calls between two readings of the clock."""
+"""Number of calls of `spend` between two readings of the clock."""
 
 
 class TooIntricate(Exception):
