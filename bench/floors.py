@@ -43,7 +43,7 @@ VERIFICATIONS = 300
 """Number of signature verifications per sample."""
 
 PEER_VERIFICATIONS = 150
-"""Verifications per sample by the peer, which is slower."""
+"""Number of signature verifications per sample by the peer, which is slower."""
 
 RESPONSES = 1_500
 """Number of empty responses per sample."""
@@ -79,7 +79,7 @@ _BYTES = b"x" * 65_536
 
 
 def empty_app() -> Router:
-    """The service's web stack with handlers that only return bytes."""
+    """Return the service's web stack with handlers that only return bytes."""
     routes = [
         Route("/healthz", lambda request: Response(b"")),
         Route("/bytes", _respond),

@@ -54,9 +54,8 @@ def main() -> int:
 
 
 def build_release(out: Path, *, with_image: bool, push: str | None = None) -> list[str]:
-    """Build and check everything, and return the file names.
-
-    Raises `Refused`, `NotBuilt` and `NotPinned`.
+    """Build and check all files of a release, and return their names. Raises `Refused`, `NotBuilt`
+    and `NotPinned`.
     """
     version, epoch = read_version(), commit_epoch()
     _refuse(state_problems(version))
@@ -82,7 +81,7 @@ def _write_deployment(archive: Path, epoch: str, own: str | None) -> None:
 
 
 def state_problems(version: str) -> list[str]:
-    """Return why the checkout cannot be released as this version."""
+    """Return the reasons why the checkout cannot be released as this version."""
     problems = []
     if _git("status", "--porcelain"):
         problems.append("The checkout has changes: commit or remove them (git status).")
@@ -114,7 +113,7 @@ def _git(*arguments: str) -> str:
 
 
 def _build_distributions(out: Path, epoch: str) -> None:
-    """Build the wheel and sdist twice. Bytes and contents must be the same."""
+    """Build the wheel and sdist twice. Both builds must have the same bytes."""
     wheel, sdist = build(out, epoch=epoch)
     problems = wheel_problems(wheel) + sdist_problems(sdist)
     with tempfile.TemporaryDirectory() as folder:

@@ -156,7 +156,7 @@ def render_requirements(entries: Iterable[Entry]) -> str:
 def render_deploy_locks() -> dict[str, str]:
     """Return the files of deploy/ by name.
 
-    They list the dependencies of the image, and those for building the wheel.
+    They list the dependencies of the image, and the dependencies for building the wheel.
     """
     heading = "# A part of requirements.lock, written by: make lock\n"
     parts = {

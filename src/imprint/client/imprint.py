@@ -17,8 +17,8 @@ from imprint.interface.service import ServiceFacts
 class Imprint(AccountMethods, DraftMethods, PostMethods):
     """A client of one service, with at most one reader logged in.
 
-    Methods are named after the operations in `/openapi.json`. They raise `Refusal` if the service
-    refuses and `Unreachable` if it does not respond.
+    Methods are named after the operations in `/openapi.json`. Methods raise `Refusal` if the
+    service refuses, and `Unreachable` if it does not respond.
     """
 
     @classmethod
@@ -66,7 +66,7 @@ class Imprint(AccountMethods, DraftMethods, PostMethods):
         return other
 
     def node(self, rpc_url: str | None = None) -> Node:
-        """The chain's node at a URL. The URL of a development chain is in the facts.
+        """Return the chain's node at a URL. For a development chain, the facts contain the URL.
 
         Raises `NodeError` if a URL is needed.
         """

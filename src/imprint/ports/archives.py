@@ -58,7 +58,7 @@ class ArchiveStore(Protocol):
         """
 
     def walk_profiles(self, owner: Address | None, size: int) -> AsyncIterator[list[Profile]]:
-        """Yield a snapshot of all profiles, or of one author's profile, in ascending address order."""
+        """Yield a snapshot of all profiles, or of one author's profile, in ascending order."""
 
     def walk_revisions(self, owner: Address | None, size: int) -> AsyncIterator[list[Revision]]:
         """Yield a snapshot of all revisions, or of one owner's revisions, in ascending ID order.

@@ -157,8 +157,7 @@ class ChainReader(Protocol):
         """
 
     async def find_log(self, place: LogPosition, topic: bytes, head: BlockRef) -> Log | None:
-        """Return the marketplace log with this first topic at this position, or None if it is
-        missing.
+        """Return the marketplace log with this first topic at this position, or None if absent.
 
         None is proven: another block is at that height, or the block's bloom filter or
         receipts show that it has no such log. Raises `Unproved` if nodes contradict
@@ -178,8 +177,7 @@ class WebhookProvider(Protocol):
         """
 
     def check_headers(self, headers: Mapping[str, str], now: datetime) -> None:
-        """Refuse a delivery whose headers alone are invalid: compression, time, or signature
-        format.
+        """Refuse a delivery by its headers alone, for its compression, time or signature format.
 
         Runs before the body is read. `open` does not repeat these checks.
         """

@@ -40,8 +40,9 @@ class FileStore(Protocol):
 
 
 class RevisionStore(Protocol):
-    """The revisions of posts, keyed by the CID of the post's document on the chain. A damaged
-    revision raises `Damaged`.
+    """The revisions of posts, keyed by the CID of the document on the chain.
+
+    A damaged revision raises `Damaged`.
     """
 
     async def newest_revision(self, document: Cid) -> Revision | None:
@@ -59,8 +60,7 @@ class RevisionStore(Protocol):
     async def add_revision(
         self, signed: SignedRevision, intent: Intent, version: Version
     ) -> Revision | None:
-        """Add a revision with the next number, spend its nonce and end its intent, in one
-        transaction.
+        """Add a revision with the next number, spend its nonce and end its intent, atomically.
 
         Returns None if the post no longer has the document that was signed. Refuses
         `too_many_revisions` and a spent nonce.

@@ -30,9 +30,10 @@ class InstallationStore(Protocol):
 
     @property
     def identity(self) -> Identity:
-        """Return the identity that the installation had when the database was opened. The first
-        process that opens a database without an ID gives it a random ID. Documents without an ID
-        belong to the installation if it already had records at that time.
+        """Return the installation's identity at the time when the database was opened.
+
+        The first process that opens a database without an ID gives it a random ID. Documents
+        without an ID belong to the installation if it already had records at that time.
         """
 
     async def note_claim(self) -> None:
@@ -115,9 +116,7 @@ class RecordStore(Protocol):
         """Verify up to `limit` revisions above an ID. A damaged revision is None."""
 
     async def verify_decisions(self, after: int, limit: int) -> list[tuple[int, str | None]]:
-        """Verify up to `limit` decisions of the operator above a number. Returns any damage of
-        each.
-        """
+        """Verify up to `limit` of the operator's decisions above a number, each with its damage."""
 
     async def compare_tags(self) -> list[str]:
         """Return the differences between the tag index and the files. Reads the whole index."""

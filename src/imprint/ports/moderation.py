@@ -33,7 +33,7 @@ class ModerationStore(Protocol):
         """Return the authors whose profile has this picture."""
 
     async def tags_of_posts(self, post_ids: Sequence[int]) -> Mapping[int, Collection[str]]:
-        """Return the hashtags of posts, both on the chain and of their files. Raises `Unavailable`."""
+        """Return the hashtags of posts on the chain and of their files. Raises `Unavailable`."""
 
     async def targets_of_event(self, target: Target) -> list[Target]:
         """Return the targets whose measures apply to the chain's post with this ID or CID."""

@@ -103,7 +103,7 @@ class PostIndexWriter(Protocol):
         """Return the logs in the index whose blocks a reorg may still replace, in order."""
 
     async def find_gaps(self) -> list[PostGap]:
-        """Return the first missing post ID between existing IDs, and the ID after the newest post."""
+        """Return the first missing ID between the posts' IDs, and the ID after the newest post."""
 
     async def restart_index(self, source: IndexSource) -> None:
         """Empty the index, so that it is filled again from its first block."""
@@ -190,11 +190,10 @@ class PostIndexReader(Protocol):
         """Return a reader's newest `limit` purchase times from `since` on, in order."""
 
     async def price_changes(self, post_ids: Sequence[int]) -> Mapping[int, datetime]:
-        """Return when the prices of these posts, at most `FEED_SIZE`, last changed, if ever."""
+        """Return when the prices of these posts, at most `FEED_SIZE`, last changed."""
 
     async def place_after(self, after: int, count: int) -> int | None:
-        """Return the position of the post `count` posts after `after`, or None if there are
-        fewer."""
+        """Return the position of the post `count` posts after `after`, or None if there is none."""
 
     async def addresses(self, after: int, limit: int) -> list[PostAddress]:
         """Return the shown posts among the first posts after a position, in chain order."""
