@@ -1,1 +1,1 @@
-"""Benchmarks. Each compares the service with a floor, which is the minimum cost of the same work."""
+"""Benchmarks. Each compares the service with a floor, the minimum cost of the same work."""

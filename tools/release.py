@@ -54,8 +54,9 @@ def main() -> int:
 
 
 def build_release(out: Path, *, with_image: bool, push: str | None = None) -> list[str]:
-    """Build and check all files of a release, and return their names. Raises `Refused`, `NotBuilt`
-    and `NotPinned`.
+    """Build and check all files of a release, and return their names.
+
+    Raises `Refused`, `NotBuilt` and `NotPinned`.
     """
     version, epoch = read_version(), commit_epoch()
     _refuse(state_problems(version))
@@ -127,7 +128,7 @@ def _build_distributions(out: Path, epoch: str) -> None:
 
 
 def _build_image(archive: Path, version: str, push: str | None) -> str | None:
-    """Build the image, and return its name and digest in the repository it was pushed to."""
+    """Build the image, and return its name and digest in the repository if it was pushed."""
     script = ROOT / "tools" / "build-image"
     if shutil.which("buildah") is None or not script.exists():
         print("The image is left out: it needs buildah and tools/build-image.")

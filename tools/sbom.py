@@ -55,7 +55,7 @@ def render_sbom(version: str, epoch: str) -> str:
 
 
 def _extras_by_package() -> dict[str, list[str]]:
-    """Return the extras that require each package. It is empty for a package that is always needed."""
+    """Return the extras that require each package. Packages that are always needed have none."""
     project = read_project()
     always = {entry.name for entry in runtime_entries(())}
     brought: dict[str, list[str]] = {name: [] for name in always}

@@ -119,7 +119,7 @@ class AccountMethods(Connection):
         links: Sequence[str] = (),
         avatar: bytes | Literal["keep", "none"] = "keep",
     ) -> Profile:
-        """Replace the author's profile. `avatar` is a picture, or keeps or removes the current one."""
+        """Replace the author's profile. `avatar` is a picture, or keeps or removes the old one."""
         picture = avatar if isinstance(avatar, bytes) else None
         data = profile_typed_data(
             self.facts.signing,
