@@ -1,4 +1,4 @@
-"""Calculate what a large deployment needs, from measured costs: python -m bench.scale [bench.json]
+"""Calculate the needs of a large deployment from measured costs: python -m bench.scale [bench.json]
 
 Two figures are simulated, with a fixed seed: how often access must be read from the chain when
 readers are spread over many processes, and how busy a process may be before its slowest responses

@@ -128,7 +128,7 @@ def _build_distributions(out: Path, epoch: str) -> None:
 
 
 def _build_image(archive: Path, version: str, push: str | None) -> str | None:
-    """Build the image, and return its name and digest in the repository if it was pushed."""
+    """Build the image. If it was pushed, return its name and its digest in the repository."""
     script = ROOT / "tools" / "build-image"
     if shutil.which("buildah") is None or not script.exists():
         print("The image is left out: it needs buildah and tools/build-image.")

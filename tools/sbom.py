@@ -19,7 +19,7 @@ from tools.distributions import NAME
 from tools.runtime_lock import Entry, read_project, runtime_entries
 
 SCHEMAS = "http://cyclonedx.org/schema/"
-"""The URLs of the schemas. The library includes them, so nothing is downloaded."""
+"""The URLs of the schemas. The library includes the schemas, so nothing is downloaded."""
 
 LONGEST_LICENSE = 60
 """Maximum number of characters in a licence's name. Some packages give the whole text instead."""

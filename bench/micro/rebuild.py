@@ -139,7 +139,7 @@ def _result(blocks: list[list[dict[str, Any]]], call: dict[str, Any]) -> Any:
 
 
 def _make_blocks() -> list[list[dict[str, Any]]]:
-    """Return blocks with a repeated mix of posts, purchases, mints, transfers and a price change."""
+    """Return blocks with a repeated mix of posts, purchases, mints, transfers and price changes."""
     events = _events(Random(12))
     blocks: list[list[dict[str, Any]]] = [[]]
     for number in range(1, -(-EVENTS // EVENTS_PER_BLOCK) + 1):

@@ -38,7 +38,7 @@ class Tracer(Protocol):
     """Creates spans. The newest span of the running task is the parent of the next span."""
 
     def start_request(self, method: str, headers: Mapping[bytes, bytes]) -> RequestSpan:
-        """Start the span of a request. It continues the trace that the headers name, if any."""
+        """Start the span of a request, which continues the trace that the headers name, if any."""
 
     def start_call(self, dependency: str, operation: str) -> CallSpan:
         """Start the span of a call."""

@@ -1,8 +1,8 @@
 """Puts deliberate faults into a copy of the code and checks that the suites find each one.
 
-`python -m tools.mutations [part of a promise ...]` tries all faults, or those whose
-promises contain one of these texts. `--list` shows them. `--baseline` runs their tests once
-without any fault.
+`python -m tools.mutations [part of a promise ...]` tries all faults, or the faults whose promises
+contain one of these texts. `--list` shows them. `--baseline` runs their tests once without any
+fault.
 """
 
 import os

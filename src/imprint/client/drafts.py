@@ -65,7 +65,7 @@ ONCHAIN_POLL_SECONDS = 0.2
 SAVE_ATTEMPTS = 5
 """Number of attempts per save while the service is busy or unreachable.
 
-It does not apply if the caller passes `wait`.
+The limit does not apply if the caller passes `wait`.
 """
 
 LONGEST_PAUSE = 60
@@ -122,7 +122,7 @@ class DraftMethods(Connection):
     ) -> RevisionRecord:
         """Add a corrected version to a post of the wallet's author. The note is public.
 
-        `cid` is the CID of the post's document on the chain. If it is not given, the service
+        `cid` is the CID of the post's document on the chain. If no CID is given, the service
         provides it.
         """
         if cid is None:
@@ -190,7 +190,8 @@ class DraftMethods(Connection):
     ) -> Draft:
         """Resend a save whose response was lost, for example after a restart.
 
-        It takes effect only once, no matter how often it is sent. Raises as `save_draft` does.
+        The save takes effect only once, no matter how often it is sent. Raises as `save_draft`
+        does.
         """
         return await self._deliver(signed, _content_write(content, cid), wait, is_uncertain=True)
 
@@ -249,7 +250,7 @@ class DraftMethods(Connection):
     ) -> Published:
         """Store a draft's thumbnail and hashtags. Call `createPost` afterwards.
 
-        Services refuse writing sessions here, as they do for `delete_draft`.
+        Services accept no writing session for this operation, nor for `delete_draft`.
         """
         tags = ",".join(hashtags)
         write = Write(Action.PUBLISH, cid=cid, thumbnail=thumbnail, hashtags=tags)

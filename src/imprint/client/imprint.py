@@ -33,8 +33,8 @@ class Imprint(AccountMethods, DraftMethods, PostMethods):
     ) -> "Connecting":
         """Fetch the facts of the service at a URL: `async with Imprint.connect(url) as imprint`.
 
-        `await Imprint.connect(url)` does the same, and leaves `close` to the caller. The options
-        are those of the constructor.
+        `await Imprint.connect(url)` does the same, and leaves `close` to the caller. The
+        constructor describes the options.
         """
         given = {"form": form, "domain_name": domain_name, "http": http, "timeout": timeout}
         return Connecting(cls, url, given)
@@ -77,7 +77,7 @@ class Imprint(AccountMethods, DraftMethods, PostMethods):
 
 
 class Connecting:
-    """A client that is still connecting: await it, or open it with `async with`."""
+    """A client that is still connecting. Await it, or open it with `async with`."""
 
     def __init__(self, kind: type[Imprint], url: str, given: dict[str, Any]) -> None:
         self._kind = kind

@@ -99,8 +99,8 @@ class PostMethods(Connection):
     ) -> PostContent:
         """Return a post's text. Without a session, only free posts can be read.
 
-        Returns the newest version, or the version with this number. Number 0 is the document on the
-        chain.
+        Returns the newest version, or the version with this number. Version 0 is the document on
+        the chain.
         """
         path = f"/posts/{quote(str(id), safe='')}/content"
         return await self._read(path, PostContent, {"revision": revision}, signed_in=True)

@@ -23,7 +23,7 @@ _SHORT = 55
 class Call:
     """A contract call, with the payment in wei.
 
-    With `chain_id`, it is valid only on that chain, and a wallet on another chain refuses it.
+    With `chain_id`, the call is valid only on that chain, and a wallet on another chain refuses it.
     """
 
     to: str

@@ -39,7 +39,7 @@ class Refusal(Exception):
 class Unreachable(Exception):
     """The service did not respond, or something else responded in its place.
 
-    `status` and `retry_after` come from whatever responded, if anything did.
+    `status` and `retry_after` come from the response, if there was one.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class NodeError(Exception):
 
 
 class Reverted(Exception):
-    """The contract reverted the transaction, which is in a block but changed nothing."""
+    """The contract reverted the transaction. The transaction is in a block but had no effect."""
 
 
 DEFAULT_TIMEOUT = 60.0

@@ -203,7 +203,7 @@ class Unavailable(Problem):
 
 
 class Damaged(Unavailable):
-    """Stored data differs from the data that was written. `what` names it for the operator."""
+    """Stored data differs from the data that was written. `what` names the damaged data."""
 
     def __init__(self, code: Code, what: str) -> None:
         super().__init__(code, "The data stored for this request is damaged.")

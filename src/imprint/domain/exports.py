@@ -355,7 +355,7 @@ def read_signed_root(block: bytes) -> SignedRoot:
 
 
 def write_manifest(manifest: Manifest) -> bytes:
-    """Encode a manifest. It mentions profiles and revisions only if there are any."""
+    """Encode a manifest. Counts of profiles and revisions are left out if they are zero."""
     members = {
         "chain_id": manifest.chain_id,
         "files": manifest.files,

@@ -7,7 +7,7 @@ from uuid import uuid4
 
 
 class Access(Enum):
-    """The access level for opening an installation, which says what may be changed."""
+    """The access level for opening an installation, which limits the possible changes."""
 
     READ = "read"
     """Changes nothing, not even the files that SQLite creates next to a database."""

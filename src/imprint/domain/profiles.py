@@ -114,7 +114,7 @@ def invalid_profile(detail: str) -> Refusal:
 
 
 def name_key(name: str) -> str:
-    """Return a key that is equal for names that look alike. It ignores case, width and joiners."""
+    """Return a key that is equal for names that look alike, ignoring case, width and joiners."""
     return " ".join(_fold(name).split())
 
 
@@ -137,7 +137,7 @@ def _parse_bio(given: str) -> str:
 
 
 def _normalized(text: str, most: int) -> str:
-    """Return the text in NFC. A far too long text is cut, but remains long enough to be refused."""
+    """Return the text in NFC. An overlong text is cut, but stays long enough to be refused."""
     return unicodedata.normalize("NFC", text[: 4 * most + 1])
 
 

@@ -1,7 +1,7 @@
 """Rate limits and budgets: how much each client may request per period, and hold at once.
 
-Both are per process and identify a client by the key that `client_key` derives from its IP
-address. Logins and signed writes also have a limit per signer, which the `RateLimits` port
+Limits and budgets are per process, and identify a client by the key that `client_key` derives from
+its IP address. Logins and signed writes also have a limit per signer, which the `RateLimits` port
 counts across all processes.
 """
 
@@ -36,8 +36,8 @@ SHARE = 4
 def client_key(address: str) -> str:
     """Return the client's key for this IP address, which is the same for every spelling.
 
-    An IPv6 address counts as its /64, and an IPv4-mapped one as its IPv4 address. Text that
-    is not an address is its own key.
+    An IPv6 address counts as its /64, and an IPv4-mapped address as its IPv4 address. Text that is
+    not an address is its own key.
     """
     try:
         parsed = ip_address(address)
@@ -57,7 +57,7 @@ def write_key(signer: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """A limit of `count` requests per `seconds` on average. All `count` may come in one burst."""
+    """A limit of `count` requests per `seconds` on average, of which all may come in one burst."""
 
     count: int
     seconds: int
@@ -110,7 +110,7 @@ class Budget:
 
     @classmethod
     def of(cls, total: int, largest: int = 1, parts: int = SHARE) -> "Budget":
-        """Return a budget. Each client may hold one part of it, or one item of the largest size."""
+        """Return a budget of which each client may hold one part, or one largest item."""
         total = max(total, largest)
         return cls(total, max(total // parts, largest))
 

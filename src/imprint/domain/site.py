@@ -54,7 +54,7 @@ class OwnPage:
 
 @dataclass(frozen=True, slots=True)
 class FrontPage:
-    """The posts on the front page: those of one author, or featured posts before the newest."""
+    """The posts on the front page, which are one author's, or featured posts before the newest."""
 
     author: Address | None = None
     featured: tuple[int, ...] = ()

@@ -22,8 +22,8 @@ class SessionStore(Protocol):
     async def spend_login_nonce(self, address: Address, nonce: str, at: datetime) -> int | None:
         """Spend the nonce of a login. Returns None if it was already spent.
 
-        Login nonces are separate from the nonces of writes. Otherwise returns the session
-        generation of this address, for the session to be issued.
+        Login nonces are separate from the nonces of writes. For an unspent nonce, returns the
+        session generation of this address, for the session to be issued.
         """
 
     async def refuse_ended(self, session: Session) -> None:
@@ -130,4 +130,4 @@ class PrivateFeeds(Protocol):
         """Return the feed with this token."""
 
     async def note_fetch(self, feed_id: str, at: datetime) -> None:
-        """Record when a feed was last fetched. This need not survive a power loss."""
+        """Record when a feed was last fetched. The record need not survive a power loss."""

@@ -22,7 +22,7 @@ class ImportOutcome(StrEnum):
     PRESENT = "present"
     """The file already existed and is left unchanged."""
     RETIRED = "retired"
-    """The file was replaced or deleted in this installation. It is left unchanged."""
+    """The file was replaced or deleted in this installation, and is left unchanged."""
 
 
 class ImportConflict(Exception):
@@ -71,8 +71,8 @@ class ArchiveStore(Protocol):
     ) -> list[StoredDocument]:
         """Return up to `limit` documents after `after`, in ascending CID order.
 
-        These are all documents that must be readable: those of live files, of revisions, and of
-        versions that an event may still restore. Among these are versions in every state. A
+        These are all documents that must be readable: the documents of live files, of revisions,
+        and of versions that an event may still restore. Among these are versions in every state. A
         document stored during the walk may or may not be included.
         """
 
@@ -93,7 +93,7 @@ class ArchiveStore(Protocol):
     ) -> ImportOutcome:
         """Add a file whose documents are stored, with its group and its publication.
 
-        It counts towards its owner's usage, but no quota refuses it.
+        The file counts towards its owner's usage, but no quota refuses it.
 
         A publication is treated like one reported by a delivery: the follower confirms or undoes
         it. Nonces are not affected. Raises `ImportConflict` if an ID, name, CID, group or post ID
@@ -147,7 +147,7 @@ class EarlierFiles(Protocol):
 
 
 class Archive(Protocol):
-    """Verified blocks keyed by CID, and a set of values already seen. Both may be of any size."""
+    """Verified blocks keyed by CID, and a set of values already seen, both of any size."""
 
     @property
     def roots(self) -> tuple[Cid, ...]:
@@ -190,7 +190,7 @@ class BackupWriter(Protocol):
 
 
 class SiteFolder(Protocol):
-    """The folder of a static site. It gets its final name only when it is complete."""
+    """The folder of a static site. The folder gets its final name only when it is complete."""
 
     def has(self, path: str) -> bool:
         """Whether a file was written at this path."""

@@ -40,8 +40,8 @@ class ReceiptLogs:
 class BlockTopics:
     """A block, and the first topics of marketplace logs that its bloom filter indicates.
 
-    Filters have false positives, so there may be no such log. A filter that is too full
-    indicates no topics.
+    Filters have false positives, so there may be no log with an indicated topic. A filter that is
+    too full indicates no topics.
     """
 
     ref: BlockRef
@@ -58,7 +58,7 @@ class MarketplaceReader(Protocol):
     async def post_facts(self, post_id: int, reader: Address | None) -> PostFacts:
         """Return the entry and the reader's balance (0 without a reader).
 
-        Both are read at one block in one request.
+        Entry and balance are read at one block in one request.
         """
 
     async def entry_of_cid(self, cid: Cid) -> PostEntry | None:
@@ -138,7 +138,7 @@ class ChainReader(Protocol):
     ) -> AsyncIterator[ReceiptLogs]:
         """Yield the same logs of one block from its receipts, a few transactions at a time.
 
-        This is for a block whose logs the node refuses to return at once. If a node responds but a
+        Use this for a block whose logs the node refuses to return at once. If a node responds but a
         receipt cannot be read, the receipt is reported and skipped.
         """
 
@@ -152,15 +152,15 @@ class ChainReader(Protocol):
     ) -> list[Log]:
         """Return the marketplace logs in one block with these first topics, in order, proven.
 
-        They come from receipts that account for every bit of the block's bloom filter.
-        Raises `Unproved` if no node has such receipts, or if nodes disagree.
+        The logs come from receipts that account for every bit of the block's bloom filter. Raises
+        `Unproved` if no node has such receipts, or if nodes disagree.
         """
 
     async def find_log(self, place: LogPosition, topic: bytes, head: BlockRef) -> Log | None:
         """Return the marketplace log with this first topic at this position, or None if absent.
 
-        None is proven: another block is at that height, or the block's bloom filter or
-        receipts show that it has no such log. Raises `Unproved` if nodes contradict
+        A result of None is proven: another block is at that height, or the block's bloom filter or
+        receipts show that the block has no such log. Raises `Unproved` if nodes contradict
         themselves.
         """
 

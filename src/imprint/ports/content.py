@@ -21,7 +21,7 @@ class ContentStore(Protocol):
         label: Label | None = None,
         fence: int = 0,
     ) -> None:
-        """Store a document durably under its CID. Storing it again only raises its fence.
+        """Store a document durably under its CID. Storing a document again only raises its fence.
 
         The adapter ensures that the stored bytes have this CID. Failing to attach a label
         is not an error.
@@ -49,8 +49,8 @@ class ContentStore(Protocol):
     async def claimed_by(self, installation: str) -> str | None:
         """Return the ID of the installation that has marked this store, or None.
 
-        A store for a single installation has one marker, possibly that of another installation. A
-        shared store may have many markers. For a shared store, the result is `installation` or
+        A store for a single installation has one marker, which may belong to another installation.
+        A shared store may have many markers. For a shared store, the result is `installation` or
         None.
         """
 
@@ -124,7 +124,7 @@ class ImageRecoder(Protocol):
     async def scale(self, image: bytes, box: tuple[int, int], client: str) -> bytes:
         """Scale down a PNG or JPEG that `recode` returned until it fits the box.
 
-        It is never enlarged. Refuses with `invalid_image`, and `rate_limited` if too many
+        An image is never enlarged. Refuses with `invalid_image`, and `rate_limited` if too many
         images of this client are waiting.
         """
 

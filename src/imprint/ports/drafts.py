@@ -18,7 +18,7 @@ class DraftStore(Protocol):
     """The drafts of all signers.
 
     Every change is one transaction, which is durable before its method returns. A nonce is spent in
-    the same transaction as the change it signs: a method that takes a `Write` raises `NonceUsed` if
+    the same transaction as the signed change. A method that takes a `Write` raises `NonceUsed` if
     its signer has already spent the nonce, and otherwise spends it if and only if the change takes
     effect.
     """
@@ -51,9 +51,9 @@ class DraftStore(Protocol):
         a power loss.
 
         A document marked for deletion is reclaimed: until this intent ends, it is not marked again.
-        It may still be destroyed once, so the caller stores it with a `fence` that the caller reads
-        after this call. Raises `Unavailable` for storage if a process of an earlier release, which
-        does not support fences, has marked the document.
+        The document may still be destroyed once, so the caller stores it with a `fence` that the
+        caller reads after this call. Raises `Unavailable` for storage if a process of an earlier
+        release, which does not support fences, has marked the document.
         """
 
     async def add_draft(self, write: Write, intent: Intent, version: Version) -> File:
@@ -75,7 +75,7 @@ class DraftStore(Protocol):
         draft.
 
         The old version is superseded. Hashtags and thumbnail stay with the group. `known` is the
-        draft that the caller has read. A database may use it to save a read, but no decision
+        draft that the caller has read. A database may use `known` to save a read, but no decision
         depends on it.
         """
 
@@ -151,11 +151,12 @@ class GarbageStore(Protocol):
     async def condemn_documents(
         self, now: datetime, detached_before: datetime, limit: int, after: Condemned | None = None
     ) -> list[Condemned]:
-        """Return up to `limit` documents to destroy. They stay marked until `purge`.
+        """Return up to `limit` documents to destroy. These documents stay marked until `purge`.
 
-        They were detached before a given time or left by an expired intent, and no live file,
-        thumbnail or running intent refers to them. The documents are ordered by fence and CID. With
-        `after`, only documents after it are returned. Concurrent callers get the same documents.
+        The documents were detached before a given time or left by an expired intent, and no live
+        file, thumbnail or running intent refers to them. The documents are ordered by fence and
+        CID. With `after`, only documents after it are returned. Concurrent callers get the same
+        documents.
         """
 
     async def is_condemned(self, condemned: Condemned) -> bool:
@@ -193,7 +194,8 @@ class GarbageStore(Protocol):
     async def prune_replays(self, before: datetime) -> None:
         """Delete records that are older than a given time and no longer needed.
 
-        These are deliveries, logins, rate limits, and sessions that expired before the given time.
+        Such records are deliveries, logins, rate limits, and sessions that expired before the given
+        time.
         """
 
     async def prune_feeds(self, before: datetime) -> None:

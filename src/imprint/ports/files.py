@@ -12,8 +12,8 @@ from imprint.domain.sessions import Session
 class FileStore(Protocol):
     """The records of live files, as visible to readers.
 
-    A damaged record raises `Damaged`. While the database structure is known to be damaged,
-    a record that is not found may still exist: lists, and reads that find nothing, raise
+    A damaged record raises `Damaged`. While the database structure is known to be damaged, a record
+    that is not found may still exist. Therefore, lists and reads that find nothing raise
     `Unavailable`.
 
     A method that is given an ended session refuses with `session_ended`, whether or not it finds
@@ -34,8 +34,8 @@ class FileStore(Protocol):
     async def public_size(self, cid: Cid) -> int | None:
         """Return the size in bytes of a live file's thumbnail with this CID.
 
-        Anybody may fetch such a thumbnail. A replaced thumbnail is available until its grace period
-        ends. Returns 0 for a thumbnail that was stored before sizes were recorded.
+        Anybody may fetch the thumbnail of a live file. A replaced thumbnail is available until its
+        grace period ends. Returns 0 for a thumbnail that was stored before sizes were recorded.
         """
 
 

@@ -68,7 +68,7 @@ class KeyStore(Protocol):
         """
 
     async def replace_keys(self, changes: Sequence[tuple[KeyRecord, bytes]]) -> int:
-        """Replace these wrapped keys with new ones, in one transaction.
+        """Replace these wrapped keys with new keys, in one transaction.
 
         A record that has changed in the meantime is left unchanged. Returns the number of replaced
         keys.
@@ -126,7 +126,7 @@ class RecordStore(Protocol):
 class EventsToExamine:
     """Events that need the operator's attention, newest first.
 
-    `counts` covers all such events, up to the requested number.
+    `counts` covers all events that need attention, up to the requested number.
     """
 
     counts: Mapping[EventStatus, int]
@@ -173,7 +173,7 @@ class OperatorFacts(Protocol):
         """Return the time that the last complete backup reflects, or None if there is none."""
 
     async def note_backup(self, made_at: datetime) -> None:
-        """Record that a backup of everything up to this time is complete."""
+        """Record that a complete backup exists, which contains all data up to this time."""
 
 
 @runtime_checkable

@@ -82,7 +82,7 @@ class ErasureStore(Protocol):
     async def records_with(self, cid: Cid) -> PersonalRecords:
         """Return the data stored with a document.
 
-        This is its file with all earlier versions and revisions, a revision, or the picture.
+        The data is a file with all earlier versions and revisions, a revision, or the picture.
         """
 
     async def erase_file(self, cid: Cid) -> None:

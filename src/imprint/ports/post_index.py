@@ -46,9 +46,9 @@ class IndexSource:
 class IndexState:
     """The last block in the index, or None before the first.
 
-    Blocks up to `final` cannot be undone: if one of them is replaced, the index starts
-    over. `final` is -1 before the first block. `final_hash` is None if no such block has
-    been read yet. `complete` is true once the index has reached the newest block.
+    Blocks up to `final` cannot be undone: if one of them is replaced, the index starts over.
+    `final` is -1 before the first block. `final_hash` is None if no final block has been read yet.
+    `complete` is true once the index has reached the newest block.
     """
 
     source: IndexSource
@@ -136,7 +136,7 @@ class PostAddress:
 class PostIndexReader(Protocol):
     """The index from the perspective of readers.
 
-    It reflects the chain, but never decides who may read.
+    The index reflects the chain, but never decides who may read a post.
     """
 
     async def is_complete(self) -> bool:
@@ -229,7 +229,8 @@ class Matches:
     """Matches before a position, newest first, and the position at which to continue.
 
     There may be fewer matches than requested, or none, even if `following` says that older posts
-    were not searched. A search that takes too long is cut. If it is repeated, it may end elsewhere.
+    were not searched. A search that takes too long is cut. If the search is repeated, it may end
+    elsewhere.
     """
 
     found: Sequence[Match]

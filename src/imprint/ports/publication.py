@@ -62,10 +62,10 @@ class EventStore(Protocol):
     async def advance(self, chain_id: int, step: Advance, at: datetime) -> ApplyResult:
         """Apply the follower's findings from the chain, in one transaction.
 
-        Lost events are undone first: their files become drafts again, unless another
-        canonical event claims them. Then the events are applied and confirmed, including
-        those that were lost before, and data from deliveries is corrected. Finally the
-        cursor and the final block of the step, if any, are stored.
+        Lost events are undone first: their files become drafts again, unless another canonical
+        event claims them. Then the events are applied and confirmed, including events that were
+        lost before, and data from deliveries is corrected. Finally the cursor and the final block
+        of the step, if any, are stored.
         """
 
     async def report_events(self, limit: int) -> EventReport:

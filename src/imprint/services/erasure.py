@@ -42,7 +42,7 @@ class Erased:
 
 @dataclass(frozen=True, slots=True)
 class Erasure:
-    """Erases everything stored about an address, or a document."""
+    """Erases all data stored about an address or a document."""
 
     store: ErasureStore
     moderation: ModerationStore

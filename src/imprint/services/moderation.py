@@ -1,8 +1,8 @@
 """Moderation: the measures in force, the data that they withhold, and the operator's desk.
 
-Lists change in the same transaction that adds a decision. Everything else checks the measures that
-a process holds in memory. Each process reads new decisions at most half a second after they were
-made.
+Lists change in the same transaction that adds a decision. All other requests check the measures
+that a process holds in memory. Each process reads new decisions at most half a second after they
+were made.
 """
 
 import asyncio

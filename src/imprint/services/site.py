@@ -19,7 +19,7 @@ NEWEST = 20
 
 @dataclass(frozen=True, slots=True)
 class ShownPost:
-    """A post, with the file of its newest text if it is free and stored here.
+    """A post, with the file of its newest text if the text is free and stored here.
 
     `opening` is the file whose opening everybody may read, if the post has one. `price` is None if
     the post is no longer free on the chain and the index does not have its new price yet.

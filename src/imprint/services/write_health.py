@@ -6,7 +6,7 @@ from imprint.domain.errors import Code, Damaged, Unavailable
 from imprint.ports import Monotonic, monotonic
 
 WINDOW = 1.0
-"""Seconds over which failed writes are compared with successful ones.
+"""Seconds over which failed writes are compared with successful writes.
 
 A successful probe counts only if no write has failed in that time.
 """

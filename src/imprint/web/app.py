@@ -118,7 +118,7 @@ class SiteFacts:
 
 @dataclass(frozen=True, slots=True)
 class CopiedFrom:
-    """What a static copy says about the service: its public URL, unless the copy replaces it."""
+    """The URL of the service to which a static copy links, unless the copy replaces the service."""
 
     live: str | None
     policy: str = COPY_POLICY
@@ -143,7 +143,7 @@ MAX_PUBLISHING = 32
 """Maximum number of images per process that are being recoded or wait for it."""
 
 SMALLEST_SHARE = 2
-"""Number of concurrent requests that every client may have, however small its share is."""
+"""Number of concurrent requests that every client may have, no matter how small its share is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +194,7 @@ class WebOptions:
     def largest_body(self) -> int:
         """The size in bytes of the largest request body that any endpoint reads.
 
-        It also determines the response budget, because no response is much larger.
+        This size also determines the response budget, because no response is much larger.
         """
         largest = max(ESCAPED * self.max_content, self.max_image) + SMALL_BODY
         return max(largest, MAX_DELIVERY)
@@ -248,8 +248,8 @@ def build_app(
 class StartingApp:
     """The application of a service that waits for a dependency before it can start.
 
-    Its health check succeeds and its readiness check fails. It refuses all other requests with the
-    code of that dependency. Browsers get a page, with its assets.
+    Its health check succeeds and its readiness check fails. The service refuses all other requests
+    with the code of that dependency. Browsers get a page, with its assets.
     """
 
     def __init__(self, facts: Facts, options: WebOptions, monotonic: Monotonic) -> None:

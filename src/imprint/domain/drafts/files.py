@@ -18,8 +18,8 @@ _LOW_BITS = (1 << 62) - 1
 def new_id() -> str:
     """Return a new UUIDv7: the time in milliseconds, then random bits.
 
-    IDs created in sequence are adjacent in an index. An ID is not a secret, so `random` is
-    good enough. It is seeded from the system in every process.
+    IDs created in sequence are adjacent in an index. An ID is not a secret, so `random` is good
+    enough. The generator is seeded from the system in every process.
     """
     bits = random.getrandbits(74)
     number = time.time_ns() // 1_000_000 << 80 | _VERSION | bits >> 62 << 64 | _VARIANT
@@ -152,7 +152,7 @@ class Label:
 
 @dataclass(frozen=True, slots=True)
 class Intent:
-    """A document to be stored for a write. It is recorded first, to be found after a crash."""
+    """A document to be stored for a write, recorded first so that a crash leaves a trace of it."""
 
     id: str
     write: Write

@@ -47,7 +47,7 @@ def parse_hashtags(text: str) -> tuple[str, ...]:
 
 
 def salvage_hashtags(text: str) -> tuple[str, ...]:
-    """Extract the hashtags from a list that may contain anything.
+    """Extract the hashtags from a list that may also contain other texts.
 
     Spaces inside an item become hyphens, items that still are not hashtags are skipped, and
     only the first `MAX_TAGS` hashtags are kept.

@@ -75,7 +75,8 @@ _DIGEST = 32
 class Codec(IntEnum):
     """The format of the hashed bytes: the content itself, or a node that links to parts of it.
 
-    `DAG_JSON` is for export manifests. No request names such a CID, so `parse_cid` refuses it.
+    `DAG_JSON` is for export manifests. No request names a CID of this codec, so `parse_cid` refuses
+    it.
     """
 
     RAW = 0x55
@@ -286,7 +287,7 @@ def _join(children: Sequence[_Node], layout: Layout) -> _Node:
     """Build the dag-pb node above `children`.
 
     Links come before the data, and each link has an empty name. Other encodings of the same node
-    exist, but their CIDs differ from those that IPFS nodes compute.
+    exist, but their CIDs differ from the CIDs that IPFS nodes compute.
     """
     links = b"".join(_encode_field(_LINK_FIELD, _encode_link(child, layout)) for child in children)
     length = sum(child.length for child in children)
@@ -322,7 +323,7 @@ _BYTES_FIELD = 2
 """The protobuf wire type of a bytes field. The only other type used here is a number."""
 
 MAX_NODES = 4096
-"""Maximum number of blocks in a document. It ensures that reading a corrupt tree always ends."""
+"""Maximum number of blocks in a document, so that reading a corrupt tree always ends."""
 
 
 class NotAssembled(ValueError):

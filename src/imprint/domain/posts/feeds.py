@@ -31,7 +31,7 @@ ALL_POSTS = "/feeds/posts"
 """The path of the feed of all posts, without the format extension."""
 
 PRIVATE_FEEDS = "/feeds/private/"
-"""The path prefix of private feeds. It is followed by a token, which is never logged."""
+"""The path prefix of private feeds. A token, which is never logged, follows the prefix."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -99,8 +99,8 @@ class PostOrder(StrEnum):
 class PostScope(StrEnum):
     """The posts that a list may contain.
 
-    These are all posts on the chain, the posts that no measure hides, or among these only the posts
-    that IMPRINT_SHOW selects.
+    A scope contains all posts on the chain, the posts that no measure hides, or only the unhidden
+    posts that IMPRINT_SHOW selects.
     """
 
     CHAIN = "chain"
@@ -123,7 +123,7 @@ class PostFilter:
 
 @dataclass(frozen=True, slots=True)
 class PostPosition:
-    """The last post shown of a list: its position `place`, and its sales or price `value`."""
+    """The position `place` of the last post on a page, and its sales or price `value`."""
 
     place: int
     value: int = 0

@@ -114,7 +114,7 @@ class TokensMoved:
 
 @dataclass(frozen=True, slots=True)
 class PostTagged:
-    """A hashtag recorded on the chain. It belongs to the event that published the post."""
+    """A hashtag recorded on the chain. The log belongs to the event that published the post."""
 
     origin: Origin
     post_id: int
@@ -123,7 +123,7 @@ class PostTagged:
 
 @dataclass(frozen=True, slots=True)
 class AdapterPurchase:
-    """A purchase adapter bought a post for a payer. It belongs to the purchase just before it."""
+    """A purchase adapter bought a post for a payer, in the purchase just before this event."""
 
     origin: Origin
     post_id: int

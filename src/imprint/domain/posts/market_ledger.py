@@ -1,7 +1,7 @@
 """The marketplace ledger: how each event changes posts, holdings, accounts and totals.
 
-It works on the rows that its caller has loaded for the events, and records which rows it
-changed and their previous values.
+The ledger works on the rows that its caller has loaded for the events. It records the changed rows
+with their previous values.
 """
 
 from collections.abc import Iterable, Sequence

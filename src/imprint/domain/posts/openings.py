@@ -1,7 +1,7 @@
 """Openings: the public beginning of a post, up to the line `<!--more-->`.
 
 The line counts only if it is a top-level HTML block of the Markdown with nothing but this comment.
-An opening is a text of its own: link definitions and notes below the line are not part of it.
+An opening is a separate text: link definitions and notes below the line are not part of it.
 """
 
 import re
@@ -32,7 +32,7 @@ MAX_TEXT = 1_000_000
 """Maximum number of characters, without images, of a text that is formatted."""
 
 TOKEN_STEPS = 10
-"""Work charged per token. It covers the time to create and render it, and about 350 bytes."""
+"""Work charged per token, for the time to create and render a token and for about 350 bytes."""
 
 _LINE_END = re.compile(r"\r\n?")
 

@@ -94,10 +94,7 @@ class AccessChanged:
 
 @dataclass(frozen=True, slots=True)
 class DeadLetter:
-    """A marketplace log, or part of a delivery, that cannot be decoded.
-
-    It is stored for the operator.
-    """
+    """A marketplace log, or part of a delivery, that cannot be decoded. Stored for the operator."""
 
     place: LogPosition | None
     reason: str

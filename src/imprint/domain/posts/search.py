@@ -1,8 +1,7 @@
 """Search: the words of a text, the words of a query, and snippets with highlights.
 
-Texts are folded into words here, identically for every database: marks and case are
-dropped, letters and digits form words, and each character of a script without spaces is one
-word.
+Texts are folded into words here, in the same way for every database: marks and case are dropped,
+letters and digits form words, and each character of a script without spaces is one word.
 """
 
 import html
@@ -26,7 +25,7 @@ MAX_TEXT = 64 * 1024
 """Number of searchable characters in a text."""
 
 MAX_FOLDED = 128 * 1024
-"""Maximum length of a folded text. Some characters fold into several."""
+"""Maximum length of a folded text. Some characters fold into several characters."""
 
 SNIPPET_WINDOW = 16 * 1024
 """Number of characters of a text that are scanned for a snippet."""
@@ -75,7 +74,7 @@ class SearchTerm:
 
 @dataclass(frozen=True, slots=True)
 class SearchQuery:
-    """A query, all of whose terms must occur in a post. Without terms it matches nothing."""
+    """A query. All of its terms must occur in a post. A query without terms matches no post."""
 
     terms: tuple[SearchTerm, ...]
 
@@ -174,9 +173,9 @@ def pattern_of(term: SearchTerm) -> str:
 def snippet(query: SearchQuery, texts: Iterable[str], work: TextWork | None = None) -> str:
     """Return an excerpt of the first matching text, in which the matching words are marked.
 
-    It is HTML in which everything but the marks is escaped. Without a match near the
-    beginning of the texts, or when `work` runs out, it is the beginning of the first text
-    that is not empty.
+    The excerpt is HTML in which everything except the marks is escaped. Without a match near the
+    beginning of the texts, or when `work` runs out, it is the beginning of the first text that is
+    not empty.
     """
     given = [text for text in texts if text]
     try:

@@ -3,7 +3,7 @@
 A positive decision is reused for a few seconds (IMPRINT_CHAIN_CACHE_SECONDS, 5 by default) unless a
 log that may change it is seen earlier. A negative one is never reused, so that a buyer can read
 immediately. The only exception is anonymous requests, which no purchase can entitle: they may get a
-negative decision that is up to a second old, so that not every such request calls the node. These
+negative decision that is up to a second old, so that not every such request calls the node. Cache
 times are measured by a monotonic clock, so setting the machine's clock does not prolong access.
 
 While the chain is unreachable, pages and feeds rely on the price in the index
@@ -253,7 +253,7 @@ def _describes(facts: PostFacts, file: File) -> bool:
 class EntitlementWatcher:
     """Invalidates cached decisions that new logs may change.
 
-    Each process does this for its own cache.
+    Each process has a watcher for its own cache.
     """
 
     stream: LogStream

@@ -24,7 +24,7 @@ POLL_SECONDS = 0.5
 """How long a waiting read pauses before it queries the chain again."""
 
 MAX_WAITS = 32
-"""Maximum number of waiting reads per process. One client may use a quarter of them."""
+"""Maximum number of waiting reads per process. One client may have a quarter of this number."""
 
 READ = "read"
 """The action that spends the nonce of a challenge."""
@@ -93,13 +93,13 @@ class Payments:
             raise NonceUsed(READ, None)
 
     async def find_purchase(self, tx_hash: str, post_id: int, buyer: Address) -> Purchase | None:
-        """Return what this transaction bought, or None while it is in no block."""
+        """Return the purchase in this transaction, or None while it is in no block."""
         return await self.marketplace.find_purchase(tx_hash, post_id, buyer)
 
     async def wait_for_purchase(
         self, tx_hash: str, post_id: int, buyer: Address, client: str
     ) -> Purchase | None:
-        """Wait until this transaction is in a block, and return what it bought.
+        """Wait until this transaction is in a block, and return its purchase.
 
         Returns None after a while, or at once if this client, or all clients together, have too
         many waiting reads. Raises `Unavailable`.

@@ -87,7 +87,7 @@ class Reads:
         return file
 
     async def post(self, session: Session, reader: Address, post_id: int) -> File:
-        """Return the post if the reader is its author or holds its token, or if it is free.
+        """Return the post if the reader is its author or holds its token, or if the post is free.
 
         Refuses a reader other than the session's address before querying the chain.
         """
@@ -132,7 +132,7 @@ class Reads:
         return file
 
     async def bound_file(self, post_id: int, author: Address, cid: str | None) -> File | None:
-        """Return the file of a post of the index; None if it is not the post's document.
+        """Return the file of an indexed post, or None if it is not the post's document.
 
         Neither the chain nor the operator's measures are checked, so the caller may show only
         public data.
@@ -179,9 +179,9 @@ class Reads:
         return _BoundPost(file, decision, measure is None)
 
     async def newest(self, file: File) -> PostVersion:
-        """The version of a post that is shown: its newest revision, or the document on the chain.
+        """Return the shown version of a post: its newest revision, or the document on the chain.
 
-        Everything that shows a text uses this. Only for a file that one of the methods above
+        All code that shows a text uses this method. Only for a file that one of the methods above
         returned.
         """
         return await self._check_version(
@@ -207,7 +207,7 @@ class Reads:
         return version
 
     async def revisions_of(self, post: IndexedPost) -> list[Revision]:
-        """Return the revisions of an indexed post, newest first. All but their texts is public."""
+        """Return the revisions of an indexed post, newest first. Their texts are not public."""
         if not post.hosted:
             return []
         found = await self.revisions.revisions_of(Cid(post.cid))

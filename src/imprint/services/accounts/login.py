@@ -36,9 +36,9 @@ class SignedIn:
 class Login:
     """Issues sessions, reads them back from requests, and ends them.
 
-    Every process refuses an ended session from the next request on, so the database is
-    queried for each request. Reads that query it anyway take the result of `recognize` and
-    let the same query check it. Everything else takes a `LiveSession`.
+    Every process refuses an ended session from the next request on, so the database is queried for
+    each request. Reads that query the database anyway take the result of `recognize` and check it
+    in the same query. All other calls take a `LiveSession`.
     """
 
     verifier: LoginVerifier

@@ -1,4 +1,4 @@
-"""Profiles: an author's wallet signs what readers see about the author."""
+"""Profiles: information about authors, signed by their wallets and shown to readers."""
 
 import asyncio
 from collections.abc import Awaitable

@@ -1,11 +1,11 @@
 """The stream of marketplace logs, shared by all projections of a process.
 
-Only this module requests logs from nodes. Responses are checked here, once: which chain the
-node follows and how far, the order of the logs, that each block has one hash, and whether a
-log is missing that its block's bloom filter indicates. A block whose logs the node refuses
-or leaves out is read from the receipts of its transactions. A range that one projection has
-requested is not requested again by the others. Each has its own cursor, so one that is far
-behind does not delay the rest.
+Only this module requests logs from nodes. Each response is checked here once. The checks cover the
+node's chain and head, the order of the logs, the hash of each block, and logs that a block's bloom
+filter indicates but the response lacks. A block whose logs the node refuses or leaves out is read
+from the receipts of its transactions. A range that one projection has requested is not requested
+again by the others. Each projection has its own cursor, so a projection that is far behind does not
+delay the others.
 """
 
 import asyncio
@@ -68,8 +68,8 @@ MAX_BLOCKS = 128
 CHECKED_BLOCKS = 10_000
 """Number of newest blocks that are compared with their bloom filters.
 
-Each block is requested once for that, which takes half a minute for this many, but would
-take days for the millions of blocks of a long history.
+Each of these blocks is requested once for the comparison. This takes half a minute for this many
+blocks, but would take days for the millions of blocks of a long history.
 """
 
 CHECKED_AT_ONCE = 1_000
@@ -81,8 +81,8 @@ MAX_FILTERS = 2_000
 PROOFS_AT_ONCE = 8
 """Maximum number of blocks per range that are proven from receipts at a time.
 
-These are blocks whose logs lack a topic that their filters indicate. The other blocks stay open
-until the next round.
+Blocks need proof if their logs lack a topic that their filters indicate. Blocks beyond the maximum
+stay open until the next round.
 """
 
 MAX_DISPUTED = 1_000
@@ -111,7 +111,7 @@ class History(Enum):
     """The chain ends before the final block, and nothing indicates that it is a different chain."""
 
     REPLACED = auto()
-    """The chain has different blocks in place of final ones: a deep reorg, or a reset chain."""
+    """Final blocks have been replaced by a deep reorg, or the chain was reset."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,9 +127,9 @@ class PlacedLog:
 class LogRange:
     """The marketplace logs in consecutive blocks, in order.
 
-    A single block is `refused` if the node responds but does not return its logs, and they
-    were not read from receipts. `unreadable` are the transactions whose receipts cannot be
-    read. From the block `open_from` on, logs may be missing: nothing there is final yet.
+    A single block is `refused` if the node responds but does not return its logs, and the logs were
+    not read from receipts. `unreadable` are the transactions whose receipts cannot be read. From
+    the block `open_from` on, logs may be missing, so no block from there on is final yet.
     """
 
     first: int
@@ -145,7 +145,7 @@ class LogRange:
         return replace(self, logs=sorted([*others, *logs], key=lambda each: each.place))
 
     def opened_from(self, block: BlockRef) -> "LogRange":
-        """Return the same range, in which nothing from this block on is final."""
+        """Return the same range, marked so that no block from this one on is final."""
         number = block.number if self.open_from is None else min(self.open_from, block.number)
         return replace(self, open_from=number)
 
@@ -188,7 +188,8 @@ class LogStream:
         self.followed_elsewhere = False
         """Whether another process follows the chain.
 
-        That process then also fills the index, so that both tasks share the logs that they read.
+        The other process then also fills the index, so that both tasks share the logs that they
+        read.
         """
         self.requests: deque[_Request] = deque(maxlen=MAX_REQUESTS)
         self.oversized = BoundedCache[int, None](MAX_OVERSIZED)
@@ -205,7 +206,7 @@ class LogStream:
         """Blocks for which a node returned too few logs, and whether that was proven."""
         self._compared: BlockRef | None = None
         self._compared_history = BoundedCache[tuple[int, BlockRef], None](MAX_BLOCKS)
-        """Ranges of old blocks whose logs were compared with those of another node."""
+        """Ranges of old blocks whose logs were compared with the logs of another node."""
         self._topics = BoundedCache[str, BlockTopics](MAX_FILTERS)
         self._filters = SingleFlight[str, None]()
         self._proofs = SingleFlight[BlockRef, Sequence[PlacedLog] | None]()
@@ -292,7 +293,7 @@ class LogStream:
         return now - self._shrunk_since >= SHRUNK_GRACE.total_seconds()
 
     def remember(self, head: BlockRef) -> None:
-        """Record a head up to which everything was read, and drop higher ones."""
+        """Record a head up to which all blocks were read, and drop higher recorded heads."""
         for number in [number for number in self._seen_heads if number > head.number]:
             self._seen_heads.pop(number)
         self._seen_heads.put(head.number, head.block_hash)
@@ -460,7 +461,7 @@ class LogStream:
         DISPUTED_BLOCKS.set(len(self.disputed))
 
     async def _find_topics(self, first: int, last: BlockRef, head: BlockRef) -> list[BlockTopics]:
-        """Return the blocks up to `last` with the topics of their filters, using cached ones.
+        """Return the blocks up to `last` with the topics of their filters, cached if possible.
 
         A block names its parent by its hash, so cached blocks belong to the same chain.
         """

@@ -1,4 +1,4 @@
-"""The block at which chain reading begins: checks whether every post can be found from there."""
+"""Checks whether every post can be found from the block at which chain reading begins."""
 
 from dataclasses import dataclass
 

@@ -67,7 +67,7 @@ class InstallationClaim:
         return self.installation.identity
 
     async def verify(self, *, mark: bool = True) -> None:
-        """Check that the store belongs to this installation, and mark it if it has no marker.
+        """Check that the store belongs to this installation, and mark an unmarked store.
 
         Without `mark`, nothing is changed. Any number of processes may do this at the same
         time. Raises `CannotStart` if the store belongs to another installation or refuses

@@ -220,7 +220,7 @@ class Drafts:
     async def _verify(self, claim: TypedDataClaim, action: Action, cid: Cid | None = None) -> Write:
         """Return the write that a claim proves, by the signer's key or by the signer's contract.
 
-        It may also be signed by the key of a writing session. The catalog checks whether the
+        The write may also be signed by the key of a writing session. The catalog checks whether the
         session is revoked. Refuses `author_refused`, except for a delete.
         """
         if claim.session is not None:
@@ -242,8 +242,8 @@ class Drafts:
         Also returns the live file with this CID, read at the same time if `reads`. Refuses
         everything but a delete while disk space is low.
 
-        The nonce is checked before ownership and state: a repeated update would otherwise
-        report that its draft is gone, instead of the file that it produced.
+        The nonce is checked before ownership and state. Otherwise, a repeated update would report
+        that its draft is gone, instead of returning the file that it produced.
         """
         write = await self._verify(claim, action, cid)
         return write, await self._open(write, cid if reads else None)
@@ -263,7 +263,7 @@ class Drafts:
     async def _recode(self, image: bytes, write: Write) -> bytes:
         """Recode an image. An invalid image counts as several writes.
 
-        Such an image may have taken as long as the sandbox allows.
+        Recoding an invalid image may have taken as long as the sandbox allows.
         """
         try:
             return await self.images.recode(image, write.signer)
@@ -279,8 +279,8 @@ class Drafts:
     ) -> tuple[Intent, Version]:
         """Store the document of a new version, after `begin` has recorded the intent.
 
-        If the owner already has a number that high, the catalog reserves the next one, and
-        the document is built again because it contains its name.
+        If the owner already has a number that high, the catalog reserves the next number, and the
+        document is built again because it contains its own name.
         """
         size = len(made.document)
         intent = self._intent(write, made.cid, size, Network.PRIVATE, made.number)

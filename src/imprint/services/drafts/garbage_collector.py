@@ -210,12 +210,12 @@ class GarbageCollector:
 class StrayScan:
     """Finds documents that the catalog does not list, and hands them to the garbage collector.
 
-    Only documents older than `age`, the longest duration of a write, are checked: younger
-    ones may not be recorded yet. A stray is kept for the same grace period as every
-    detached document.
+    Only documents older than `age`, the longest duration of a write, are checked, because younger
+    documents may not be recorded yet. A stray is kept for the same grace period as every detached
+    document.
 
-    More strays than a power loss would leave mean that this is the wrong catalog, or an old
-    copy of it. These strays are `held` until an operator decides.
+    More strays than a power loss would leave mean that this is the wrong catalog, or an old copy of
+    it. In this case, the strays are `held` until an operator decides.
     """
 
     garbage: GarbageStore

@@ -1,9 +1,9 @@
 """Backup and restore: a consistent copy of the catalog and all documents of a running service.
 
-A snapshot of the catalog is copied first, and then every document that the copy refers to.
-That order is safe: a document is stored before the catalog refers to it, it never changes,
-and only the garbage collector destroys it, which is paused. In the reverse order, the
-catalog could refer to documents that did not exist yet when documents were copied.
+A snapshot of the catalog is copied first, and then every document that the copy refers to. That
+order is safe: a document is stored before the catalog refers to it, it never changes, and only the
+garbage collector, which is paused, destroys documents. In the reverse order, the catalog could
+refer to documents that did not exist yet when documents were copied.
 """
 
 import asyncio
@@ -58,7 +58,7 @@ class NotABackup(ValueError):
 
 
 class NotSaved(Exception):
-    """No backup was made because something is damaged. The text names it and says what to do."""
+    """No backup was made because data is damaged. The text names the data and says what to do."""
 
     def __init__(self, damage: str) -> None:
         super().__init__(

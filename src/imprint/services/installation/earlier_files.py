@@ -26,7 +26,7 @@ from imprint.services.installation.exports import add_with_fence
 from imprint.services.tasks.leases import pause_collection
 
 _NOT_HASHTAGS = ("owner", "status")
-"""Keyvalues of the earlier service with a special meaning. All others are hashtags."""
+"""Keyvalues of the earlier service with a special meaning. All other keyvalues are hashtags."""
 
 
 class Outcome(StrEnum):
@@ -61,7 +61,7 @@ class _Skipped(Exception):
 class EarlierImport:
     """Imports the files of an earlier service into one installation.
 
-    It can be interrupted and run again: files whose CID already exists are skipped.
+    An import can be interrupted and run again, because files whose CID already exists are skipped.
     """
 
     source: EarlierFiles

@@ -72,15 +72,14 @@ MAX_THUMBNAIL = 64 * 1024 * 1024
 MAX_REPETITION = 16
 """Maximum ratio of the total size of the documents to the size of the export file.
 
-Imprint writes every block as often as it occurs, but other tools that copy a CAR write it
-only once.
+Imprint writes a repeated block every time, but other tools that copy a CAR write it only once.
 """
 
 FREE_REPETITION = 16 * 1024 * 1024
 """Additional allowance in bytes, for small export files."""
 
 MAX_REMEMBERED = 10_000
-"""Maximum number of stored thumbnails that an import tracks. It stores untracked ones again."""
+"""Maximum number of stored thumbnails that an import tracks. Others may be stored twice."""
 
 Added = TypeVar("Added")
 
@@ -253,7 +252,7 @@ def open_export(archive: Archive, trusted: bytes | None = None) -> OpenedExport:
 
 
 def check_export(archive: Archive, opened: OpenedExport, progress: Progress) -> int:
-    """Verify every file of an export, and that it contains nothing else.
+    """Verify every file of an export, and that the export contains nothing else.
 
     Returns how many revisions are signed by contracts, which only the chain can verify. Raises
     `NotAnExport`.
@@ -502,7 +501,7 @@ class Import:
         return await add_with_fence(self.garbage, attempt)
 
     async def _import_profile(self, archive: Archive, profile: Profile, stored: "_Stored") -> None:
-        """Add a profile with its picture, unless its author already has one or is withheld."""
+        """Add a profile with its picture, unless its author is withheld or already has one."""
         if await self.archives.is_withheld(profile.address, profile.avatar_cid):
             return
 
@@ -545,8 +544,8 @@ async def add_with_fence(
 ) -> Added:
     """Store the documents of a file and add it, with the current fence.
 
-    This is repeated after exceptions in `again`, mostly because documents were marked for deletion
-    meanwhile. Only a collector that has not noticed the pause marks any. Raises
+    The attempt is repeated after exceptions in `again`, mostly because documents were marked for
+    deletion meanwhile. Only a collector that has not noticed the pause marks any. Raises
     `CollectionNotPaused`.
     """
     for _ in range(MAX_ATTEMPTS):

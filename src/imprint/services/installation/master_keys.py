@@ -37,13 +37,13 @@ class KeySample:
 
 @dataclass(frozen=True, slots=True)
 class MasterKeys:
-    """The configured master keys, compared with those that the catalog records."""
+    """The configured master keys, compared with the keys that the catalog records."""
 
     keys: KeyStore
     cipher: DocumentCipher
 
     async def verify(self) -> None:
-        """Check that the configured keys decrypt the stored documents, and record those in use.
+        """Check that the configured keys decrypt the stored documents, and record the keys in use.
 
         Any number of processes may do this at the same time. Raises `CannotStart` for other
         keys, and `Unavailable`.
@@ -69,7 +69,7 @@ class MasterKeys:
         await self.keys.note_master_keys(current, known - current)
 
     async def _compare(self) -> tuple[frozenset[bytes], frozenset[bytes]]:
-        """Return the IDs to add to the catalog's record, and those to remove."""
+        """Return the IDs to add to the catalog's record, and the IDs to remove from it."""
         given = frozenset(self.cipher.key_ids)
         used = frozenset(self.cipher.key_ids[:1] if self.cipher.encrypts else ())
         known = await self.keys.master_keys()

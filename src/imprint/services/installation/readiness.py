@@ -46,7 +46,7 @@ SENTENCES = {
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """What the service can do: read and write records and documents, and query the chain."""
+    """The abilities of the service: read and write records and documents, and query the chain."""
 
     database: bool
     """Whether records can be read."""
@@ -70,7 +70,7 @@ class Condition:
     database_writes: bool = True
     """Whether records can be written. False if they cannot be read."""
     storage_writes: bool = True
-    """Whether documents can be stored. Also false if they cannot be read."""
+    """Whether documents can be stored. Also false if documents cannot be read."""
     off: frozenset[str] = frozenset()
     """Names of the tasks above that are disabled."""
 
@@ -88,7 +88,7 @@ class Condition:
 
     @property
     def details(self) -> list[str]:
-        """One sentence for each problem."""
+        """Return one sentence for each problem."""
         wrong = [name for name in SENTENCES if not getattr(self, name)]
         # What cannot be read cannot be written either; one sentence is enough.
         hidden = {f"{name}_writes" for name in wrong}

@@ -80,7 +80,7 @@ class Repair:
     report: RepairReport
 
     async def restore_documents(self, progress: Progress) -> None:
-        """Restore missing or damaged documents from the backup, and report those it lacks."""
+        """Restore missing or damaged documents from the backup, and report the ones it lacks."""
         if not self.report.dry_run:
             # Without the store, every document would seem lost. The probe writes, so a dry run
             # trusts the store.
@@ -109,7 +109,7 @@ class Repair:
         self.report.lost += [f"{name}." for name in missing.values()]
 
     async def read_chain(self, follower: Follower) -> None:
-        """Read the chain again if a node responds. Otherwise, the service does so at its start."""
+        """Read the chain again if a node responds. If not, the service reads it when it starts."""
         first = follower.start_block
         try:
             await follower.rebuild(first, lambda done, total: None)

@@ -31,7 +31,7 @@ SOME_RECORDS = 5000
 """Number of records that a quick check verifies, which takes about a second."""
 
 RATE = 50.0
-"""Number of records verified per second, with their documents. This is four million per day."""
+"""Number of records verified per second, with their documents, or four million per day."""
 
 FIRST_PASS_SECONDS = 60.0
 """Seconds between start-up and the first pass, so that start-up is not slowed down."""
@@ -135,8 +135,7 @@ class Scrub:
 async def verify_documents(files: FileStore, content: ContentStore, file: File) -> list[str]:
     """Return the documents of a live file that are missing or damaged.
 
-    Raises `Unavailable` if the store does not respond, which proves nothing about a
-    document.
+    Raises `Unavailable` if the store does not respond, because that does not prove any damage.
     """
     if not file.state.live:
         return []

@@ -201,7 +201,7 @@ class Feeds:
     # Entries
 
     async def _public(self, feed: Feed, which: PostFilter) -> Feed:
-        """Return the feed with the newest of these posts, and the files of the free ones."""
+        """Return the feed with the newest of these posts, and the files of the free posts."""
         await expect_complete(self.index)
         posts = (await self.index.list_posts(which, None, FEED_SIZE)).posts
         readable = [post for post in posts if post.free and post.hosted]

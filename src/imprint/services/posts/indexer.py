@@ -1,9 +1,9 @@
 """The indexer: maintains the post index, a projection of the marketplace logs.
 
-It continues from the last final block, so the newest blocks are read again whenever there
-is a new one. If their logs differ from the applied ones, the index is undone from that
-block on. The index is derived data: if a final block is no longer on the chain, the index
-is emptied and filled again.
+The indexer continues from the last final block, so the newest blocks are read again whenever a new
+block arrives. If the logs of a block differ from the logs in the index, the index is undone from
+that block on. The index is derived data: if a final block is no longer on the chain, the index is
+emptied and filled again.
 """
 
 import asyncio
@@ -73,7 +73,7 @@ INDEXER_LEASE = "indexer"
 """The lease of the process that fills the index."""
 
 REBUILD_LEASE = "indexer rebuild"
-"""The lease of a command that is about to rebuild the index. It makes the indexing process stop."""
+"""The lease with which a command that rebuilds the index makes the indexing process stop."""
 
 PATIENCE = timedelta(minutes=2)
 """How long a command waits for the indexing process to stop."""
@@ -93,10 +93,10 @@ RESTART_GRACE = timedelta(seconds=15)
 wrong."""
 
 READ_TWICE = 1_000
-"""How many blocks the index may be behind and still read blocks twice before they are final.
+"""Maximum number of blocks that the index may be behind and still read blocks twice.
 
-This applies even if no reorg can reach them anymore. It catches a node that leaves out
-logs for a moment. A longer catch-up reads blocks only once.
+Blocks are read twice before they are final, even if no reorg can reach them anymore. This detects a
+node that leaves out logs for a moment. A longer catch-up reads blocks only once.
 """
 
 COMPARE_SECONDS = 3_600.0
@@ -207,7 +207,7 @@ class _Decoder:
     async def _find_details(
         self, posts: Sequence[PostPublished], head: BlockRef
     ) -> list[PostDetails | None]:
-        """Return the details of these posts, or None for those that a responding node refuses."""
+        """Return the details of each post, or None for a post that a responding node refuses."""
         try:
             ids = [post.post_id for post in posts]
             return [*await self.stream.chain.post_details(ids, head)]
@@ -436,7 +436,7 @@ class Indexer:
         return IndexState(self.source, None, complete=False)
 
     async def _compare(self, one_pass: _Pass, part: LogRange, *, shrunk: bool) -> None:
-        """Compare some blocks with the index, and apply those that differ or are new."""
+        """Compare some blocks with the index, and apply the blocks that differ or are new."""
         head, indexed = one_pass.head, one_pass.indexed
         part, disputed = await self._prove_omitted(one_pass, part)
         undo_from = _find_difference(one_pass, part, disputed)

@@ -35,7 +35,7 @@ PUBLIC_TOKEN_LIFETIME = timedelta(hours=24)
 """How long a page token of a public list is valid."""
 
 DRAFTS_TOKEN_LIFETIME = timedelta(minutes=15)
-"""How long a page token of a draft list is valid. It never outlives the session."""
+"""How long a page token of a draft list is valid, unless the session ends earlier."""
 
 
 BATCH = 100
@@ -130,7 +130,7 @@ class Lists:
         return ListPage(page.files, self.tokens.encode(following, expires_at))
 
     async def _public_page(self, which: PublicList, before: int | None, size: int) -> Page:
-        """Return a page without the files that measures hide. Many hidden files make it shorter."""
+        """Return a page without the files that measures hide. The page may be shorter than others."""
         listed: list[File] = []
         wanted = size + 1
         for _ in range(MOST_BATCHES):

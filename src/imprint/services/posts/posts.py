@@ -141,11 +141,11 @@ class Stats:
 class Derived(Generic[T]):
     """Cache of derived values, keyed by the identity of the source object from the catalog.
 
-    The catalog returns the same object until a commit, so a value is derived from it only
-    once. The value is dropped when its source is garbage-collected, because nobody can
-    request it again after a commit. A source that does not support weak references, such as
-    a list, is cached together with its value. `weigh` returns the weight of a value. The
-    total weight is at most `most`, and the least recently used values are evicted.
+    The catalog returns the same object until a commit, so a value is derived from it only once. The
+    value is dropped when its source is garbage-collected, because nobody can request the value
+    again after a commit. A source that does not support weak references, such as a list, is cached
+    together with its value. `weigh` returns the weight of a value. The total weight is at most
+    `most`, and the least recently used values are evicted.
     """
 
     def __init__(self, weigh: Callable[[T], int], most: int) -> None:
@@ -431,7 +431,7 @@ class Posts:
     def _posts_start(
         self, request: ListRequest
     ) -> tuple[PostFilter, PostPosition | None, int, str | None]:
-        """Return a list's filter, where it continues, its limit, and its search text."""
+        """Return the filter, the start position, the limit and the search text of a list."""
         if request.page_token is None:
             limit = request.limit or PAGE_SIZE
             return PostFilter(**request.given), None, limit, request.search

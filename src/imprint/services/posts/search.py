@@ -355,7 +355,7 @@ class Search:
     ) -> list[IndexedPost]:
         """Return the first posts at these positions that the filter selects, in order.
 
-        The posts are read in growing slices, so that few are read beyond those a page needs.
+        The posts are read in growing slices, so that few unneeded posts are read.
         """
         if posts is not None:
             return [posts[place] for place in places[:limit]]

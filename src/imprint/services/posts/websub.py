@@ -42,7 +42,7 @@ class HubNotices:
     """Checks the newest posts, and sends the URLs of feeds with new posts to the hub.
 
     Each process tracks only the posts that it has seen itself, so the hub may be notified twice
-    when another process takes over. This does no harm.
+    when another process takes over, which does no harm.
     """
 
     leases: LeaseStore

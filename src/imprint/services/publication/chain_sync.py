@@ -1,8 +1,8 @@
 """Chain sync: a projection of the chain's logs that decides which files are published.
 
 Deliveries take effect immediately but are only claims. The follower reads the marketplace logs
-itself, applies undelivered events, confirms delivered ones, and undoes those that are not
-on the chain. Even if every delivery is lost, the result is the same.
+itself, applies undelivered events, confirms delivered events, and undoes events that are not on the
+chain. Even if every delivery is lost, the result is the same.
 """
 
 import logging
@@ -76,7 +76,7 @@ def same_content(one: PostCreated, other: PostCreated) -> bool:
 
 
 def read_events(logs: Iterable[Log]) -> tuple[list[PostCreated], tuple[DeadLetter, ...]]:
-    """Return the PostCreated events among the logs, and dead letters for undecodable ones."""
+    """Return the PostCreated events among the logs, and dead letters for undecodable logs."""
     events, dead_letters = [], []
     for each in logs:
         if each.topics[:1] != (POST_CREATED,):
@@ -246,7 +246,7 @@ class Follower:
         self.stream.remember(head)
 
     async def rebuild(self, first: int, progress: Progress) -> None:
-        """Read everything from `first` on again, final or not, and correct the catalog.
+        """Read all blocks from `first` on again, final or not, and correct the catalog.
 
         If the chain has been replaced, events above its newest block are undone too. No
         lease is needed: another process may follow the chain meanwhile, since both apply
@@ -268,7 +268,7 @@ class Follower:
     ) -> AsyncIterator[LogRange]:
         """Apply the blocks from `first` on. The last step also stores the new final block.
 
-        That is the block at `target`, unless logs may be missing before it.
+        The final block is the block at `target`, unless logs may be missing before it.
         """
         is_open, self._open = False, True
         async for blocks in self.reader.read(first, head):

@@ -19,7 +19,7 @@ SMALL_DELIVERY = 64 * 1024
 """Maximum delivery size in bytes for decoding on the event loop, which takes up to 2 ms."""
 
 SMALL_COMPRESSED = 1024
-"""Maximum compressed size of such a delivery in bytes. It may expand a thousandfold."""
+"""Maximum compressed size in bytes of a delivery that is decoded on the event loop."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class Webhooks:
         return self.providers[provider].is_connection_test(headers)
 
     def check_headers(self, provider: str, headers: Mapping[str, str]) -> None:
-        """Refuse a delivery that its headers alone show to be invalid, before reading its body."""
+        """Refuse a delivery whose headers are invalid, before its body is read."""
         self.providers[provider].check_headers(headers, self.clock())
 
     async def receive(
@@ -69,8 +69,8 @@ class Webhooks:
     ) -> DeliveryResult:
         """Verify and decode a delivery, and apply its events.
 
-        Refuses a delivery that the provider has not signed. A signed one is never refused
-        for its content, because the provider would only send it again.
+        Refuses a delivery that the provider has not signed. A signed delivery is never refused for
+        its content, because the provider would only send it again.
         """
         delivery = await self._open(self.providers[provider], headers, body)
         self.last_received[provider] = self.clock()
@@ -100,7 +100,7 @@ class Webhooks:
     def _invalidate(self, delivery: Delivery) -> None:
         """Drop the access decisions that the logs of a delivery may change.
 
-        This comes first, because it needs no database and can safely be repeated.
+        Invalidation comes first, because it needs no database and can safely be repeated.
         """
         if delivery.access_changes is None:
             self.entitlement.invalidate_all()
@@ -110,7 +110,7 @@ class Webhooks:
 
 
 CONNECTION_TEST = DeliveryResult(duplicate=False, ignored=0)
-"""The result of a connection test: nothing was delivered."""
+"""The result of a connection test, which delivers no events."""
 
 
 def _applied_events(delivery: Delivery, result: ApplyResult) -> tuple[AppliedEvent, ...]:

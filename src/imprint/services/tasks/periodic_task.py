@@ -22,10 +22,10 @@ async def run_periodically(
 ) -> NoReturn:
     """Run a round, sleep for `interval` seconds, and repeat.
 
-    A failed round is counted under `name` and logged. The next one starts after
-    `retry_after` seconds, by default after the interval. A task is optional if nothing is
-    lost while a dependency is unavailable: such failures are not counted, and are logged
-    only at debug level.
+    A failed round is counted under `name` and logged. The next one starts after `retry_after`
+    seconds, by default after the interval. A task is optional if nothing is lost while a dependency
+    is unavailable. Failures of an optional task are not counted, and are logged only at debug
+    level.
     """
     while True:
         pause = interval

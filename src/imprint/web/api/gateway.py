@@ -1,6 +1,6 @@
 """The gateway endpoint: public documents by CID, as bytes, a block or a CAR file.
 
-It follows the IPFS trustless gateway specification and the range requests of RFC 9110.
+The endpoint follows the IPFS trustless gateway specification and the range requests of RFC 9110.
 """
 
 import asyncio
@@ -94,7 +94,7 @@ class Representation:
         return next(known, _OTHER)
 
     def disposition(self, cid: Cid, media_type: str) -> str | None:
-        """Return the `Content-Disposition`: browsers show images and download everything else."""
+        """Return the `Content-Disposition`. Browsers show images and download other documents."""
         if self.format is Format.PLAIN:
             return "attachment" if media_type == _OTHER else None
         return f'attachment; filename="{cid}.{"car" if self.format is Format.CAR else "bin"}"'

@@ -71,7 +71,7 @@ MAX_PROOF = 8 * 1024
 """Maximum length of `SIGN-IN-WITH-X` in characters. A login allows longer signatures."""
 
 MAX_PAYMENT = 16 * 1024
-"""Maximum length of `PAYMENT-SIGNATURE` in characters. It repeats the offer and has a proof."""
+"""Maximum length in characters of `PAYMENT-SIGNATURE`, which contains the offer and a proof."""
 
 TRANSACTION_PENDING = "transaction_pending"
 """The error in an offer to a caller whose purchase is not in a block yet."""
@@ -146,7 +146,7 @@ class Paywall:
     )
 
     async def open(self, request: Request, post_id: int, path: PaidPath) -> OpenedPost:
-        """Return the post if the caller may read it: by session, by proof, or because it is free.
+        """Return the post if the caller may read it by session, by proof, or because it is free.
 
         Waits for a purchase that the caller names. Refuses with `payment_required` if the caller
         can buy the post, and otherwise as `Reads` does.

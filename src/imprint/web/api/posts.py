@@ -74,7 +74,7 @@ from imprint.web.http.responses import (
 )
 
 KEPT_BYTES = 16 * 1024 * 1024
-"""Cache size for bodies in bytes. It holds about a thousand pages of 20 posts."""
+"""Cache size for bodies in bytes, enough for about a thousand pages of 20 posts."""
 
 _OVERHEAD = 1_024
 """Overhead of a cached body in bytes, including its source."""
@@ -120,7 +120,7 @@ class PostRoutes:
     coin: str
     """The symbol of the chain's coin."""
     has_pages: bool = False
-    """Whether authors have HTML pages. Otherwise posts link to their Markdown."""
+    """Whether authors have HTML pages. If not, posts link to their Markdown."""
     _encoded: Derived[_Encoded] = field(default_factory=_kept_bodies)
 
     async def list_posts(self, request: Request) -> Response:

@@ -227,7 +227,7 @@ CODES = "x-codes"
 def describe_interface(version: str) -> dict[str, Any]:
     """Build the OpenAPI document of this interface version, which is the same for every service.
 
-    It leaves out the routes that are not `include_in_schema`: pages, and files for
+    The document leaves out routes that are not `include_in_schema`, such as pages and files for
     crawlers.
     """
     paths: dict[str, dict[str, Any]] = {}

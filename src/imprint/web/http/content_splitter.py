@@ -68,8 +68,7 @@ class ContentSplitter:
     def decode_content(self) -> str:
         """Return the content, and drop it from memory.
 
-        Refuses with `invalid_json` for invalid JSON strings, such as those with lone
-        surrogates.
+        Refuses with `invalid_json` for invalid JSON strings, such as strings with lone surrogates.
         """
         content, self._content = self._content or bytearray(), None
         content += b'"'

@@ -21,7 +21,7 @@ WAIT_SECONDS = 20.0
 """Seconds that a response waits for memory. A client that does not read is dropped earlier."""
 
 MAX_WAITING = 128
-"""Maximum number of waiting responses. One client may have a quarter of them."""
+"""Maximum number of waiting responses. One client may have a quarter of this number."""
 
 
 @dataclass(slots=True)
@@ -59,7 +59,7 @@ class Reservation:
 
 
 Load = Callable[[], Awaitable[tuple[bytes, int]]]
-"""Loads a body, and returns it and the number of bytes of memory that it took."""
+"""Loads a body. Returns the body and the number of bytes of memory that it took."""
 
 
 @dataclass(slots=True)
@@ -228,7 +228,7 @@ def _overloaded() -> Unavailable:
 class LargeResponse(Response):
     """A response that is sent in chunks, so that the server buffers little of it.
 
-    It closes its reservation when it has been sent or the client has disconnected.
+    The reservation is closed when the response has been sent or the client has disconnected.
     """
 
     def __init__(

@@ -1,8 +1,8 @@
 """The outermost middleware, which handles every request and response.
 
-It chooses the request ID, applies the rate limits per client and the budgets that all
-requests share, drains refused bodies, adds the security headers, counts and logs the
-response, and responds to unexpected errors.
+The middleware chooses the request ID, applies the rate limits per client and the budgets that all
+requests share, drains refused bodies, adds the security headers, counts and logs the response, and
+responds to unexpected errors.
 """
 
 import asyncio
@@ -200,8 +200,8 @@ class RequestLimits:
 class RequestBody:
     """The `receive` of one request, which tracks whether the whole body has arrived.
 
-    It holds the request's part of the budgets until `release`. A body that `is_stored` has a rate
-    limit by size.
+    The object holds the request's part of the budgets until `release`. A body that `is_stored` has
+    a rate limit by size.
     """
 
     receive: Receive
@@ -256,7 +256,7 @@ class RequestBody:
         self._slots = slots
 
     def release(self) -> None:
-        """Release everything that the request has taken."""
+        """Release all parts of the budgets that the request has taken."""
         if self._slots is not None:
             self._slots.give_back(self.client)
             self._slots = None
@@ -366,7 +366,7 @@ class RequestMiddleware:
     def _limit(self, scope: Scope, body: RequestBody, headers: Mapping[bytes, bytes]) -> None:
         """Record in the state of the request that the router must refuse it.
 
-        It is not refused here, because pages of other origins can read only responses that
+        The request is not refused here, because pages of other origins can read only responses that
         passed the CORS middleware.
         """
         path: str = scope["path"]
@@ -439,8 +439,8 @@ def _path_label(path: str) -> str:
 def _logged_path(path: str) -> str:
     """Return the path for the log, with the secret token of a private feed removed.
 
-    This covers every spelling of the path, such as `/FEEDS/private/…` or `/feeds/%2570rivate/…`.
-    The service does not find these paths, but the token in them is real.
+    The token is removed in every spelling of the path, such as `/FEEDS/private/…` or
+    `/feeds/%2570rivate/…`. The service does not find these paths, but the token in them is real.
     """
     secret = _BEFORE_SECRET.search(path)
     if secret is None:

@@ -36,9 +36,9 @@ class TrustedProxies:
     def find_client(self, peer: str, lines: Iterable[bytes]) -> str:
         """Return the client's address, derived from the peer and the lines of `X-Forwarded-For`.
 
-        Each proxy adds the address that called it, so the client is the last address that
-        is not a trusted proxy. Anything before it is the client's own claim. Text that is
-        not an address ends the search at the proxy that forwarded it.
+        Each proxy adds the address that called it, so the client is the last address that is not a
+        trusted proxy. Addresses before the client's address are only claims by the client. Text
+        that is not an address ends the search at the proxy that forwarded it.
         """
         client = peer
         listed = b",".join(lines).decode("latin-1").rsplit(",", MAX_HOPS)[-MAX_HOPS:]

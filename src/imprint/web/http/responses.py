@@ -39,8 +39,8 @@ RESERVED_TAGS = frozenset(
 )
 """Hashtags that cannot be members of `keyvalues`.
 
-These are the names of its other members, in any letter case, and the names that JavaScript objects
-inherit. Names with two leading underscores, such as `__proto__`, are also left out.
+Reserved are the names of its other members, in any letter case, and the names that JavaScript
+objects inherit. Names with two leading underscores, such as `__proto__`, are also left out.
 """
 
 
@@ -158,8 +158,8 @@ SHORT_LIVED = "public, max-age=5"
 SHARED = "public, max-age=5, stale-while-revalidate=25"
 """Cache header for pages, feeds and files for crawlers, which are the same for everybody.
 
-It allows half a minute in total, because a withheld post must disappear from shared caches within a
-minute.
+The header allows half a minute in total, because a withheld post must disappear from shared caches
+within a minute.
 """
 
 PRIVATE = "no-store"
@@ -251,7 +251,7 @@ def cached_response(
 def reserved_response(
     request: Request, reservation: Reservation, headers: Mapping[str, str], media_type: str
 ) -> Response:
-    """Build the response with a reservation's body, or a 304. Both contain its validators."""
+    """Build the response with a reservation's body, or a 304. Both contain the validators."""
     if is_unchanged(request, headers):
         reservation.close()
         return Response(status_code=304, headers=headers)

@@ -111,7 +111,7 @@ async def _redirect_without_slash(request: Request) -> Response:
 
 
 def _first_segment(path: str) -> str:
-    """Return the first segment of a path. Patterns have no parameter there."""
+    """Return the first segment of a path. Patterns have no parameter in this segment."""
     return path.split("/", 2)[1] if "/" in path else path
 
 
@@ -119,8 +119,8 @@ class Application(Starlette):
     """Starlette over a `TableRouter`, without the two middlewares that Starlette adds.
 
     The router does the work of `ExceptionMiddleware`. `RequestMiddleware` does the work of
-    `ServerErrorMiddleware`. It counts and logs every response, so it must be the outermost
-    middleware.
+    `ServerErrorMiddleware`. `RequestMiddleware` counts and logs every response, so it must be the
+    outermost middleware.
     """
 
     def __init__(

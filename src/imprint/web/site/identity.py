@@ -25,7 +25,7 @@ ICON_PATH = "/icon.svg"
 """The path of the icon of a site whose operator provides none."""
 
 OWN_NAME = "Imprint"
-"""The name of a site whose operator gives none. Such a site has Imprint's icon."""
+"""The name of a site without a name of its own. A site with this name has Imprint's icon."""
 
 _ENDINGS = {
     "image/png": "png",
@@ -39,7 +39,7 @@ _STALE = re.compile(r"(accent|icon|logo)-[0-9a-f]{16}\.[a-z]{3,4}")
 
 @dataclass(frozen=True, slots=True)
 class OwnFile:
-    """A file of the operator. Its name contains its digest, so that it can be cached forever."""
+    """A file of the operator. Its name contains a digest, so that it can be cached forever."""
 
     name: str
     asset: Asset

@@ -61,7 +61,7 @@ def _explain(problem: Problem) -> str:
 
 
 def failure_responder(refuse: Refuse, own: Collection[str]) -> Callable[[Request], Response]:
-    """Return a responder to unexpected errors. It renders its page now, so that it cannot fail."""
+    """Return a responder to unexpected errors. Its page is rendered now, so that it cannot fail."""
     page = refuse(error_response(), FAILURE_DETAIL)
 
     def respond(request: Request) -> Response:

@@ -428,7 +428,7 @@ class StaticSite:
     # Files
 
     async def _picture(self, text: str) -> str | None:
-        """Write a public picture, unless it is already written, and return its location."""
+        """Write a public picture, unless it already exists, and return its location."""
         try:
             cid = parse_cid(text)
         except NotACid:

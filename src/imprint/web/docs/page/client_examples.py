@@ -11,7 +11,7 @@ from imprint.web.docs.page.commands import first_example, is_signed
 Json = Mapping[str, Any]
 
 SINGLE = frozenset({"listWritingSessions", "listPrivateFeeds", "listMeasures", "listRevisions"})
-"""Operations that list everything in one response."""
+"""Operations that return the whole list in one response."""
 
 IMPLIED = {"readPost": "user", "listDrafts": "owner"}
 """Parameters that clients fill in from the session."""

@@ -267,7 +267,7 @@ class PageAssets:
 
 
 def docs_page(openapi: Json, facts: Json, assets: PageAssets) -> str:
-    """Render the docs page of an OpenAPI document and a service. All text in it is escaped."""
+    """Render the docs page of an OpenAPI document and a service, with all text escaped."""
     info = openapi["info"]
     topics = {
         topic["name"]: list(_operations_of(topic["name"], openapi)) for topic in openapi["tags"]

@@ -66,7 +66,7 @@ LANGUAGES = {
     "yaml": "yaml",
     "yml": "yaml",
 }
-"""Pygments' lexers, keyed by the word after the fence. Each was tested against hostile code."""
+"""Pygments' lexers, keyed by the word after the fence. All were tested with hostile code."""
 
 _CLASSES = (
     (Comment, "c-comment"),

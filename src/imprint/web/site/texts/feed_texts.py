@@ -119,7 +119,7 @@ def _put_pictures(markup: str, secret: str, content: str, room: int) -> tuple[st
 def cut_html(markup: str, longest: int) -> str:
     """Return the beginning of sanitised HTML, up to this many bytes, with all elements closed.
 
-    It ends after a block, or inside a block that takes most of the space.
+    The result ends after a block, or inside a block that takes most of the space.
     """
     whole = markup.encode()
     if len(whole) <= longest:

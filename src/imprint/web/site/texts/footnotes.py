@@ -56,7 +56,7 @@ def footnote_reference(state: StateInline, silent: bool) -> bool:
 
 
 def place_footnotes(tokens: list[Token], env: dict[str, Any]) -> list[Token]:
-    """Return the tokens with the footnotes at the end, without those that have no reference."""
+    """Return the tokens with the footnotes at the end. Unreferenced footnotes are left out."""
     if "footnotes" not in env:
         return tokens
     text: list[Token] = []

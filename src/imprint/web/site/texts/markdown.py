@@ -3,7 +3,7 @@
 Embedded HTML is shown as text, code is coloured, and a picture alone in its paragraph can have a
 caption.
 
-The parser is markdown-it. Every rule that it tries and every token that it creates counts
+The parser is markdown-it. Every rule that the parser tries and every token that it creates counts
 as work, so that time and memory stay proportional to the length of the text.
 """
 

@@ -20,7 +20,7 @@ _WITHIN = re.compile(r"(?:#|/(?![/\\]))[^\s<>\"\\\x00-\x1f\x7f]*\Z")
 def link_address(given: str) -> str | None:
     """Return the target of a link, or None if it is not allowed.
 
-    Allowed are other sites, mail, documents stored here, and pages of this site.
+    Links to other sites, mail, documents stored here, and pages of this site are allowed.
     """
     if len(given) > MAX_ADDRESS:
         return None
@@ -34,7 +34,7 @@ def link_address(given: str) -> str | None:
 def picture_address(given: str) -> str | None:
     """Return the URL of an image that a page may load, or None.
 
-    Allowed are images in the text itself and at this service.
+    Images in the text itself and images at this service are allowed.
     """
     if given.startswith(f"{SCHEME}:"):
         return given
