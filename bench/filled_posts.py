@@ -51,7 +51,7 @@ def owner_of(number: int) -> str:
 
 
 def tags_of(number: int, count: int) -> list[str]:
-    """Return the hashtags of one of `count` files: one common, one on 1% of files, and one rare."""
+    """Return the hashtags of one of `count` files: a common, a less common and a rare one."""
     return ["all", f"topic{number % TOPICS}", f"rare{number % rare_tags(count)}"]
 
 

@@ -23,7 +23,7 @@ from bench.wallets import get_request
 from imprint.domain.posts.slugs import page_path
 
 POSTS = 22
-"""Number of posts, more than one list page holds."""
+"""Number of posts, which is more than fits on one list page."""
 
 REQUESTS = 200
 """Number of requests per page, or per JSON response, in a round."""

@@ -1,7 +1,8 @@
 """Measure how fast the post index is rebuilt: python -m bench.micro.rebuild
 
-A node in a separate process serves prepared logs over loopback. The indexer reads, decodes and
-applies these logs. Only its own processor time counts, so PostgreSQL's server is excluded.
+A node in a separate process serves prepared logs over the loopback interface. The indexer reads,
+decodes and applies these logs. Only its own processor time counts, so PostgreSQL's server is
+excluded.
 """
 
 import multiprocessing

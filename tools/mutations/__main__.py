@@ -50,7 +50,7 @@ _FAILED = re.compile(
 )
 """Matches failures reported by pytest, Node, the import contracts and the compiler's check.
 
-A file that Node cannot load fails under its own name, which does not count as a finding.
+Node reports a file that it cannot load under the file's name, which does not count as a finding.
 """
 
 

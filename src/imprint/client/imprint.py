@@ -31,7 +31,7 @@ class Imprint(AccountMethods, DraftMethods, PostMethods):
         http: aiohttp.ClientSession | None = None,
         timeout: float = DEFAULT_TIMEOUT,
     ) -> "Connecting":
-        """Fetch the facts of the service at a URL: `async with Imprint.connect(url) as imprint`.
+        """Connect to the service at a URL, as in `async with Imprint.connect(url) as imprint`.
 
         `await Imprint.connect(url)` does the same, and leaves `close` to the caller. The
         constructor describes the options.

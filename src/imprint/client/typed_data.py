@@ -17,7 +17,7 @@ _DOMAIN_MEMBERS = (("name", "string"), ("version", "string"), ("chainId", "uint2
 
 @dataclass(frozen=True, slots=True)
 class TypedData:
-    """Typed data to sign: a message of one type, in the service's domain.
+    """Typed data to sign, which is a message of one type in the service's domain.
 
     Wallets of other libraries take `declared`. Wallets that sign hashes take `digest`.
     """

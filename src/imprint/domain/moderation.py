@@ -39,7 +39,7 @@ class TargetKind(StrEnum):
 
 
 class Ground(StrEnum):
-    """The reason for a measure: legal reasons, or the service's rules."""
+    """The reason for a measure, which is either the law or the service's rules."""
 
     LEGAL = "legal"
     POLICY = "policy"

@@ -54,7 +54,7 @@ class OwnPage:
 
 @dataclass(frozen=True, slots=True)
 class FrontPage:
-    """The posts on the front page, which are one author's, or featured posts before the newest."""
+    """The posts on the front page: one author's posts, or featured posts followed by the newest."""
 
     author: Address | None = None
     featured: tuple[int, ...] = ()

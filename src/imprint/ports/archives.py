@@ -95,7 +95,7 @@ class ArchiveStore(Protocol):
 
         The file counts towards its owner's usage, but no quota refuses it.
 
-        A publication is treated like one reported by a delivery: the follower confirms or undoes
+        A publication is treated as if a delivery had reported it: the follower confirms or undoes
         it. Nonces are not affected. Raises `ImportConflict` if an ID, name, CID, group or post ID
         already belongs to another record.
 

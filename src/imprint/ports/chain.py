@@ -150,7 +150,7 @@ class ChainReader(Protocol):
     async def prove_logs(
         self, block: BlockRef, topics: Collection[bytes], head: BlockRef
     ) -> list[Log]:
-        """Return the marketplace logs in one block with these first topics, in order, proven.
+        """Return the proven marketplace logs in one block with these first topics, in order.
 
         The logs come from receipts that account for every bit of the block's bloom filter. Raises
         `Unproved` if no node has such receipts, or if nodes disagree.

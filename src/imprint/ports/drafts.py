@@ -46,11 +46,11 @@ class DraftStore(Protocol):
 
         An intent with a number higher than every earlier number of its owner reserves this number,
         and the method returns None. For any other number, the method records no intent, reserves
-        the next number and returns it. The caller then begins again with a document of that name,
-        and an intent without a number. The nonce is not checked. This record alone need not survive
-        a power loss.
+        the next number and returns it. The caller then begins again with a document that has this
+        number, and an intent without a number. The nonce is not checked. This record alone need not
+        survive a power loss.
 
-        A document marked for deletion is reclaimed: until this intent ends, it is not marked again.
+        A document marked for deletion is reclaimed, and is not marked again until this intent ends.
         The document may still be destroyed once, so the caller stores it with a `fence` that the
         caller reads after this call. Raises `Unavailable` for storage if a process of an earlier
         release, which does not support fences, has marked the document.

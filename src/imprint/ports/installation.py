@@ -210,9 +210,9 @@ class LeaseStore(Protocol):
     async def take_lease(self, name: str, holder: str, length: timedelta) -> bool:
         """Take or renew a lease for this long. Returns False while another holder has it.
 
-        No caller's wall clock matters: the time comes from the database server, or is the
-        time since this machine booted. A lease that ends further in the future than its
-        full length was taken with a wrong clock, and counts as expired.
+        Callers' wall clocks do not matter, because the time comes from the database server, or is
+        the time since this machine booted. A lease whose remaining time exceeds its full length was
+        taken with a wrong clock, and counts as expired.
         """
 
     async def release_lease(self, name: str, holder: str) -> None:

@@ -68,7 +68,7 @@ class AppliedLog:
 
 @dataclass(frozen=True, slots=True)
 class IndexStep:
-    """A step of the index: undo the blocks from `undo_from` on, then apply events.
+    """A step of the index, which undoes the blocks from `undo_from` on and then applies events.
 
     `events` are all events of whole blocks, in order, above the last remaining block. `until` is
     the last block that was read. Events in blocks above `final` can be undone later. `logs` are all
@@ -87,7 +87,7 @@ class IndexStep:
 
 @dataclass(frozen=True, slots=True)
 class PostGap:
-    """An ID that no indexed post has, and the block of the next post, or of the newest post."""
+    """A missing post ID, and the block of the next post, or of the newest post if none follows."""
 
     post_id: int
     block: BlockRef

@@ -63,7 +63,7 @@ RETRY_SECONDS = 1.0
 
 @dataclass(slots=True)
 class CurrentMeasures:
-    """The measures in force, as known to this process. Without a store, there are none."""
+    """The measures in force, as known to this process. Without a store, there are no measures."""
 
     store: ModerationStore | None = None
     monotonic: Monotonic = monotonic
@@ -72,7 +72,7 @@ class CurrentMeasures:
     _reading: SingleFlight[None, None] = field(default_factory=SingleFlight, init=False)
 
     async def current(self) -> Measures:
-        """The measures, at most `REFRESH_SECONDS` old. Raises `Unavailable`."""
+        """Return the measures, at most `REFRESH_SECONDS` old. Raises `Unavailable`."""
         if self.store is None or not self._is_old():
             return self._known
         # All that wait share one read, so that nobody waits for several that fail.
@@ -101,13 +101,13 @@ class CurrentMeasures:
         self._read_at = began
 
     async def check_post(self, post: IndexedPost) -> Decision | None:
-        """The measure that hides a post from lists, if any. Refuses a withheld post."""
+        """Return the measure that hides a post from lists, if any. Refuses a withheld post."""
         decision = (await self.on_posts([post])).get(post.post_id)
         refuse_withheld(decision)
         return decision
 
     async def check_file(self, file: File) -> Decision | None:
-        """The measure that hides a file from lists, if any. Refuses a withheld file."""
+        """Return the measure that hides a file from lists, if any. Refuses a withheld file."""
         (decision,) = await self.on_files([file])
         refuse_withheld(decision)
         return decision
@@ -144,7 +144,7 @@ class CurrentMeasures:
         return await self.store.tags_of_posts(post_ids)
 
     async def check_author(self, author: Address) -> Decision | None:
-        """The measure that hides an author from lists, if any. Refuses a withheld author."""
+        """Return the measure that hides an author from lists, if any. Refuses a withheld author."""
         decision = (await self.current()).on_author(author)
         refuse_withheld(decision)
         return decision
@@ -192,7 +192,7 @@ def _withholds(decision: Decision | None) -> bool:
 
 
 def parse_target(kind: TargetKind, text: str) -> Target:
-    """The target of a measure. Refuses a text that cannot name one."""
+    """Return the target of a measure. Refuses a text that cannot name a target."""
     try:
         if kind is TargetKind.AUTHOR:
             return Target(kind, parse_address(text))

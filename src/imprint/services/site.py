@@ -80,7 +80,7 @@ BEGINNING = -1
 """The position before the first post."""
 
 UNSETTLED = 1024 * LOGS_PER_BLOCK
-"""The distance from the newest post within which a reorg may replace posts: 1024 blocks."""
+"""The range of positions, worth 1024 blocks, within which a reorg may replace the newest posts."""
 
 
 @dataclass(slots=True)

@@ -39,7 +39,7 @@ class WriteHealth:
         """Count a write that failed in a call to the dependency with this code.
 
         Only failures of the dependency itself count. A damaged record, or a document that is just
-        being destroyed, fails only its own write, and repeating the write must not make the whole
+        being destroyed, makes only one write fail. Repeating this write must not make the whole
         service not ready.
         """
         if problem.code is not code or isinstance(problem, Damaged):

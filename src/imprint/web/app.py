@@ -403,7 +403,7 @@ def _templates(facts: Facts, decided: SiteFacts, assets: Assets) -> Templates:
 
 
 def _own_paths(facts: Facts) -> frozenset[str]:
-    """The paths of the operator's pages."""
+    """Return the paths of the operator's pages."""
     pages = () if facts.site is None else facts.site.identity.pages
     return frozenset({f"/{ABOUT}", *(f"/{page.name}" for page in pages)})
 

@@ -17,7 +17,7 @@ MAX_IMAGE_SIDE = 16_384
 """Maximum width or height of an image in pixels."""
 
 SMALL_DOCUMENT = 64 * 1024
-"""Size in bytes of the largest document that is hashed on the event loop and may be cached."""
+"""Maximum size in bytes of a document that is hashed on the event loop and may be cached."""
 
 SALT_LENGTH = 16
 """Number of random bytes in a document, so that nobody can guess its CID from its content."""

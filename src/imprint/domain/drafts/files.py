@@ -16,7 +16,7 @@ _LOW_BITS = (1 << 62) - 1
 
 
 def new_id() -> str:
-    """Return a new UUIDv7: the time in milliseconds, then random bits.
+    """Return a new UUIDv7, which consists of the time in milliseconds and random bits.
 
     IDs created in sequence are adjacent in an index. An ID is not a secret, so `random` is good
     enough. The generator is seeded from the system in every process.
@@ -120,7 +120,7 @@ class Version:
 
 
 def file_name(owner: Address, number: int) -> str:
-    """Return a file's name: the owner's address and a number that increases per owner."""
+    """Return a file's name, which is the owner's address and a number that increases per owner."""
     return f"{owner}_{number}"
 
 

@@ -78,7 +78,7 @@ def decode_address(word: bytes) -> Address:
 
 
 def encode_call(selector: bytes, *arguments: int | Address | bytes) -> bytes:
-    """Encode call data: an int as uint256, an `Address` as address, bytes as string.
+    """Encode call data. An int becomes a uint256, an `Address` an address, and bytes a string.
 
     Raises ValueError for a number that does not fit in 256 bits.
     """

@@ -33,7 +33,7 @@ def write_varint(number: int) -> bytes:
 
 
 def read_varint(data: bytes, at: int = 0) -> tuple[int, int]:
-    """Decode the number at an offset, and also return the offset after it. Raises `NotAVarint`."""
+    """Decode the number at an offset, and return it with the next offset. Raises `NotAVarint`."""
     number = 0
     for index in range(MAX_VARINT_BYTES):
         byte = data[at + index : at + index + 1]

@@ -1,8 +1,7 @@
 """Readable text of a document: Markdown, or the JSON blocks of the earlier front end.
 
-Content is untrusted: no text raises an error, time is linear in its length, and parts that
-would take too much work are left out. Functions with a `TextWork` parameter raise
-`Abandoned`.
+Content is untrusted, so no text raises an error, processing time is linear in its length, and parts
+that would take too much work are left out. Functions with a `TextWork` parameter raise `Abandoned`.
 """
 
 import html
@@ -127,7 +126,7 @@ def _plain_markdown(content: str, work: TextWork, longest: int | None) -> Iterat
 
 
 def parse_blocks(content: str) -> tuple[str, list[Block]] | None:
-    """Return the title and blocks of the earlier front end's document, or None if it is none."""
+    """Return the title and blocks of the earlier front end's document, or None for other texts."""
     if is_markdown(content):
         return None
     found = _decode(content)

@@ -1,4 +1,4 @@
-"""Search: the words of a text, the words of a query, and snippets with highlights.
+"""Search: folding of texts into words, parsing of queries, and snippets with highlights.
 
 Texts are folded into words here, in the same way for every database: marks and case are dropped,
 letters and digits form words, and each character of a script without spaces is one word.
@@ -174,8 +174,8 @@ def snippet(query: SearchQuery, texts: Iterable[str], work: TextWork | None = No
     """Return an excerpt of the first matching text, in which the matching words are marked.
 
     The excerpt is HTML in which everything except the marks is escaped. Without a match near the
-    beginning of the texts, or when `work` runs out, it is the beginning of the first text that is
-    not empty.
+    beginning of the texts, or when `work` runs out, the excerpt is the beginning of the first text
+    that is not empty.
     """
     given = [text for text in texts if text]
     try:

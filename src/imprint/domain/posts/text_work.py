@@ -5,7 +5,7 @@ import time
 MAX_STEPS = 1_000_000
 """Maximum number of steps per conversion.
 
-An ordinary text of a million characters takes less than half of them, in a third of a
+An ordinary text of a million characters takes less than half of these steps, and a third of a
 second.
 """
 

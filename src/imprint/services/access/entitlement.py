@@ -117,8 +117,7 @@ class Entitlement:
     async def decide(
         self, file: File, post_id: int, reader: Address | None
     ) -> AccessDecision | None:
-        """Return how `reader` may read this file as this post, or None if the chain's entry
-        disagrees.
+        """Return how `reader` may read this post's file, or None if it is not the post's file.
 
         The chain's entry must name the file's owner as author and contain the file's CID. Any other
         entry does not belong to this file. Concurrent calls for the same post and reader share one

@@ -1,4 +1,4 @@
-"""Contract wallets: called only for signatures not made by a key, and within rate limits.
+"""Contract wallets, which are called only for signatures not made by a key, within rate limits.
 
 A node is called for every such signature, valid or not, so each client and each wallet has a rate
 limit, and few calls run at once: invalid signatures exhaust neither the quota of a node nor the

@@ -69,8 +69,8 @@ class Login:
     def recognize(self, authorization: str | None) -> Session:
         """Return the session in an Authorization header. Refuses a missing, invalid or expired one.
 
-        The session may have been ended: this is for services that check that in their own
-        query.
+        The session may have been ended, so only services that check this in their own query may
+        accept it.
         """
         return self.sessions.read(authorization, self.clock())
 

@@ -98,7 +98,7 @@ class Profiles:
         return intent
 
     async def _recode(self, write: Write, picture: bytes) -> bytes:
-        """Return the picture cropped to a square. An invalid one counts as several writes."""
+        """Return the picture cropped to a square. An invalid picture counts as several writes."""
         try:
             return await self.images.crop_square(picture, AVATAR_SIDE, write.signer)
         except Refusal as refusal:

@@ -1,4 +1,4 @@
-"""Writing sessions: wallets open and revoke them, and their keys sign the wallets' writes."""
+"""Writing sessions, which wallets open and revoke, and whose keys sign writes for the wallets."""
 
 import re
 from dataclasses import dataclass, field

@@ -44,7 +44,7 @@ SHRINK_DIVISOR = 2
 """A refusal divides the range size by this number. A success adds the size divided by it."""
 
 SUCCESSES_UNTIL_RETRY = 100
-"""Number of successes after which a refused size is tried again, as the cause may be gone."""
+"""Number of successes after which a refused range size is tried again, in case it works now."""
 
 FEW_LOGS = 500
 """Number of logs above which they are decoded in a thread, to keep the event loop responsive."""
@@ -60,7 +60,7 @@ MAX_REQUESTS = 16
 """Maximum number of log requests kept for projections that have not read the responses."""
 
 MAX_RECEIPT_LOGS = 20_000
-"""Maximum number of cached logs from receipts, since the newest blocks are read repeatedly."""
+"""Maximum number of cached logs from receipts. The newest blocks are read repeatedly."""
 
 MAX_BLOCKS = 128
 """Maximum number of cached heads and other blocks. The oldest is evicted."""
@@ -164,7 +164,7 @@ class _Request:
     def serves(self, reader: "LogReader", head: BlockRef) -> bool:
         """Whether a reader may use the response. With another head, the blocks must predate both.
 
-        No reader gets a response twice: it requests the newest blocks again to find out
+        No reader gets a response twice. A reader requests the newest blocks again to find out
         whether the node left out a log.
         """
         if reader in self.had_by or self.last > head.number:
@@ -201,7 +201,7 @@ class LogStream:
         self._receipts = BoundedCache[BlockRef, Sequence[PlacedLog]](MAX_RECEIPT_LOGS, _weigh_logs)
         self._receipts_flight = SingleFlight[BlockRef, LogRange]()
         self.disputed = BoundedCache[BlockRef, None](MAX_DISPUTED)
-        """Blocks whose logs nodes omit, or about which they contradict themselves or each other."""
+        """Blocks whose logs nodes omit, or about whose logs nodes disagree."""
         self._suspected = BoundedCache[BlockRef, bool](MAX_DISPUTED)
         """Blocks for which a node returned too few logs, and whether that was proven."""
         self._compared: BlockRef | None = None
@@ -323,8 +323,8 @@ class LogStream:
     async def complete(self, blocks: LogRange, head: BlockRef) -> LogRange:
         """Return the same blocks with logs that the node left out, as far as can be determined.
 
-        A block whose bloom filter indicates a topic that none of its logs has is read from
-        receipts. Raises `Unavailable`.
+        If a block's bloom filter indicates a topic that none of its logs has, the block is read
+        from receipts. Raises `Unavailable`.
         """
         for block in [block for block in self.disputed if block.number in _numbers(blocks)]:
             if not await self.is_canonical(block, head):
@@ -524,8 +524,8 @@ class LogReader:
     ) -> AsyncIterator[LogRange]:
         """Yield all logs from block `first` to the head, in order.
 
-        With `receipts`, receipts are read where the node refuses logs or leaves them out.
-        Raises `Unavailable`, also for logs that contradict each other.
+        With `receipts`, logs that the node refuses or leaves out are read from receipts. Raises
+        `Unavailable`, also for logs that contradict each other.
         """
         while first <= head.number:
             blocks = await self._take(first, head) or await self._ask(first, head)
@@ -552,7 +552,7 @@ class LogReader:
         return replace(blocks, logs=logs)
 
     async def _take(self, first: int, head: BlockRef) -> LogRange | None:
-        """Return the blocks from `first` on from another reader's request, if there is one."""
+        """Return the blocks starting at `first` that another reader has requested, if any."""
         found = [
             each
             for each in self._usable(head)

@@ -1,4 +1,4 @@
-"""Label updates: keep the labels in a content store's console in sync with the files.
+"""Label updates, which keep the labels in a content store's console in sync with the files.
 
 No decision depends on a label, so no request waits for one. A label lost in a crash is
 corrected the next time the file changes.

@@ -1,6 +1,6 @@
 """Large documents are parsed, encrypted and hashed one at a time, and stored a few at once.
 
-While it is being built, a document is in memory several times: as a body, a text, JSON and
+While a document is being built, memory contains it several times: as a body, a text, JSON and
 ciphertext. Because only one is built at a time, each waiting document is in memory once, as a body
 or as a finished document, and the byte budget for bodies limits the total.
 """

@@ -175,8 +175,8 @@ class Drafts:
     async def revise(self, claim: TypedDataClaim, post_id: int, content: Content) -> Revision:
         """Add a corrected version to a post. The document on the chain stays unchanged.
 
-        Refuses as `RevisionVerifier.verify` does, a post that is unknown or withheld, and
-        `writing_session_scope`, `author_refused`, `not_author` and `too_many_revisions`.
+        Refuses as `RevisionVerifier.verify` does, refuses an unknown or withheld post, and refuses
+        with `writing_session_scope`, `author_refused`, `not_author` and `too_many_revisions`.
         """
         if claim.session is not None:
             raise beyond_scope(PostAction.REVISE)

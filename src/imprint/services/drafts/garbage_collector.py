@@ -29,7 +29,7 @@ from imprint.services.tasks.periodic_task import run_periodically
 log = logging.getLogger(__name__)
 
 BATCH = 100
-"""Number of documents marked for deletion per transaction, so that writes are not delayed."""
+"""Number of documents marked for deletion per transaction. A small number keeps writes fast."""
 
 REPLAY_MEMORY = timedelta(hours=24)
 """How long records of deliveries and logins are kept, far longer than the service accepts them."""
@@ -214,8 +214,8 @@ class StrayScan:
     documents may not be recorded yet. A stray is kept for the same grace period as every detached
     document.
 
-    More strays than a power loss would leave mean that this is the wrong catalog, or an old copy of
-    it. In this case, the strays are `held` until an operator decides.
+    If there are more strays than a power loss would leave, this is the wrong catalog, or an old
+    copy. In this case, the strays are `held` until an operator decides.
     """
 
     garbage: GarbageStore

@@ -44,7 +44,7 @@ MAX_DOCUMENT = 64 * 1024 * 1024
 """Maximum size in bytes of an entry that a repair reads as a document."""
 
 MAX_MANIFEST = 64 * 1024
-"""Maximum size of a manifest in bytes, far above the size of any real one."""
+"""Maximum size of a manifest in bytes, far above the size of any real manifest."""
 
 _CHUNK = 1024 * 1024
 _LARGEST = 2**63

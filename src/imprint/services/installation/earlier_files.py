@@ -1,7 +1,7 @@
 """Import of the earlier service's files: drafts and posts stored in a Pinata account.
 
-The bytes keep their existing CID, because posts refer to it on the chain. As for any other
-added file, only the chain's events decide whether a file is a post.
+The bytes keep their existing CID, because posts refer to it on the chain. Only the chain's events
+decide whether an imported file is a post.
 """
 
 import asyncio

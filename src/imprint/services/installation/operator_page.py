@@ -134,7 +134,7 @@ def write_bytes(say: Say, size: int) -> str:
 
 
 def write_duration(say: Say, span: timedelta | float) -> str:
-    """Format a duration in its two largest units, omitting zero values: 2 hours 5 minutes."""
+    """Format a duration in its two largest units, such as 2 hours 5 minutes. Omits zero values."""
     seconds = max(int(span.total_seconds() if isinstance(span, timedelta) else span), 0)
     parts = list[tuple[int, str]]()
     for length, noun in _SPANS:

@@ -81,7 +81,7 @@ class Condition:
 
     @property
     def status(self) -> str:
-        """The condition as one word or short phrase."""
+        """The condition in a word or a short phrase."""
         if not self.ready:
             return "not ready"
         return "degraded" if self.details else "ready"

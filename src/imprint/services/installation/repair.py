@@ -171,7 +171,7 @@ class Repair:
 
 
 async def find_damage(database: DatabaseHealth, records: RecordStore) -> list[str]:
-    """Return the damage in a database: in its structure, records and tags."""
+    """Return the damage in the structure, records and tags of a database."""
     found = await database.examine()
     async for _, damage in verify_some(records, most=sys.maxsize):
         if damage is not None:

@@ -1,4 +1,4 @@
-"""Feeds: the newest posts for everybody, and for each reader the posts they hold or wrote."""
+"""Feeds: public feeds of the newest posts, and private feeds of the posts a reader holds or wrote."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
@@ -109,7 +109,7 @@ class Feeds:
         return await self._public(feed, PostFilter(author=author))
 
     async def private(self, token: str, before: int | None = None) -> Feed:
-        """Return a page of a private feed: posts that its owner holds or wrote.
+        """Return a page of a private feed, which has the posts that its owner holds or wrote.
 
         The page contains posts before a position, and ends where its texts would become too long.
         Refuses an unknown token.
@@ -323,7 +323,7 @@ class _OwnedPage:
         return _OwnedPage(self.posts[:count], self.posts[count - 1].place)
 
     def cut_to_fit(self, files: Mapping[int, File]) -> "_OwnedPage":
-        """Return the page with only as many of the first posts as have documents that fit."""
+        """Return the page with only its first posts, up to those whose documents still fit."""
         left = MAX_PAGE_BYTES
         for number, owned in enumerate(self.posts):
             file = files.get(owned.post.post_id)

@@ -93,10 +93,10 @@ RESTART_GRACE = timedelta(seconds=15)
 wrong."""
 
 READ_TWICE = 1_000
-"""Maximum number of blocks that the index may be behind and still read blocks twice.
+"""Maximum number of blocks that the index may lag behind while it reads each block twice.
 
-Blocks are read twice before they are final, even if no reorg can reach them anymore. This detects a
-node that leaves out logs for a moment. A longer catch-up reads blocks only once.
+Each block is then read twice before it is final, even if no reorg can reach them anymore. This
+detects a node that leaves out logs for a moment. A longer catch-up reads blocks only once.
 """
 
 COMPARE_SECONDS = 3_600.0
@@ -225,7 +225,7 @@ class _Decoder:
 
 @dataclass(slots=True)
 class _Pass:
-    """One pass over the blocks up to a head: the applied logs, and the progress of the index."""
+    """One pass over the blocks up to a head, with the applied logs and the index's progress."""
 
     state: IndexState
     head: BlockRef

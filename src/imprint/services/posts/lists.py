@@ -130,7 +130,7 @@ class Lists:
         return ListPage(page.files, self.tokens.encode(following, expires_at))
 
     async def _public_page(self, which: PublicList, before: int | None, size: int) -> Page:
-        """Return a page without the files that measures hide. The page may be shorter than others."""
+        """Return a page without the files that measures hide. The page may have fewer files."""
         listed: list[File] = []
         wanted = size + 1
         for _ in range(MOST_BATCHES):

@@ -1,4 +1,4 @@
-"""Search: posts that contain all words of a query, and search within a reader's library.
+"""Search for posts that contain all words of a query, and search within a reader's library.
 
 The newest matches that readers may see are found in windows. Each window is ordered and shown
 in pages before the next one is found, so that every match is found and the work per request is
@@ -206,7 +206,7 @@ class FoundInLibrary:
 
 @dataclass(frozen=True, slots=True)
 class _Start:
-    """Where a page starts: in the window before a position, after a sort key and a position."""
+    """The start of a page: the end of its window, and the sort key and position to start after."""
 
     window: int = _END
     key: int = _ANY_KEY
@@ -353,7 +353,8 @@ class Search:
         limit: int,
         posts: Mapping[int, IndexedPost] | None,
     ) -> list[IndexedPost]:
-        """Return the first posts at these positions that the filter selects, in order.
+        """Return the first posts, among those at these positions, that the filter selects, in
+        order.
 
         The posts are read in growing slices, so that few unneeded posts are read.
         """

@@ -112,7 +112,7 @@ class OpenedPost:
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """The reader: a session's address, an address proven for this request, or nobody.
+    """The address of the reader, from a session or a proof in the request, or None.
 
     `transaction` is the purchase that the caller claims to have made.
     """

@@ -52,7 +52,7 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """A request body: its struct, or the name of its component."""
+    """A request body, given as a struct or as the name of a component."""
 
     component: type[msgspec.Struct] | str
     description: str
@@ -66,7 +66,7 @@ class Body:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """The success response: its struct, the name of its component, or no body."""
+    """The success response, given as a struct, as the name of a component, or without a body."""
 
     description: str
     component: type[msgspec.Struct] | str | None

@@ -307,10 +307,9 @@ def _respond_to_failure(request: Request) -> Response:
 class RequestMiddleware:
     """The middleware around the whole application. `paths` are the routes without parameters.
 
-    With `counts_clients`, each client has limits, so a proxy that hides its clients is a
-    mistake. With `logs_addresses`, the log line of a request has the IP address of its
-    client. `respond_to_failure` builds the response to a request that caused an unexpected
-    error.
+    With `counts_clients`, each client has limits, so a proxy must not hide its clients' addresses.
+    With `logs_addresses`, the log line of a request has the IP address of its client.
+    `respond_to_failure` builds the response to a request that caused an unexpected error.
     """
 
     app: ASGIApp

@@ -65,7 +65,7 @@ class OwnFiles:
 
     @classmethod
     def of(cls, identity: SiteIdentity) -> "OwnFiles":
-        """The files of a site."""
+        """Return the files of a site."""
         logo, icon, accent = identity.logo, identity.icon, identity.accent
         return cls(
             None if logo is None else _file("logo", logo.content, logo.media_type),
@@ -222,7 +222,7 @@ An SVG may contain styles, but no scripts.
 
 @dataclass(frozen=True, slots=True)
 class AssetRoutes:
-    """Serves files that are named by their content: built files, and the operator's files."""
+    """Serves files that are named by their content, both built files and the operator's files."""
 
     assets: Assets
     own: OwnFiles = OwnFiles()

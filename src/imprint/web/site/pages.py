@@ -296,7 +296,7 @@ class SiteRoutes:
     # A post
 
     async def post(self, request: Request) -> Response:
-        """`/p/{id}/{slug}`: a post, with its text if it is free.
+        """`/p/{id}/{slug}`: a post, with its text if the post is free.
 
         Any other slug, or none, redirects to the slug of the title.
         """

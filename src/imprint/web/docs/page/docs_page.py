@@ -308,7 +308,7 @@ def _data(name: str, value: object) -> Markup:
 
 
 def _bar(site: str | None, software: str, topics: Mapping[str, list[PlacedOperation]]) -> Markup:
-    """The top bar: name, slots for search and account, and a menu on phones."""
+    """Render the top bar with the name, slots for search and account, and a menu on phones."""
     groups = [("Guide", "guide"), *((topic, anchor_of(topic)) for topic in topics)]
     items = [
         element("li", element("a", title, href=f"#{anchor}"))
@@ -391,7 +391,7 @@ def _main(openapi: Json, topics: Mapping[str, list[PlacedOperation]], facts: Jso
 
 
 def _opening(info: Json, facts: Json) -> Markup:
-    """The title, links, and the essentials for a first request."""
+    """Render the title, the links, and the essentials for a first request."""
     words = element(
         "div",
         element("h1", "API reference", id="top"),
@@ -408,7 +408,7 @@ def _opening(info: Json, facts: Json) -> Markup:
 
 
 def _elsewhere() -> Markup:
-    """Links to the machine-readable documents and to the error codes."""
+    """Render links to the machine-readable documents and to the error codes."""
     places = [
         ("OpenAPI document", "openapi.json"),
         ("Parameters of this service", ".well-known/imprint.json"),
@@ -429,7 +429,7 @@ def _signing() -> Iterator[Markup]:
 
 
 def _this_service(facts: Json) -> Iterator[Markup]:
-    """The values that differ between services and are not part of the description."""
+    """Render the values that differ between services and are not part of the description."""
     yield element("h2", _THIS_SERVICE, id=f"guide-{anchor_of(_THIS_SERVICE)}")
     yield element("p", render_line("`GET /.well-known/imprint.json` returns this to programs:"))
     yield _code_block(render_json(dict(facts)))
@@ -567,7 +567,7 @@ def _code_block(source: str) -> Markup:
 
 
 def _request_panels(method: str, path: str, operation: Json) -> Markup:
-    """The request in every language that has a client, selected by radio buttons."""
+    """Render the request in every language that has a client, selected by radio buttons."""
     if is_delivery(operation):
         return _code_block(delivery_command(path, operation))
     sources = {
@@ -600,7 +600,7 @@ def _choice(group: str, language: str) -> Markup:
 
 
 def _error_section() -> Markup:
-    """Every error code with its statuses and its meaning, ordered by status."""
+    """Render every error code with its statuses and its meaning, ordered by status."""
     rows = [
         _code_row(code, status, MEANINGS[code])
         for status, codes in STATUSES.items()
@@ -618,7 +618,7 @@ def _error_section() -> Markup:
 
 
 def _link_codes(errors: Markup) -> Markup:
-    """A list of an operation's error codes, each linked to its explanation."""
+    """Render a list of an operation's error codes, each linked to its explanation."""
     return Markup(_LISTED.sub(r'<li><a href="#error-\1"><code>\1</code></a>', errors))
 
 
