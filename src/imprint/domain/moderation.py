@@ -161,7 +161,7 @@ class Measures:
         return self._strictest([Target(TargetKind.CID, cid)])
 
     def on_any(self, targets: Iterable[Target]) -> Decision | None:
-        """Return the strictest measure on any of these targets that hides them, if any."""
+        """Return the strictest measure that hides any of these targets, if there is one."""
         return self._strictest(targets)
 
     def refuses(self, author: Address) -> bool:
@@ -239,7 +239,7 @@ MAX_CONTACT = 200
 MAX_REPORTS = 10_000
 """Maximum number of stored reports.
 
-The oldest closed reports are dropped first, then the reports of the post that has the most.
+The oldest closed reports are dropped first, then the reports of the post that has the most reports.
 """
 
 

@@ -187,6 +187,6 @@ def _fold(text: str) -> str:
 
 
 def _skeleton(name: str) -> str:
-    """Return how a name looks, with every zero as 0, and every letter that looks like an x as x."""
+    """Return how a name looks: zeros become 0, and letters that look like an x become x."""
     folded = _fold(name).translate(_LIKE_X)
     return "".join("0" if unicodedata.digit(each, None) == 0 else each for each in folded)

@@ -57,7 +57,7 @@ def write_key(signer: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """A limit of `count` requests per `seconds` on average, of which all may come in one burst."""
+    """A limit of `count` requests per `seconds` on average. Bursts of `count` are allowed."""
 
     count: int
     seconds: int
@@ -98,7 +98,7 @@ class RateLimiter:
 
 @dataclass(slots=True)
 class Budget:
-    """An amount of which the clients of one process acquire and release up to their share each.
+    """An amount that the clients of one process share. Each client acquires up to its share.
 
     `share` is the maximum that one client may hold.
     """

@@ -22,7 +22,7 @@ class ImportOutcome(StrEnum):
     PRESENT = "present"
     """The file already existed and is left unchanged."""
     RETIRED = "retired"
-    """The file was replaced or deleted in this installation, and is left unchanged."""
+    """The file was replaced or deleted in this installation, and stays so."""
 
 
 class ImportConflict(Exception):
@@ -99,9 +99,9 @@ class ArchiveStore(Protocol):
         it. Nonces are not affected. Raises `ImportConflict` if an ID, name, CID, group or post ID
         already belongs to another record.
 
-        Documents marked for deletion are reclaimed. `fence` is the fence with which the
-        documents were stored. Raises `FenceRaised` if it is no longer the newest, because
-        they may have been destroyed since.
+        Documents marked for deletion are reclaimed. `fence` is the fence with which the documents
+        were stored. Raises `FenceRaised` if there is a newer fence, because the documents may have
+        been destroyed since.
         """
 
     async def import_profile(self, profile: Profile, avatar_size: int, fence: int) -> None:

@@ -116,7 +116,7 @@ class ImageRecoder(Protocol):
         """
 
     async def crop_square(self, image: bytes, side: int, signer: Address) -> bytes:
-        """Return the square in the middle of an image, scaled down to at most this side.
+        """Return the square in the middle of an image, scaled down to at most this side length.
 
         Encodes and refuses as `recode` does.
         """
@@ -172,4 +172,4 @@ class DocumentCipher(Protocol):
         """Decrypt and return the document. Without a wrapped key, it was stored in plaintext."""
 
     def rewrap(self, wrapped_key: bytes, name: str) -> bytes | None:
-        """Return the same key wrapped by the current master key, or None if it already is."""
+        """Return the same key wrapped by the current master key, or None if nothing changes."""

@@ -128,7 +128,7 @@ class FenceRaised(Exception):
 
 @dataclass(frozen=True, slots=True)
 class GarbageReport:
-    """The number of documents to destroy now, with the first of them, and the number for later."""
+    """The number of documents to destroy now and later, with the first ones to destroy now."""
 
     due: int
     due_bytes: int

@@ -33,7 +33,7 @@ class InstallationStore(Protocol):
         """Return the installation's identity at the time when the database was opened.
 
         The first process that opens a database without an ID gives it a random ID. Documents
-        without an ID belong to the installation if it already had records at that time.
+        without an ID belong to the installation if it had records before it got its ID.
         """
 
     async def note_claim(self) -> None:
@@ -164,7 +164,7 @@ class OperatorFacts(Protocol):
         """Return the newest `limit` events of each category, counted up to `count_to`."""
 
     async def last_deliveries(self, providers: Sequence[str]) -> dict[str, datetime | None]:
-        """Return the time of each provider's last delivery, or None if none is recorded."""
+        """Return the time of each provider's last delivery, or None without a recorded one."""
 
     async def database(self) -> DatabaseFacts:
         """Return the name, version and schema number of the database."""

@@ -42,7 +42,7 @@ class ModerationStore(Protocol):
         """Store a report.
 
         Of more than `most` reports, the oldest closed reports are dropped, then the oldest reports
-        of the post that has the most.
+        of the post that has the most reports.
         """
 
     async def open_reports(self, limit: int) -> list[Report]:

@@ -109,7 +109,7 @@ class PostIndexWriter(Protocol):
         """Empty the index, so that it is filled again from its first block."""
 
     async def adopt_adapter(self, expected: IndexState, adapter: Address | None) -> bool:
-        """Replace the purchase adapter of the index, unless an event involves the old or new one.
+        """Replace the purchase adapter of the index, unless an event involves either adapter.
 
         Returns False if the index must be filled again instead. Raises `IndexMoved` if the state
         is not `expected`.

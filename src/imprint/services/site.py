@@ -80,7 +80,7 @@ BEGINNING = -1
 """The position before the first post."""
 
 UNSETTLED = 1024 * LOGS_PER_BLOCK
-"""The range of positions, worth 1024 blocks, within which a reorg may replace the newest posts."""
+"""Number of positions before the newest post, worth 1024 blocks, that a reorg may replace."""
 
 
 @dataclass(slots=True)

@@ -15,7 +15,7 @@ from libipld import decode_multibase, encode_multibase
 # --- Varints: unsigned numbers, seven bits a byte, the lowest bits first ---
 
 MAX_VARINT_BYTES = 9
-"""Maximum length in bytes of a multiformats varint, whose value is below 2^63."""
+"""Maximum length in bytes of a multiformats varint. Its value is below 2^63."""
 
 
 class NotAVarint(ValueError):
@@ -229,7 +229,7 @@ class _Node:
 
 
 def document_cid(data: bytes, layout: Layout = KUBO_LAYOUT) -> Cid:
-    """Return the CID of a document, which is the CID of its only chunk or else of its root."""
+    """Return the CID of a document, which is the CID of its only chunk or of its root node."""
     if layout.raw and len(data) <= layout.chunk:
         return cid_of(Codec.RAW, sha256(data).digest())
     return _build_tree(data, layout).cid

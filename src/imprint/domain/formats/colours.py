@@ -32,7 +32,7 @@ class Accent:
 
 
 def parse_accent(text: str) -> Accent:
-    """Parse `#rgb` or `#rrggbb`, darkened or lightened only as much as readability requires.
+    """Parse `#rgb` or `#rrggbb`, and darken or lighten it only as much as readability requires.
 
     Raises `NotAColour`, also for a colour too light for light pages.
     """

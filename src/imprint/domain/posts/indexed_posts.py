@@ -75,7 +75,7 @@ class PricedPost:
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
 class RecordedPost:
-    """A post with the position of its log, which this contract emitted on this chain.
+    """A post with the position of its log, and the contract and chain of that log.
 
     `is_final` is true once no reorg of the configured depth can replace its block.
     """

@@ -62,7 +62,7 @@ GET_POST_INFO = bytes.fromhex("eba1e3b3")
 """Selector of getPostInfo(uint256), which returns the contract's entry for a post ID."""
 
 POST_CID_TO_TOKEN_ID = bytes.fromhex("e8be2748")
-"""Selector of postCidToTokenId(string), which returns the ID of a text's post, or 0."""
+"""Selector of postCidToTokenId(string), which returns the ID of the post with a CID, or 0."""
 
 BALANCE_OF = bytes.fromhex("00fdd58e")
 """Selector of balanceOf(address,uint256), which returns a token balance (ERC-6909)."""

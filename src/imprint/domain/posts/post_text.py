@@ -66,7 +66,7 @@ Block = dict[str, Any]
 def readable_text(content: str, work: TextWork | None = None, longest: int | None = None) -> str:
     """Return the words of a document for search and snippets, one paragraph per line.
 
-    With `longest`, return at most that many characters from the beginning.
+    With `longest`, return at most this many characters from the beginning.
     """
     work = work or TextWork()
     document = parse_blocks(content)

@@ -187,8 +187,7 @@ class EventReport:
 
 @dataclass(frozen=True, slots=True)
 class Advance:
-    """The follower's findings in a block range: events on the chain, and recorded events that are
-    `lost`.
+    """The follower's findings in a block range: events on the chain, and `lost` recorded events.
 
     `cursor`, if given, is the last block that the follower has read. `final`, if given, is
     the last block that no reorg of the configured depth can replace.

@@ -1,4 +1,4 @@
-"""Revisions: corrected versions that authors add beside the documents of their posts."""
+"""Revisions: corrected versions that authors add to their posts."""
 
 import unicodedata
 from collections.abc import Mapping

@@ -2,9 +2,10 @@
 
 A positive decision is reused for a few seconds (IMPRINT_CHAIN_CACHE_SECONDS, 5 by default) unless a
 log that may change it is seen earlier. A negative one is never reused, so that a buyer can read
-immediately. The only exception is anonymous requests, which no purchase can entitle: they may get a
-negative decision that is up to a second old, so that not every such request calls the node. Cache
-times are measured by a monotonic clock, so setting the machine's clock does not prolong access.
+immediately. The only exception is anonymous requests, which no purchase can entitle. They may get a
+negative decision that is up to a second old, so that not every anonymous request calls the node.
+Cache times are measured by a monotonic clock, so setting the machine's clock does not prolong
+access.
 
 While the chain is unreachable, pages and feeds rely on the price in the index
 (`trusts_index`), for at most an hour, unless this process knows that the chain refused the
@@ -163,7 +164,7 @@ class Entitlement:
         return moment is not None and self.monotonic() - moment < within.total_seconds()
 
     def invalidate(self, post_id: int, readers: Collection[Address] | None) -> None:
-        """Drop the cached decisions about a post for these readers, or for all if None."""
+        """Drop the cached decisions about a post for these readers, or for all readers if None."""
         self._invalidations += 1
         self._anonymous.pop(post_id)
         if readers is None:

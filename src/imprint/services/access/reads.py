@@ -53,7 +53,7 @@ class ContentCache:
         return content
 
     def put(self, cid: Cid, content: str) -> None:
-        """Cache this content unless it is large, because a large one would evict many others."""
+        """Cache this content unless it is large, because large content would evict many others."""
         if len(content) <= SMALL_DOCUMENT:
             self._contents.put(cid, content)
 
@@ -64,7 +64,7 @@ class Reads:
 
     A file that the operator withholds is refused to everybody before any other check.
 
-    Methods that take a session refuse an ended one, in the same query that finds the file.
+    Methods that take a session refuse an ended session, in the same query that finds the file.
     """
 
     files: FileStore
@@ -226,7 +226,7 @@ class Reads:
     ) -> T:
         """Convert the text of a file that one of the methods above returned.
 
-        Concurrent requests for the same conversion share it, and clients take turns. Only
+        Concurrent requests for the same conversion share the result, and clients take turns. Only
         results with a length are cached. Raises `Unavailable` after a long wait.
         """
         load = partial(self.content_of, file)

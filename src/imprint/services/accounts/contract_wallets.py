@@ -1,9 +1,9 @@
 """Contract wallets, which are called only for signatures not made by a key, within rate limits.
 
-A node is called for every such signature, valid or not, so each client and each wallet has a rate
-limit, and few calls run at once: invalid signatures exhaust neither the quota of a node nor the
-connections that readers need. A single client cannot exhaust the rate limit of a wallet, because a
-wallet's limit is higher than a client's.
+A node is called for every such signature, valid or not. Therefore, each client and each wallet has
+a rate limit, and few calls run at once, so that invalid signatures exhaust neither the quota of a
+node nor the connections that readers need. A single client cannot exhaust the rate limit of a
+wallet, because a wallet's limit is higher than a client's.
 """
 
 from dataclasses import dataclass, field

@@ -59,8 +59,9 @@ class Profiles:
     async def update(self, claim: TypedDataClaim, picture: bytes | None) -> Profile:
         """Replace the signer's profile, and keep or replace its picture.
 
-        Refuses as `ProfileVerifier.verify` does, and `writing_session_scope`, `rate_limited`,
-        `nonce_used`, `quota_exceeded`, `author_refused` and bytes that are not an acceptable image.
+        Refuses as `ProfileVerifier.verify` does, and with `writing_session_scope`, `rate_limited`,
+        `nonce_used`, `quota_exceeded` and `author_refused`. Also refuses bytes that are not an
+        acceptable image.
         """
         if claim.session is not None:
             raise beyond_scope(AccountAction.PROFILE)

@@ -58,8 +58,8 @@ class WritingSessions:
     async def open(self, claim: OpeningClaim) -> WritingSession:
         """Open the session that a wallet has signed. Each signature works only once.
 
-        Refuses as `OpeningVerifier.verify` does, and `author_refused`, `rate_limited`, `nonce_used`
-        and `too_many_writing_sessions`.
+        Refuses as `OpeningVerifier.verify` does, and with `author_refused`, `rate_limited`,
+        `nonce_used` and `too_many_writing_sessions`.
         """
         now = self.clock()
         opening = self.openings.verify(claim, now)
@@ -100,7 +100,7 @@ class WritingSessions:
     ) -> Write:
         """Return the write that a session's key has signed. The session may have been revoked.
 
-        Refuses like `WriteVerifier.read`, and with `writing_session_scope`,
+        Refuses as `WriteVerifier.read` does, and with `writing_session_scope`,
         `writing_session_invalid` and `writing_session_expired`.
         """
         write, signed = self.writes.read(claim, action, self.clock(), cid, BOUND_FORMS)

@@ -47,7 +47,7 @@ SUCCESSES_UNTIL_RETRY = 100
 """Number of successes after which a refused range size is tried again, in case it works now."""
 
 FEW_LOGS = 500
-"""Number of logs above which they are decoded in a thread, to keep the event loop responsive."""
+"""Number of logs above which a thread decodes them, to keep the event loop responsive."""
 
 FEW_BLOCKS = 500
 """Maximum number of blocks in a running request that another reader waits for. Larger requests may

@@ -9,7 +9,7 @@ from imprint.ports import ChainReader, MarketplaceReader
 from imprint.ports.publication import EventStore
 
 MANY_BLOCKS = 100_000
-"""Number of blocks before the first post above which the operator is notified."""
+"""The operator is notified if more than this number of blocks precede the first post."""
 
 USUAL_RANGE = 100
 """Number of blocks whose logs a node should return at once.
@@ -74,8 +74,8 @@ class StartBlock:
     ) -> list[Concern]:
         """Return warnings about this block and the node's history for the operator.
 
-        With `marketplace`, also checks whether it was deployed before the block, which only a node
-        with old states can tell. Raises `Unavailable` if the database or the node fails.
+        With `marketplace`, also checks whether that contract was deployed before the block. Only a
+        node with old states can tell. Raises `Unavailable` if the database or the node fails.
         """
         cursor = await self.events.cursor(self.chain_id)
         first = min(self.number if cursor is None else cursor.number, head.number)

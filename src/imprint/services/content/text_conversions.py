@@ -1,4 +1,4 @@
-"""Text conversions into HTML, Markdown or plain words: done once, in a thread, and cached."""
+"""Text conversions into HTML, Markdown or plain words, done once in a thread and cached."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Hashable

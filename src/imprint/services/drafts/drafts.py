@@ -66,7 +66,7 @@ Content = str | Callable[[], str]
 """A text, or a function that decodes a large one and may refuse it."""
 
 Begin = Callable[[Intent], Awaitable[int | None]]
-"""Records an intent, and returns the number that the catalog reserved instead of the intent's."""
+"""Records an intent. Returns the number that the catalog reserved, if not the intent's own."""
 
 
 @dataclass(frozen=True, slots=True)

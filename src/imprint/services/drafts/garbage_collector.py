@@ -68,12 +68,12 @@ PUT_BACK_ATTEMPTS = 6
 """Number of attempts to restore a document that was destroyed by mistake."""
 
 _LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
-"""The detachment time of strays to destroy immediately, because their grace period is over."""
+"""The detachment time given to strays that are to be destroyed immediately."""
 
 
 @dataclass(frozen=True, slots=True)
 class GarbageCollector:
-    """Destroys documents that were detached longer than `grace` ago and have no references."""
+    """Destroys documents that were detached more than `grace` ago and have no references."""
 
     garbage: GarbageStore
     leases: LeaseStore
@@ -162,8 +162,8 @@ class GarbageCollector:
     async def _keep(self, condemned: Condemned) -> bytes | None:
         """Return the bytes of a public document, in case a write needs it again during removal.
 
-        Some stores compare the fence and destroy the document in two steps, and would lose a
-        document that is written in between.
+        Some stores compare the fence and destroy the document in two steps. If a document were
+        written in between, it would be lost.
         """
         if condemned.network is Network.PRIVATE:
             return None

@@ -32,7 +32,7 @@ from imprint.services.moderation import keep_newer_log
 from imprint.services.tasks.leases import pause_collection
 
 CATALOG_ENTRY = "imprint.db"
-"""The name of the catalog's copy in a backup, the same name as in a data folder."""
+"""The name of the catalog's copy in a backup. A catalog in a data folder has the same name."""
 
 MANIFEST_ENTRY = "backup.json"
 """The name of the manifest, which is written last, so that a backup without it is incomplete."""
@@ -280,7 +280,7 @@ class Restore:
     async def _verify(self, archives: ArchiveStore, total: int, progress: Progress) -> None:
         """Verify every document that the catalog refers to.
 
-        The backup has no more documents than the catalog, so it contained each of them exactly
+        The backup has no more documents than the catalog, so it contains each document exactly
         once, and no others.
         """
         done = 0
@@ -322,7 +322,7 @@ def restore_catalog(entry: BackupEntry | None, manifest: BackupManifest, path: P
 def find_documents(
     entries: Iterable[BackupEntry], wanted: Collection[tuple[Cid, Network]]
 ) -> Iterator[tuple[Cid, Network, bytes]]:
-    """Return the documents among these for which a backup has bytes that match the CID."""
+    """Return the documents in this collection for which a backup has bytes that match the CID."""
     for entry in entries:
         with suppress(NotABackup):
             cid, network = read_document_entry(entry.name)

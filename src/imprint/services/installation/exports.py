@@ -219,7 +219,7 @@ def _documents_of(record: ExportedRecord) -> Iterator[tuple[Cid, Network]]:
 
 
 def _build_indexes(cids: list[Cid], width: int) -> Iterator[list[bytes]]:
-    """Yield levels of index nodes, up to a level small enough for one node to link to."""
+    """Yield levels of index nodes. One node can link to all nodes of the last level."""
     while len(cids) > width:
         starts = range(0, len(cids), width)
         level = [write_index(cids[start : start + width]) for start in starts]
@@ -345,7 +345,7 @@ def _assemble(archive: Archive, cid: Cid, limit: int) -> bytes:
 
 
 def _check_profile(archive: Archive, manifest: Manifest, profile: Profile, left: int) -> int:
-    """Verify a profile and return the bytes of its picture, which may have up to `left` bytes."""
+    """Verify a profile and return the bytes of its picture. The picture may have `left` bytes."""
     if manifest.owner not in (None, profile.address):
         raise NotAnExport(f"The profile of {profile.address} is not of the export's owner.")
     if not archive.note("profile", profile.address):

@@ -1,8 +1,9 @@
 """Checks that the configured master keys decrypt the stored documents, before encrypting any.
 
-With a different key, stored drafts could not be read, and new drafts would be encrypted with it.
-Therefore the catalog records the IDs of the master keys that encrypt its documents, from the first
-start with a key on. A rotation wraps the keys of all documents with a new master key.
+With a wrong key, stored drafts could not be read, and new drafts would be encrypted with the wrong
+key. Therefore the catalog records the IDs of the master keys that encrypt its documents, beginning
+with the first start that has a key. A rotation wraps the keys of all documents with a new master
+key.
 """
 
 from collections import Counter
@@ -115,7 +116,7 @@ def name_key(key_id: bytes) -> str:
 
 
 BATCH = 200
-"""Number of keys replaced in one transaction, so that writes are not delayed for long."""
+"""Number of keys replaced in one transaction. A small number keeps writes from waiting long."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Feeds: public feeds of the newest posts, and private feeds of the posts a reader holds or wrote."""
+"""Feeds: public feeds of the newest posts, and private feeds of a reader's own posts."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
@@ -51,7 +51,7 @@ CONCURRENT = 8
 """Maximum number of concurrent chain queries for one feed."""
 
 FEED_SECONDS = 20.0
-"""Seconds for the chain to decide on all posts of one feed, and for reading their texts."""
+"""Seconds for deciding on the chain about all posts of one feed, and for reading their texts."""
 
 CONVERTING = "The texts of this feed are still being converted."
 
@@ -285,7 +285,7 @@ class Feeds:
         return files
 
     async def _find_openings(self, posts: Sequence[IndexedPost]) -> dict[int, File]:
-        """Return, by ID, the texts of the posts among these whose opening everybody may read."""
+        """Return the texts, by ID, of the posts in this list whose opening everybody may read."""
         files = {}
         for post in posts:
             with suppress(Refusal):

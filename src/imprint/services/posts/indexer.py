@@ -95,7 +95,7 @@ wrong."""
 READ_TWICE = 1_000
 """Maximum number of blocks that the index may lag behind while it reads each block twice.
 
-Each block is then read twice before it is final, even if no reorg can reach them anymore. This
+Each block is then read twice before it is final, even if no reorg can reach it anymore. This
 detects a node that leaves out logs for a moment. A longer catch-up reads blocks only once.
 """
 
@@ -397,7 +397,7 @@ class Indexer:
         return entry.author != ZERO_ADDRESS
 
     async def _open_state(self, head: BlockRef) -> IndexState | None:
-        """Return the index state, emptied if it belongs to another chain, or None to wait."""
+        """Return the index state, or None to wait. An index of another chain is emptied first."""
         state = await self.writer.index_state()
         if state is None:
             return await self._restart("begun")
@@ -553,7 +553,7 @@ class Indexer:
             log.warning("the node agrees with the index again", extra=fields)
 
     async def _is_due_elsewhere(self) -> bool:
-        """Whether another process follows the chain, or a command is to rebuild the index."""
+        """Whether another process follows the chain, or a command is about to rebuild the index."""
         if self.stream.followed_elsewhere:
             return True
         found = await self.leases.find_lease(REBUILD_LEASE)

@@ -310,7 +310,7 @@ class Search:
     async def _page(
         self, which: PostFilter, start: _Start, hits: Matches, room: int
     ) -> tuple[list[IndexedPost], _Start | None]:
-        """Return the posts of a window from the start of a page on, up to the room on the page.
+        """Return the posts of a window from the start of a page on, as many as still fit on it.
 
         Also returns the start of the next page in this window, or None if no more posts follow.
         """
@@ -353,8 +353,7 @@ class Search:
         limit: int,
         posts: Mapping[int, IndexedPost] | None,
     ) -> list[IndexedPost]:
-        """Return the first posts, among those at these positions, that the filter selects, in
-        order.
+        """Return the first posts at these positions, in order, that the filter selects.
 
         The posts are read in growing slices, so that few unneeded posts are read.
         """
@@ -462,7 +461,7 @@ class LibrarySearch:
 
 
 def _match_text(query: SearchQuery, post: IndexedPost, body: str) -> str | None:
-    """Return the snippet of a post with these words, or None if it does not match."""
+    """Return the snippet of a post with these words, or None if the post does not match."""
     texts = PostTexts(post.title, post.hashtags, post.description, body)
     if not matches(query, texts):
         return None

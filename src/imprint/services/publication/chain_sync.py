@@ -54,10 +54,10 @@ FOLLOWER_LEASE = "follower"
 """The lease of the process that follows the chain."""
 
 UNCONFIRMED_GRACE = timedelta(seconds=30)
-"""How long a process waits to look up an unconfirmed event that is ahead of the node."""
+"""How long an unconfirmed event may be ahead of the node before the event is looked up."""
 
 UNCONFIRMED_LIMIT = timedelta(minutes=10)
-"""How long it waits if the node has no block newer than the delivery."""
+"""The same time for a node that has no block newer than the delivery."""
 
 UNCONFIRMED_BATCH = 500
 """Maximum number of unconfirmed events that one round verifies."""
@@ -378,7 +378,7 @@ class Follower:
             log.warning("the final block is on the chain again", extra=fields)
 
     async def _load_disputes(self) -> None:
-        """Load the stored disputed blocks, found by an earlier process, once this one follows."""
+        """Load the disputed blocks that an earlier process stored, once this one takes over."""
         if self._stored_disputes is None:
             found = await self.events.disputed_blocks(self.chain_id)
             self.stream.dispute(found)

@@ -1,8 +1,7 @@
 """Leases: one process at a time does the work, and another takes over if that process dies.
 
-A lease is not a lock. A holder that was paused for longer than its lease continues
-alongside the new holder until it notices. Work under a lease must therefore be correct even
-without it.
+A lease is not a lock. A holder that was paused for longer than its lease continues alongside the
+new holder until it notices the loss. Work under a lease must therefore be correct even without it.
 """
 
 import asyncio
@@ -128,7 +127,7 @@ class HeldLease:
 class LeaseMonitor:
     """Detects, in every process, that no process has held a lease for longer than `limit`.
 
-    When this begins or ends, `show` is called and told whether a process is doing the work.
+    When such a period begins or ends, `show` is called with whether a process is doing the work.
     """
 
     leases: LeaseStore

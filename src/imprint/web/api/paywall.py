@@ -203,7 +203,7 @@ class Paywall:
     async def _refusal(
         self, unpaid: Unpaid, post_id: int, path: PaidPath, *, is_pending: bool = False
     ) -> Refusal:
-        """Return the offer to a caller who may not read, or the refusal if there is no offer."""
+        """Return the offer to a caller who may not read the post, or the refusal without one."""
         if not await self.payments.offers(unpaid):
             return unpaid
         error = TRANSACTION_PENDING if is_pending else Code.PAYMENT_REQUIRED.value

@@ -39,8 +39,9 @@ RESERVED_TAGS = frozenset(
 )
 """Hashtags that cannot be members of `keyvalues`.
 
-Reserved are the names of its other members, in any letter case, and the names that JavaScript
-objects inherit. Names with two leading underscores, such as `__proto__`, are also left out.
+The names of its other members, in any letter case, are reserved, and so are the names that
+JavaScript objects inherit. Names with two leading underscores, such as `__proto__`, are also left
+out.
 """
 
 

@@ -1,4 +1,4 @@
-"""The operator's identity on the pages: files named by their content, links, and own pages."""
+"""The operator's identity on the pages: own files, links and pages."""
 
 import re
 from dataclasses import dataclass

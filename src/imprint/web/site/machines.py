@@ -70,7 +70,7 @@ class MachinePages:
     own_pages: tuple[str, ...] = ()
 
     def post(self, shown: ShownPost, text: str | None, opening: str | None = None) -> str:
-        """Render a post with this Markdown, or a paid post with its opening and how to buy it."""
+        """Render a post with this Markdown, or a paid post with its opening and an offer."""
         post = shown.post
         lines = [f"# {markdown_line(post.title) or f'Post {post.post_id}'}", ""]
         author = f"`{post.author}`"

@@ -633,7 +633,7 @@ def _beginning(content: str, work: TextWork) -> str:
 
 
 def _compare(before: str, after: str, work: TextWork) -> Changes:
-    """Return the changes between two texts, or just that they differ if comparing is too slow."""
+    """Return the changes between two texts, or only that they differ if comparing is too slow."""
     try:
         old, new = (
             each if is_markdown(each) else markdown_text(each, work) for each in (before, after)

@@ -328,7 +328,7 @@ class StaticSite:
         return {target: await self._locate(target) for target in dict.fromkeys(targets)}
 
     async def _locate(self, target: str) -> str | None:
-        """Return the location in the copy of a service path, or None if it is not in the copy."""
+        """Return the location in the copy of a service path, or None if it has no location."""
         if target in self._places:
             self._places.touch(target)
         else:

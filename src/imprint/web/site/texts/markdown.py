@@ -1,7 +1,7 @@
 """Markdown to HTML: CommonMark with tables, strikethrough and footnotes.
 
-Embedded HTML is shown as text, code is coloured, and a picture alone in its paragraph can have a
-caption.
+Embedded HTML is shown as text, code is coloured, and a picture that is alone in its paragraph can
+have a caption.
 
 The parser is markdown-it. Every rule that the parser tries and every token that it creates counts
 as work, so that time and memory stay proportional to the length of the text.

@@ -1,4 +1,4 @@
-"""Images inside texts: taken out before a text is rendered, and put back into its HTML.
+"""Images inside texts, which are taken out before a text is rendered and put back into its HTML.
 
 An image is a `data:` URL of some megabytes. The renderer and the sanitiser see a short name
 instead.
