@@ -156,7 +156,7 @@ class Run:
         for service, requests in (this, other):
             Samples().send(service, requests(REQUESTS[scenario] // 4))
         for number in range(self.rounds):
-            # The first turn of a round may be slower or faster than the second: alternate.
+            # The first turn of a round may be slower or faster than the second, so turns alternate.
             for side in (this, other) if number % 2 == 0 else (other, this):
                 service, requests = side
                 samples[side].send(service, requests(REQUESTS[scenario]))

@@ -209,7 +209,7 @@ def _holdings(count: int, reader: str) -> Iterator[Row]:
             yield _buyer_of(number, sale, count), str(number), "1", 1, place, at, price
     step = max(1, count // LIBRARY)
     for number in range(1, count + 1, step):
-        # A gift without a transfer: it is in no other table, but holders are read the same way.
+        # A gift without a transfer. It is in no other table, but holders are read the same way.
         yield reader, str(number), "1", 1, position_of(number, 1_000), _time_of(number), None
 
 

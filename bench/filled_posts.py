@@ -98,7 +98,7 @@ _DRAWN = 2_000_003
 
 def _words(seed: int, count: int) -> list[str]:
     drawn = _drawn()
-    # Texts start far apart, and share a start only if there are many.
+    # Texts start far apart, and share a start only if there are many texts.
     start = seed * 611_953 % (_DRAWN - count)
     return drawn[start : start + count]
 

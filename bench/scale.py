@@ -127,7 +127,7 @@ def simulate_wait(costs: Costs, load: float, seed: int, count: int = 200_000) ->
     for _ in range(count):
         now += draw.expovariate(load / mean)
         kind = draw.choices(kinds, shares)[0]
-        # A request sometimes takes much longer than its mean: garbage collection, page faults.
+        # Garbage collection and page faults sometimes make a request much slower than average.
         takes = costs.requests[kind] / 1e6 * draw.lognormvariate(-0.125, 0.5)
         free_at = max(free_at, now) + takes
         waits.append(free_at - now)

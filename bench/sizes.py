@@ -56,7 +56,7 @@ class Sizes:
             for size in sizes:
                 url, content = database.make(), self.folder / f"size-{database.name}-{size}"
                 with run_service(content, self.rpc_url, url):
-                    # It creates the schema, and marks the content store as its own.
+                    # The service creates the schema, and marks the content store as its own.
                     pass
                 database.fill(url, size)
                 if database.name == "sqlite":

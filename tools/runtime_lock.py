@@ -133,7 +133,7 @@ def _requirements_of(
     try:
         lines = requires(name) or []
     except PackageNotFoundError:
-        # It is for another system or Python, and none of those has dependencies.
+        # The package is for another system or Python, and no such package has dependencies.
         return
     for line in lines:
         requirement = Requirement(line)

@@ -28,7 +28,7 @@ def _find_commit(package: Path) -> str | None:
 def _read_head(git: Path) -> str | None:
     """Read the checked-out commit without running git. Raises `OSError` outside a checkout."""
     if git.is_file():
-        # Of a worktree, whose branches are kept with those of the others.
+        # In a worktree, the branches are stored in the common directory.
         git = git.parent / git.read_text("utf-8").removeprefix("gitdir:").strip()
     head = (git / "HEAD").read_text("utf-8").strip()
     name = head.removeprefix("ref: ")

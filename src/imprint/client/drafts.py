@@ -179,7 +179,7 @@ class DraftMethods(Connection):
         try:
             return await sign_and_deliver()
         except Refusal as refusal:
-            # By the clock of the service, unless a wallet would have to ask its owner again.
+            # Use the service's clock, unless a wallet would have to ask its owner again.
             is_stale = refusal.code == Code.SIGNATURE_STALE and refusal.problem.now is not None
             if not is_stale or not isinstance(signer, WritingSession):
                 raise
@@ -231,7 +231,7 @@ class DraftMethods(Connection):
         if problem.code == Code.SIGNATURE_STALE and problem.now is not None:
             self.set_clock(problem.now)
             if is_uncertain:
-                # Another nonce would save it twice.
+                # With another nonce, the draft would be saved twice.
                 raise Unconfirmed("It may have been saved.") from refusal
         if problem.code in _ENDED:
             raise WalletNeeded("Sign once more to go on writing.") from refusal

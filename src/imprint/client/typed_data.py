@@ -96,7 +96,7 @@ def write_typed_data(
         "timestamp": str(timestamp) if form is SigningForm.IMPRINT_1 else timestamp,
         "title": write.title,
     }
-    # Hashing a large text takes a while, so hash only what the form signs.
+    # Hashing a large text takes a while, so hash only the members that the form signs.
     if "contentHash" in kind.names:
         parts["contentHash"] = keccak256(write.content.encode())
     if "thumbnailHash" in kind.names:

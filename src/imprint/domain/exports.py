@@ -140,7 +140,7 @@ def _read_record(record: Any) -> ExportedFile:
 
 def _check_name(name: str, owner: Address) -> None:
     named = _NAME.match(name)
-    # An owner's next name gets a higher number, so the highest number must not be close.
+    # An owner's next name gets a higher number, so this number must leave room above it.
     if named is None or named[1] != owner or int(named[2]) >= _LARGEST_NUMBER:
         raise ValueError("A file name has another owner's address, or its number is too high.")
 

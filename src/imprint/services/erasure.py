@@ -72,7 +72,7 @@ class Erasure:
             await self.store.erase_account(Address(target.value))
         for cid in found.revisions:
             await self.store.erase_revision(cid)
-        # The named document is the last one: the next run finds the others by it.
+        # The named document comes last, because the next run finds the others through it.
         files = sorted(
             (*found.versions, *found.drafts, *found.posts), key=lambda cid: cid == target.value
         )

@@ -75,14 +75,14 @@ class CurrentMeasures:
         """Return the measures, at most `REFRESH_SECONDS` old. Raises `Unavailable`."""
         if self.store is None or not self._is_old():
             return self._known
-        # All that wait share one read, so that nobody waits for several that fail.
+        # All waiting callers share one read, so that nobody waits for several failing reads.
         await self._reading.run(None, partial(self._read, self.store))
         return self._known
 
     async def refresh(self) -> None:
         """Read new decisions now."""
         if self._reading.is_running(None):
-            # It may have begun before the newest decision.
+            # The read may have begun before the newest decision.
             await self.current()
         self._read_at = None
         await self.current()
@@ -171,7 +171,7 @@ class CurrentMeasures:
         files = await self.store.files_with_thumbnail(cid, _SAME_PICTURE)
         authors = await self.store.authors_with_avatar(cid, _SAME_PICTURE)
         decisions = await self.on_files(files)
-        # Drafts keep no picture that is withheld elsewhere.
+        # A draft with the same picture does not make a withheld picture visible.
         shown = [
             decision
             for file, decision in zip(files, decisions, strict=True)
@@ -332,7 +332,7 @@ class Moderation:
     async def report(self, post_id: int, reason: ReportReason, text: str, contact: str) -> Report:
         """Store a report of a post. Refuses an unknown post, and texts that are too long."""
         text = clean_text(text, MAX_REPORT_TEXT, "The text of a report")
-        # One line, wherever it is copied to.
+        # The contact must be one line, wherever it is copied to.
         contact = " ".join(clean_text(contact, MAX_CONTACT, "A contact").split())
         await self._expect_post(post_id)
         report = Report(new_id(), post_id, reason, text, contact, self.clock())

@@ -77,7 +77,7 @@ def write_document(content: str, name: str, salt: bytes) -> bytes:
         raise NotContent("The content must not contain NUL characters.")
     if len(salt) != SALT_LENGTH:
         raise ValueError(f"A salt must have {SALT_LENGTH} bytes.")
-    # Joined as bytes: a text with one emoji has four bytes for each of its characters.
+    # Join bytes, because a text with one emoji needs four bytes per character.
     rest = f',"name":{_QUOTE(name)},"salt":"{salt.hex()}"}}'
     return b"".join((b'{"content":', _encode(_QUOTE(content)), _encode(rest)))
 
@@ -119,7 +119,7 @@ def check_document(data: bytes, name: str) -> None:
             raise NotADocument(f"The bytes are not a document named {name}.")
         end = earlier.start()
     try:
-        # It begins with a quotation mark, so it is a string or invalid JSON.
+        # The content begins with a quotation mark, so it is a string or invalid JSON.
         content = json.loads(data[len(head) : end].decode())
         _encode(content)
     except (ValueError, RecursionError) as error:

@@ -158,7 +158,7 @@ class Ledger:
     def _apply_transaction(self, events: Sequence[MarketEvent]) -> None:
         paid = _payments(events)
         for event in events:
-            # First, because a contract may mint a token before it reports the post.
+            # Posts come first, because a contract may mint a token before it reports the post.
             if isinstance(event, PostPublished):
                 self._publish(event)
         for event in events:
@@ -243,7 +243,7 @@ class Ledger:
         before, origin = self.holdings.get(key), event.origin
         held = before is not None and before.balance > 0
         bought = before is not None and before.paid is not None
-        # What is minted or burnt is another token.
+        # A minted or burnt token is a different token.
         may_return = bought and ZERO_ADDRESS not in (event.sender, event.receiver)
         balance = amount + (before.balance if before is not None else 0)
         if not balance and not may_return:

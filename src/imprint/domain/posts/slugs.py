@@ -25,7 +25,7 @@ _FOLDED = str.maketrans(
         "ħ": "h",
         "ı": "i",
         "ŋ": "n",
-        # Words keep together across apostrophes.
+        # Words are not split at apostrophes.
         "'": None,
         "\u2019": None,
         "\u02bc": None,

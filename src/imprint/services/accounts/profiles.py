@@ -88,7 +88,7 @@ class Profiles:
         await self._noting(self.drafts.begin_write(intent, self.quota))
         failpoints.reach("after_intent")
         label = Label(f"{write.signer} avatar", write.signer, write.signer, State.ONCHAIN)
-        # Others may use and drop the same picture: a late removal must not destroy it.
+        # Other profiles may use and drop the same picture, so a late removal must not destroy it.
         fence = await self.garbage.fence()
         try:
             await self.content.put(cid, recoded, Network.PUBLIC, label, fence)

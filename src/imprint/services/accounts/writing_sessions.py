@@ -66,7 +66,7 @@ class WritingSessions:
         if isinstance(opening, Unproved):
             opening = await self.wallets.prove(opening, claim.client)
         await self.measures.check_writer(opening.wallet)
-        # A signed opening can be replayed for a day: that must not exhaust the wallet's rate.
+        # A signed opening can be replayed for a day, which must not exhaust the wallet's rate.
         await self.store.check_nonce(opening.wallet, opening.nonce)
         if self.rate is not None:
             await self.limits.admit(write_key(opening.wallet), self.rate, now)

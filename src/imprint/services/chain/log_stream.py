@@ -226,7 +226,7 @@ class LogStream:
                 async with self.round_began:
                     self.round_began.notify_all()
                 await asyncio.wait([self._head])
-                # Retrieved here, so that asyncio does not warn when every reader is busy.
+                # Retrieve the error, so that asyncio does not warn when every reader is busy.
                 self._head.exception()
                 await asyncio.sleep(interval)
         finally:
@@ -374,7 +374,7 @@ class LogStream:
                 logs = await self.chain.other_logs(first, last, MARKET_TOPICS, newest)
                 other = await decode_many(logs, partial(_arrange, newest))
             except Unavailable:
-                # Another node that fails, or contradicts itself, must not stop this one.
+                # Another node that fails or contradicts itself must not stop this node.
                 continue
             mine = [each for each in blocks.logs if first <= each.block.number <= last]
             for block in _differing(mine, other).intersection(refs):

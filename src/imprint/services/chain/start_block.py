@@ -125,7 +125,7 @@ class StartBlock:
         try:
             existed = await marketplace.existed_at(self.number - 1)
         except Unavailable:
-            # A node without old states cannot tell, and nothing else needs them.
+            # A node without old states cannot tell, and the service needs no old states otherwise.
             return []
         if not existed:
             return []

@@ -99,7 +99,7 @@ class FairQueue:
             turn = theirs[0]
             self._leave(turn)
             if turn.granted is None or turn.granted.done():
-                # It has been cancelled, and does not know yet.
+                # The turn has been cancelled, but its task does not know yet.
                 continue
             if theirs:
                 self._waiting[key] = self._waiting.pop(key)

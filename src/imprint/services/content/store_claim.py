@@ -81,7 +81,7 @@ class InstallationClaim:
             return
         expect_own(holder, self.identity.id)
         if mark and not self.identity.claimed:
-            # The marker is durable by now: a crash in between leaves it to the next start.
+            # The marker is durable by now. After a crash at this point, the next start records it.
             await self.installation.note_claim()
 
     async def _claim(self, mark: bool) -> str | None:

@@ -150,7 +150,7 @@ class Drafts:
         intent = self._intent(write, thumbnail, len(recoded), Network.PUBLIC)
         await self._begin(intent)
         label = Label(f"{draft.name} thumbnail", draft.owner, draft.group_id, draft.state)
-        # Other drafts may use and drop the same thumbnail: a late removal must not destroy it.
+        # Other drafts may use and drop the same thumbnail, so a late removal must not destroy it.
         await self._put(intent, recoded, label, await self.garbage.fence())
         prepared = await self._commit(
             self.drafts.prepare_draft(write, intent, cid, hashtags, draft)

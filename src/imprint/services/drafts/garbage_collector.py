@@ -182,7 +182,7 @@ class GarbageCollector:
             with suppress(Unavailable):
                 if await self.content.read(cid, network) is not None:
                     return
-                # Meanwhile, it may have been dropped, and destroyed by another collector.
+                # Meanwhile, the document may have been dropped, and destroyed by another collector.
                 outcome = await self.garbage.purge(cid, network, condemned.fence)
                 if outcome not in NEEDED:
                     return
@@ -194,7 +194,7 @@ class GarbageCollector:
                     log.critical(
                         "a document in use was destroyed, and is restored", extra={"cid": cid}
                     )
-                # If it is no longer needed by now, it must not stay forever.
+                # If the document is no longer needed by now, it must not stay forever.
                 await self.garbage.detach_strays([cid], network, self.clock())
                 return
             if attempt < PUT_BACK_ATTEMPTS - 1:

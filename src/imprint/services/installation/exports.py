@@ -478,7 +478,7 @@ class Import:
                 )
             if len(reasons) >= MAX_CONFLICTS:
                 break
-            # Lets the lease be renewed meanwhile.
+            # This lets the lease be renewed meanwhile.
             await asyncio.sleep(0)
         if reasons:
             raise ImportConflicts(reasons)

@@ -90,7 +90,7 @@ class Condition:
     def details(self) -> list[str]:
         """Return one sentence for each problem."""
         wrong = [name for name in SENTENCES if not getattr(self, name)]
-        # What cannot be read cannot be written either; one sentence is enough.
+        # Data that cannot be read cannot be written either, so one sentence is enough.
         hidden = {f"{name}_writes" for name in wrong}
         hidden |= {"history", "logs"} if "chain" in wrong else set()
         return [SENTENCES[name] for name in wrong if name not in hidden]
@@ -194,7 +194,7 @@ class Readiness:
             async with asyncio.timeout(PROBE_TIMEOUT):
                 return await self.examine_history() is History.AGREES
         except (Unavailable, TimeoutError):
-            # The probe of the chain or of the database reports it.
+            # The probe of the chain or of the database reports the problem.
             return True
 
     async def _establishes_logs(self) -> bool:
@@ -204,7 +204,7 @@ class Readiness:
             async with asyncio.timeout(PROBE_TIMEOUT):
                 return not await self.find_disputed()
         except (Unavailable, TimeoutError):
-            # The probe of the database says so.
+            # The probe of the database reports the problem.
             return True
 
 

@@ -103,7 +103,7 @@ class Repair:
                 del missing[cid, network]
                 self.report.documents_from_backup += 1
                 if not self.report.dry_run:
-                    # With records on a server, a collector may be about to remove it.
+                    # With records on a server, a collector may be about to remove the document.
                     fence = await self.garbage.fence()
                     await self.content.put(cid, document, network, None, fence)
         self.report.lost += [f"{name}." for name in missing.values()]

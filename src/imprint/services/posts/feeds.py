@@ -162,7 +162,7 @@ class Feeds:
                 try:
                     text = await show(client, entry)
                 except Damaged:
-                    # It must not break the feed for everybody.
+                    # One text must not break the feed for everybody.
                     is_complete = False
                     continue
                 size = 0 if text is None else len(text.encode())
@@ -234,7 +234,7 @@ class Feeds:
             # Posts that the owner wrote are in the other list.
             if each.post.author != owner
         ]
-        # Below the end of a full list there are more, which it does not show.
+        # There may be more posts below the end of a full list, which it does not show.
         ends = [wrote[-1].place] if len(wrote) == FEED_SIZE else []
         ends += [held[-1].arrived] if len(held) == FEED_SIZE else []
         end = max(ends, default=None)

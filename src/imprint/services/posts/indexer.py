@@ -307,7 +307,7 @@ class Indexer:
             try:
                 done, failures = await self._read_to_head(lease, progress), 0
             except Unavailable:
-                # Single failures are skipped eventually; if the node is down, it stays down.
+                # Single failures are skipped eventually. If the node is down, all requests fail.
                 failures += 1
                 if failures > ROUNDS_UNTIL_SKIPPED:
                     raise
@@ -441,12 +441,12 @@ class Indexer:
         part, disputed = await self._prove_omitted(one_pass, part)
         undo_from = _find_difference(one_pass, part, disputed)
         if undo_from is not None and any(number >= undo_from for number in disputed):
-            # What would be undone could not be applied again.
+            # Events that were undone could not be applied again.
             raise Unavailable.chain()
         last = part.last.number
         if undo_from is None and last <= indexed:
             if part.last != head or (last < indexed and not shrunk):
-                # The same as before; a node that is behind the index proves nothing more.
+                # The logs are unchanged. A node that is behind the index proves nothing more.
                 return
             undo_from = head.number + 1 if last < indexed else None
         start = min(indexed + 1, last + 1 if undo_from is None else undo_from)
@@ -521,13 +521,13 @@ class Indexer:
         if target <= state.final:
             return state.final, state.final_hash
         if target < state.source.first_block:
-            # Nothing in the index is final, and nothing of this block is in it.
+            # No block in the index is final, and no log of this block is in it.
             return state.final, None
         return target, (await self.stream.block_at(target, one_pass.head)).block_hash
 
     def _note_unreadable(self, blocks: LogRange) -> None:
         """Count the unreadable receipts. Raises `Unavailable` to retry for a while."""
-        # All are counted in the same round, so that many take no longer than one.
+        # All failures are counted in the same round, so that many take no longer than one.
         counts = {each: _count_failure(self._failures, each) for each in blocks.unreadable}
         if any(count < ROUNDS_UNTIL_SKIPPED for count in counts.values()):
             raise Unavailable.chain()

@@ -183,7 +183,7 @@ class Derived(Generic[T]):
         key = id(source)
         refer: Callable[[], object]
         try:
-            # The last one who holds a source may be another thread, which only takes a note.
+            # The last reference may be dropped in another thread, which only notes that.
             refer = ref(source, lambda _: self._gone.append(key))
         except TypeError:
             refer = partial(_itself, source)

@@ -289,7 +289,7 @@ class Search:
         following: _Start | None = start
         for _ in range(MOST_WINDOWS):
             if start.window == _END and hits.found:
-                # Later pages are of the same window, whatever is published meanwhile.
+                # Later pages show the same window, no matter what is published meanwhile.
                 start = _Start(hits.found[0].place + 1, start.key, start.place, start.by_score)
             room = limit - len(shown)
             page, after = await self._page(which, start, hits, room)
@@ -318,9 +318,9 @@ class Search:
         order = sorted((key, place) for place, key in keys.items())[::-1]
         places = [each[1] for each in order if each < (start.key, start.place)]
         if hits.is_cut:
-            # Another look at this window may end elsewhere, so no page ends inside it.
+            # Reading this window again may end elsewhere, so no page ends inside it.
             places.sort(reverse=True)
-        # One more shows whether another page follows.
+        # One more post shows whether another page follows.
         found = await self._read(which, places, room + 1, posts)
         page, after = found[:room], None
         if len(found) > room:

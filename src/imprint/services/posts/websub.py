@@ -73,7 +73,7 @@ class HubNotices:
     async def run_once(self) -> None:
         """Check once, unless another process is doing so, and notify the hub of changes."""
         if not await self._lease.take():
-            # The other process knows what is new. A process that takes over checks the last hour.
+            # The other process tracks new posts. A process that takes over checks the last hour.
             self._known = None
             self._pending.clear()
             return

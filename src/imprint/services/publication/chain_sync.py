@@ -308,7 +308,7 @@ class Follower:
         """Return the positions of recorded events that the chain provably lacks or has changed."""
         lost = []
         for each in missing:
-            # It may have been delivered after the logs were read, or the node may have left it out.
+            # The event may have been delivered after the logs were read, or the node left it out.
             try:
                 found = await verify_event(self.stream.chain, each.event, head)
             except Unproved:
@@ -361,7 +361,7 @@ class Follower:
         """Log and count when the chain starts or stops contradicting the final blocks."""
         HEAD_BELOW_FINAL.set(final is not None and head.number < final.number)
         if history is self.history or (self.deep_reorg and history is History.BEHIND):
-            # A lagging node does not end the alarm about one that contradicts them.
+            # A lagging node does not end the alarm about a node that contradicts final blocks.
             return
         self.history = history
         DEEP_REORG.set(self.deep_reorg)

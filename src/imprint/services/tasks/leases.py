@@ -82,7 +82,7 @@ class HeldLease:
 
     async def take(self) -> bool:
         """Take or renew the lease. Returns False if another holder has it."""
-        # Counted from before the request, so that it never ends later here than in the database.
+        # The time counts from before the request, so the lease never ends later here than there.
         until = self.monotonic() + self.length.total_seconds()
         taken = await self.leases.take_lease(self.name, self.holder, self.length)
         self._until = until if taken else -math.inf
@@ -104,7 +104,7 @@ class HeldLease:
             # If the database is unavailable for a moment, the next attempt comes in time.
             with suppress(Unavailable):
                 await self.take()
-            # After its end it may be free again, but another process may have had it.
+            # After its end, the lease may be free again, but another process may have held it.
             self._lost = self.lost or self.monotonic() >= until
         log.warning(
             "a lease was lost",
@@ -170,7 +170,7 @@ class LeaseMonitor:
         try:
             age = await self.leases.lease_age(self.name)
         except Unavailable:
-            # Nobody can take a lease meanwhile. When the database is back, that needs a moment.
+            # Nobody can take a lease meanwhile. Taking it takes a moment when the database is back.
             self._since = self.monotonic()
             raise
         self.show_age(math.nan if age is None else age.total_seconds())

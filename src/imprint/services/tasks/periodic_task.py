@@ -80,5 +80,5 @@ class SingleFlight(Generic[Key, Result]):
     def _finish(self, key: Key, task: asyncio.Task[Result]) -> None:
         del self._running[key]
         if not task.cancelled():
-            # Retrieved here, so that asyncio does not warn when every caller was cancelled.
+            # Retrieve the error, so that asyncio does not warn when every caller was cancelled.
             task.exception()

@@ -105,7 +105,7 @@ class AboutRoutes:
             raise Refusal(
                 Code.NOT_FOUND, "The operator of this service has not published a contact."
             )
-        # In whole days, so that the text is the same for a day and can be cached.
+        # The date is in whole days, so that the text is the same for a day and can be cached.
         expires = (self.clock() + CONTACT_VALIDITY).strftime("%Y-%m-%dT00:00:00Z")
         text = f"Contact: {self.security_contact}\nExpires: {expires}\n"
         return Response(text, headers={"Cache-Control": UNTIL_RESTART}, media_type="text/plain")

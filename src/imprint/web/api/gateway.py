@@ -275,7 +275,7 @@ class GatewayRoutes:
         file = await self.reads.free_document(cid)
         if file is not None:
             representation = replace(representation, box=None)
-            # Its author may set a price at any time.
+            # The post's author may set a price at any time.
             found = _Found(cid, representation, file.size, SHORT_LIVED)
             return await self._respond(request, found, partial(self.reads.document_of, file))
         if await self._may_be_elsewhere(request, cid, representation):
@@ -297,7 +297,7 @@ class GatewayRoutes:
             if representation.format is Format.PLAIN:
                 return document, len(document)
             if len(document) > SMALL_DOCUMENT:
-                # Splitting it into blocks would block the event loop.
+                # Splitting a large document into blocks would block the event loop.
                 body = await asyncio.to_thread(representation.encode, found.cid, document)
             else:
                 body = representation.encode(found.cid, document)
@@ -330,7 +330,7 @@ def _only_if_cached(request: Request) -> bool:
 
 
 def _not_found(request: Request) -> Refusal:
-    # The same for private and unknown cids, so that nobody learns which drafts exist.
+    # Private and unknown CIDs get the same response, so that nobody learns which drafts exist.
     if _only_if_cached(request):
         return Refusal(Code.NOT_CACHED, "There is no public document with this cid here.")
     return Refusal(Code.NOT_FOUND, "There is no public document with this cid.")

@@ -288,7 +288,7 @@ _NO_CHALLENGE = b'"nonce":"","issuedAt":"","expirationTime":""'
 
 def _fill(template: bytes, challenge: Challenge) -> str:
     """Return the value of the header `PAYMENT-REQUIRED` with this challenge."""
-    # No text of a post can contain these members: its quotes are escaped.
+    # No text of a post can contain these members, because its quotes are escaped.
     members = (
         f'"nonce":"{challenge.nonce}","issuedAt":"{challenge.issued_at}",'
         f'"expirationTime":"{challenge.expires_at}"'

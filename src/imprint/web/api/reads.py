@@ -178,7 +178,7 @@ class ReadRoutes:
         """
         build = make or (lambda content: Content(content, read_record(file)))
         tag = entity_tag(file.cid)
-        # A proof is spent by a text, so it is not answered without one.
+        # A proof is spent only by a text, so a response with a proof always has the text.
         has_proof = opened is not None and opened.proof is not None
         if not has_proof and is_current(request, tag):
             return not_modified(tag, cache)

@@ -292,7 +292,7 @@ class RequestBody:
         if self.limits.body_bytes.take(self.client, self.received - self._counted):
             self._counted = self.received
             return
-        # The reader of the body drops what it has, so others can have the bytes at once.
+        # The body's reader drops its bytes, so that other requests can use them at once.
         self.is_over_budget = True
         self.release()
         OVERLOADS.labels("body_bytes").inc()
@@ -405,7 +405,7 @@ class RequestMiddleware:
         _response_counter(label, status, code or "").inc()
         _response_histogram(label, status).observe(seconds)
         if log.isEnabledFor(logging.INFO):
-            # Without the query, which may contain a page token.
+            # The query is left out, because it may contain a page token.
             fields = {
                 "method": scope["method"],
                 "path": _logged_path(path),

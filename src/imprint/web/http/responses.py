@@ -98,7 +98,7 @@ def _make_record(file: File) -> records.File:
         file.size,
         file.created_at,
         file.group_id,
-        # Encoded once: lists repeat the same records.
+        # Records are encoded once, because lists repeat the same records.
         encode_once(key_values(file)),
         file.hashtags,
         file.thumbnail_cid,

@@ -105,7 +105,7 @@ class TableRouter(Router):
 
 async def _redirect_without_slash(request: Request) -> Response:
     """Redirect a client to the path without its trailing slash, keeping the query."""
-    # Quoted from the decoded path, in which a slash may have been an escape.
+    # The decoded path is quoted again, because it may contain a slash that was escaped.
     location = with_query(quote(request.scope["path"][:-1]), request)
     return Response(status_code=308, headers={"Location": location})
 

@@ -78,7 +78,7 @@ class Card:
         if self.image_url is not None:
             found["image"] = [self.image_url]
         if not post.free:
-            # Search engines ask for this, so that they do not take a paywall for cloaking.
+            # Search engines require this, so that they do not mistake a paywall for cloaking.
             part = {"@type": "WebPageElement", "isAccessibleForFree": False, "cssSelector": "#text"}
             found["hasPart"] = part
         return found

@@ -195,7 +195,7 @@ class StaticSite:
         await self._write_author(post.author)
         for tag in post.hashtags:
             await self._write_tag(tag)
-        # Only those who may read a post see its versions.
+        # Only readers who may read a post see its versions.
         if post.revision is None or await self._versions(post) is None:
             return
         at = f"/p/{post.post_id}"

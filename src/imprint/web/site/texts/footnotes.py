@@ -26,7 +26,7 @@ def footnote(state: StateBlock, start_line: int, end_line: int, silent: bool) ->
     state.push("footnote_open", "", 1).meta = {"label": found[1]}
     kept = state.bMarks[start_line], state.tShift[start_line], state.sCount[start_line]
     parent, state.parentType = state.parentType, "footnote"
-    # The rest of the line is the first of its content.
+    # The rest of the line is the first line of the footnote's content.
     state.bMarks[start_line], state.tShift[start_line] = found.end(), 0
     state.blkIndent += 4
     state.sCount[start_line] = state.blkIndent
@@ -65,7 +65,7 @@ def place_footnotes(tokens: list[Token], env: dict[str, Any]) -> list[Token]:
     for token in tokens:
         if token.type == "footnote_open":
             within.append([])
-            # Of two footnotes with one label, the first one counts.
+            # Of two footnotes with the same label, the first one counts.
             notes.setdefault(token.meta["label"], within[-1])
         elif token.type == "footnote_close":
             within.pop()
