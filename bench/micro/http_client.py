@@ -36,7 +36,7 @@ class Node(asyncio.Protocol):
 
 
 def import_milliseconds(module: str) -> float:
-    """Return the shortest time to import a module after loading standard library modules."""
+    """Return the shortest time to import a module, apart from common standard library modules."""
     program = f"import asyncio, ssl, time; t = time.perf_counter(); import {module}; "
     command = [sys.executable, "-c", program + "print((time.perf_counter() - t) * 1000)"]
     return min(float(subprocess.check_output(command)) for _ in range(IMPORTS))

@@ -45,7 +45,7 @@ def main() -> None:
 
 
 def _curves() -> dict[str, Callable[[], object]]:
-    """Return one verification on each curve, and the loading of a key."""
+    """Return functions that verify once on each curve, and one that loads a key."""
     signed, digest, algorithm = os.urandom(66), os.urandom(32), ec.ECDSA(hashes.SHA256())
     recoverable = PrivateKey().sign_recoverable(digest, hasher=None)
     p256, edwards = ec.generate_private_key(ec.SECP256R1()), ed25519.Ed25519PrivateKey.generate()

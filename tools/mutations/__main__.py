@@ -41,7 +41,7 @@ SECONDS = 900
 """Timeout in seconds for the tests of one fault."""
 
 TEST_SECONDS = "300"
-"""Timeout of a single test in seconds, because a fault may make it wait forever."""
+"""Timeout of a single test in seconds. A fault may make a test wait forever."""
 
 _FAILED = re.compile(
     r"^ *(?:FAILED |not ok \d+ - |✖ )(?!\S+\.m?js\b)(.+?)(?: - .*| \([\d.]+ms\))?$"

@@ -92,7 +92,7 @@ class SignedWrite(TypedDict):
 Wait = Callable[[Refusal | Unreachable, float], Awaitable[bool]]
 """Waits after a failure, for the suggested seconds or for any other time.
 
-If it returns False, there are no more attempts.
+If the function returns False, there are no more attempts.
 """
 
 

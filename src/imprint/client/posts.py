@@ -158,7 +158,7 @@ class PostMethods(Connection):
         return Listing(load)
 
     def list_own_posts(self, *, limit: int | None = None) -> Listing[OwnPost]:
-        """List all posts of the logged-in author, newest first, with measures that hide them."""
+        """List all posts of the logged-in author, newest first, and the measures that hide them."""
 
         async def load(token: str | None) -> Page[OwnPost]:
             query = {"limit": limit, "next_page_token": token}

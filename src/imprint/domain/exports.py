@@ -1,10 +1,10 @@
 """Export format: the DAG-JSON blocks around the documents, from the signed root to the records.
 
     root      the manifest's CID and its signature
-    manifest  what the export is of, and the CIDs of its pages or indexes
-    index     CIDs of pages or further indexes
-    page      records: everything about a visible file but its bytes; profiles of authors; or
-              revisions of posts with what their authors signed
+    manifest  the scope of the export, and the CIDs of its pages or indexes
+    index     the CIDs of pages or of other indexes
+    page      records of visible files (all data except their bytes), of profiles of authors, or of
+              revisions of posts with the data that their authors signed
 
 The file has two sections: records, and the blocks above them.
 """

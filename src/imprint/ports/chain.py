@@ -160,8 +160,8 @@ class ChainReader(Protocol):
         """Return the marketplace log with this first topic at this position, or None if absent.
 
         A result of None is proven: another block is at that height, or the block's bloom filter or
-        receipts show that the block has no such log. Raises `Unproved` if nodes contradict
-        themselves.
+        receipts show that the block has no such log. Raises `Unproved` if the responses of nodes
+        contradict each other.
         """
 
 

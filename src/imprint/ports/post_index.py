@@ -44,7 +44,7 @@ class IndexSource:
 
 @dataclass(frozen=True, slots=True)
 class IndexState:
-    """The last block in the index, or None before the first.
+    """The last block in the index, or None before the first block.
 
     Blocks up to `final` cannot be undone: if one of them is replaced, the index starts over.
     `final` is -1 before the first block. `final_hash` is None if no final block has been read yet.

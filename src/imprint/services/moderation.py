@@ -182,7 +182,7 @@ class CurrentMeasures:
             refuse_withheld(next(filter(_withholds, [*decisions, *of_authors]), None))
 
     async def check_writer(self, author: Address) -> None:
-        """Refuse `author_refused` for an author whose writes the operator refuses."""
+        """Refuse with `author_refused` if the operator refuses the writes of this author."""
         if (await self.current()).refuses(author):
             raise author_refused()
 

@@ -38,7 +38,7 @@ def block_of(place: int) -> int:
 
 
 def log_index_of(place: int) -> int:
-    """Return the index of a position's log in its block."""
+    """Return the index, within its block, of the log at a position."""
     return place % LOGS_PER_BLOCK
 
 

@@ -39,9 +39,9 @@ class _Running:
 class TextConversions:
     """Converts texts and caches the results by key. Access to the text is decided earlier.
 
-    Clients that want the same conversion share it. A conversion begins when the turn of any of its
-    clients comes, continues if the first client disconnects, and stops when no client is left. The
-    text is loaded only at that turn, so that waiting texts are not in memory.
+    Clients that want the same conversion share its result. A conversion begins when the turn of any
+    of its clients comes, continues if the first client disconnects, and stops when no client is
+    left. The text is loaded only at that turn, so that waiting texts are not in memory.
     """
 
     def __init__(self, capacity: int = CAPACITY, at_once: int = AT_ONCE) -> None:

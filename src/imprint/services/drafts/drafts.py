@@ -66,7 +66,7 @@ Content = str | Callable[[], str]
 """A text, or a function that decodes a large one and may refuse it."""
 
 Begin = Callable[[Intent], Awaitable[int | None]]
-"""Records an intent. Returns the number that the catalog reserved, if not the intent's own."""
+"""Records an intent. Returns None, or a number that the catalog reserved in place of its own."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -238,7 +238,7 @@ class OpenedExport:
 def open_export(archive: Archive, trusted: bytes | None = None) -> OpenedExport:
     """Read the manifest and verify its signature.
 
-    Raises `NotAnExport`, also if it is signed by a key other than `trusted`.
+    Raises `NotAnExport`, also if a key other than `trusted` signed the manifest.
     """
     if len(archive.roots) != 1:
         raise NotAnExport("An export must have exactly one root.")

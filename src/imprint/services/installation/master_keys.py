@@ -121,7 +121,7 @@ BATCH = 200
 
 @dataclass(frozen=True, slots=True)
 class RotationProgress:
-    """How many keys were rewrapped, already current, or could not be unwrapped.
+    """Counts of keys that were rewrapped, were already current, or could not be unwrapped.
 
     `last` is the file ID up to which every key has been checked.
     """

@@ -21,7 +21,7 @@ PROBE_TIMEOUT = 2.0
 CACHE_TIME = timedelta(seconds=1)
 """How long a condition is cached.
 
-Anybody may request it, and every probe writes to disk and calls the node.
+Anybody may request the condition, and every probe writes to disk and calls the node.
 """
 
 

@@ -269,7 +269,7 @@ async def _walk(records: RecordStore) -> AsyncIterator[tuple[int, VerifiedRecord
 
 @dataclass(slots=True)
 class Examination:
-    """Checks the database structure repeatedly. The longer a check takes, the rarer the checks."""
+    """Checks the database structure repeatedly. The longer a check takes, the longer the pauses."""
 
     database: DatabaseHealth
     monotonic: Callable[[], float] = time.monotonic

@@ -232,7 +232,7 @@ class Totals:
     async def activity(self, address: Address) -> Activity:
         """Return the most recent times at which an address published and bought.
 
-        Raises `Unavailable` if an incomplete index has none.
+        Raises `Unavailable` if there are none and the index is incomplete.
         """
         since = self.clock() - ACTIVITY_PERIOD
         published = await self.index.post_times(address, since, MAX_MOMENTS)

@@ -57,7 +57,7 @@ UNCONFIRMED_GRACE = timedelta(seconds=30)
 """How long an unconfirmed event may be ahead of the node before the event is looked up."""
 
 UNCONFIRMED_LIMIT = timedelta(minutes=10)
-"""The same time for a node that has no block newer than the delivery."""
+"""How long the same event may be unconfirmed if the node has no block newer than the delivery."""
 
 UNCONFIRMED_BATCH = 500
 """Maximum number of unconfirmed events that one round verifies."""

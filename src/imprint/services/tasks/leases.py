@@ -127,7 +127,7 @@ class HeldLease:
 class LeaseMonitor:
     """Detects, in every process, that no process has held a lease for longer than `limit`.
 
-    When such a period begins or ends, `show` is called with whether a process is doing the work.
+    At the beginning and end of such a period, `show` is told whether a process does the work.
     """
 
     leases: LeaseStore

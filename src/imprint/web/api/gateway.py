@@ -1,4 +1,4 @@
-"""The gateway endpoint, which serves public documents by CID as bytes, a block or a CAR file.
+"""The gateway endpoint, which serves public documents as bytes, as a block or as a CAR file.
 
 The endpoint follows the IPFS trustless gateway specification and the range requests of RFC 9110.
 """

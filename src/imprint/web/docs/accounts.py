@@ -83,7 +83,7 @@ def _login() -> LoginBody:
 
 
 def _token(expires: datetime) -> str:
-    """Return a text that looks like a session's JWT but that the service refuses."""
+    """Return a text that looks like a session's JWT, but is refused by the service."""
     header = {"alg": "HS256", "typ": "JWT", "kid": "sample"}
     claims = {
         "sub": OWNER,

@@ -45,7 +45,7 @@ DELIVERY_NONCE = "5d1b6e0c-7a3f-4c2e-9b1d-8e2f4a6c0d13"
 DELIVERY_TIMESTAMP = TIMESTAMP
 
 DELIVERY_SIGNATURE = hmac.new(b"secret", TIMESTAMP.encode(), hashlib.sha256).hexdigest()
-"""A text that looks like a delivery signature but that the service refuses."""
+"""A text that looks like a delivery signature, but is refused by the service."""
 
 
 def _describe_a() -> Schema:

@@ -91,7 +91,7 @@ TX_HASH = "0x" + keccak256(b"transaction").hex()
 BLOCK_HASH = "0x" + keccak256(b"block").hex()
 
 PAGE_TOKEN = urlsafe_b64encode(keccak256(b"page") + keccak256(b"token")).decode().rstrip("=")
-"""A text that looks like a page token but that the service refuses."""
+"""A text that looks like a page token, but is refused by the service."""
 
 LOGIN_DOMAIN = "imprint.example"
 """The domain named in the login message."""

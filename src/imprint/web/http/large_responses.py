@@ -114,8 +114,8 @@ class ResponseBudget:
     async def share(self, client: str, name: str, expected: int, load: Load) -> Reservation:
         """Return the body with this name, loading it unless another response has it in memory.
 
-        `expected` bytes are reserved while it is first loaded. Refuses as `reserve` does,
-        and raises the errors of `load`.
+        `expected` bytes are reserved while the body is first loaded. Refuses as `reserve` does, and
+        raises the errors of `load`.
         """
         if expected <= SMALL_DOCUMENT:
             body, _ = await load()

@@ -363,7 +363,7 @@ class RequestMiddleware:
             request_id.reset(id_token)
 
     def _limit(self, scope: Scope, body: RequestBody, headers: Mapping[bytes, bytes]) -> None:
-        """Record in the state of the request that the router must refuse it.
+        """Record in the state of the request that the router must refuse this request.
 
         The request is not refused here, because pages of other origins can read only responses that
         passed the CORS middleware.

@@ -29,7 +29,7 @@ class FeedLink:
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """The metadata in the head of a page. URLs are paths, which are prefixed with `service`."""
+    """The metadata in the head of a page. URLs are paths, to which `service` is prefixed."""
 
     service: str
     path: str

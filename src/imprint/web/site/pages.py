@@ -224,7 +224,7 @@ class SiteRoutes:
         return await self._author_page(request, address, self.front_page.author == address)
 
     async def _author_page(self, request: Request, address: Address, is_front: bool) -> Response:
-        """Return the page of an author, also one without posts. It may be the front page."""
+        """Return the page of an author, who may have no posts. It may be the front page."""
         token = only_value(query_params(request), TOKEN)
         listed = await self.sources.posts.list(ListRequest({"author": address}, token))
         author: AccountSummary | None = None
