@@ -1,8 +1,8 @@
-"""What two tasks take an author in the Studio: python -m bench.authors
+"""Measure how long two tasks take an author in the Studio: python -m bench.authors
 
-Thirty posts of a Ghost export become drafts, and a typo in a post is corrected. Nobody reads or
-thinks in between. Needs Chromium and the driver of `make test-browser`, and an otherwise idle
-machine.
+The author turns thirty posts of a Ghost export into drafts, and corrects a typo in a post, without
+pauses for reading or thinking. Needs Chromium and the driver of `make test-browser`, and an
+otherwise idle machine.
 """
 
 import os
@@ -31,7 +31,7 @@ PARAGRAPH = '<p>Flour, <strong>water</strong> and <a href="https://mill.example/
 TEXT = "The ovven needs three hours.\n\nSo does the baker."
 
 CLICKS = 'Number(sessionStorage.getItem("clicks"))'
-"""The clicks in a tab so far."""
+"""JavaScript that returns the number of clicks in a tab."""
 
 COUNT_CLICKS = f"""addEventListener("pointerdown",
   () => sessionStorage.setItem("clicks", {CLICKS} + 1), {{ capture: true }})"""
@@ -39,7 +39,7 @@ COUNT_CLICKS = f"""addEventListener("pointerdown",
 
 @dataclass(slots=True)
 class Author:
-    """A signed-in author, and what their task took."""
+    """A signed-in author, and the seconds, clicks and prompts of their task."""
 
     opened: Opened
     wallet: BrowserWallet
@@ -49,7 +49,7 @@ class Author:
 
     @contextmanager
     def at_work(self) -> Iterator[None]:
-        """Measure what happens within."""
+        """Measure the actions within the block."""
         clicks, prompts = self.opened.page.evaluate(CLICKS), len(self.wallet.prompts)
         start = perf_counter()
         yield
@@ -80,7 +80,7 @@ def main() -> None:
 def _measure(
     name: str, browser: Browser, chain: Chain, url: str, task: Callable[[Author], None]
 ) -> None:
-    """Let several authors do a task, and print what it took them."""
+    """Let several authors do a task, and print the measurements."""
     authors = []
     for _ in range(ROUNDS):
         wallet = BrowserWallet(chain, [make_account(chain)])
@@ -103,7 +103,7 @@ def _measure(
 
 
 def _import(author: Author, export: Path) -> None:
-    """From the list of drafts to a saved draft of each post."""
+    """Import posts, from opening the list of drafts until each post is a saved draft."""
     page = author.opened.page
     sign_in(author.opened, page)
     with author.at_work():
@@ -118,7 +118,7 @@ def _import(author: Author, export: Path) -> None:
 
 
 def _correct(author: Author) -> None:
-    """From the page of a post with a typo to the same page without it."""
+    """Correct a post, from opening the page with a typo until the page shows the correction."""
     [post] = publish(author.opened.url, [NewPost("On ovens", TEXT)], author.wallet.account)
     page = author.opened.page
     sign_in(author.opened, page)

@@ -36,17 +36,17 @@ from bench.sizes import Sizes
 from bench.wallets import get_request
 
 WORKER_ROUNDS = 21
-"""Rounds that compare one worker with two. These vary more, depending on the scheduler."""
+"""Number of rounds that compare one worker with two. Their results vary more than others."""
 
 UPDATE_ROUNDS, UPDATES = 15, 64
-"""Rounds that compare updates by signature form, and updates per round."""
+"""Number of rounds that compare updates by signature form, and number of updates per round."""
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
-"""Catalog sizes that are compared."""
+"""Numbers of files in the catalogs that are compared."""
 
 OFFERS = 1_000
 OFFER_ROUNDS = 9
-"""Requests and rounds of each side when offers of paid posts are compared with refusals."""
+"""Number of rounds that compare offers of paid posts with refusals."""
 
 RESPONSE_BYTES = {
     "gated read, warm": 5120,
@@ -55,7 +55,7 @@ RESPONSE_BYTES = {
     "list, drafts": 5120,
     "gated read, cold": 5120,
 }
-"""Response size of the floor for each type of read."""
+"""Response size in bytes of the floor for each type of read."""
 
 
 def main() -> None:
@@ -144,7 +144,7 @@ class Bench:
         return floors.get(name, self.floors.write)(commit)
 
     def _compare_updates(self, database: Database, fixture: Fixture) -> None:
-        """Compare updates in every signature form: the cost of binding and of session keys."""
+        """Compare updates in every signature form, which have different costs."""
         scenarios = writes(fixture)
         kinds = [name for name in (SESSION_UPDATE, BOUND_UPDATE) if name in scenarios]
         samples = {name: Samples() for name in ("signed update", *kinds)}
@@ -176,7 +176,7 @@ class Bench:
         self._measure(database, name, fixture, load, self.floors.response(RESPONSE_BYTES[name]))
 
     def measure_machine(self) -> None:
-        """Compare two empty handlers with one: the cost of a second process alone."""
+        """Compare two empty handlers with one, to find the cost of a second process alone."""
         with ExitStack() as stack:
             services = [stack.enter_context(run_floors()).service for _ in range(3)]
             for service in services:
@@ -190,7 +190,7 @@ class Bench:
         self.report.ratios[name] = median(ratios)
 
     def measure_workers(self, database: Database) -> None:
-        """Compare one worker with two: processor time per request, on all cores."""
+        """Compare the processor time per request of one worker and of two, on all cores."""
         with ExitStack() as stack:
             fixtures = {}
             for workers in (1, 2):
@@ -245,7 +245,7 @@ class Bench:
 
 
 def _spend(services: list[Measured], requests: list[bytes]) -> float:
-    """Processor time of the services that share these requests."""
+    """Return the processor time of the services that share these requests."""
 
     async def send() -> None:
         share, connections = len(requests) // len(services), CONNECTIONS // len(services)

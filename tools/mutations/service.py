@@ -339,6 +339,6 @@ OPERATION = (
         ("tests/web/api/test_login.py::test_a_login_message_is_accepted_only_once",),
     ),
 )
-"""Faults in how the service runs and what it reports about itself."""
+"""Faults in the operation of the service and in its reports about itself."""
 
 OF_SERVICE: tuple[Mutation, ...] = (*LIMITS, *CHAIN, *STORAGE, *OPERATION)

@@ -123,7 +123,7 @@ class SignatureStale(Refusal):
 
 
 class RateLimited(Refusal):
-    """There were too many requests. The next one is accepted after `retry_after` seconds."""
+    """There were too many requests. The next request is accepted after `retry_after` seconds."""
 
     def __init__(self, retry_after: int) -> None:
         super().__init__(Code.RATE_LIMITED, "Too many requests. Please try again later.")
@@ -131,8 +131,7 @@ class RateLimited(Refusal):
 
 
 class Withheld(Refusal):
-    """The operator withholds the requested post or document, with a statement, since a given
-    time."""
+    """The operator withholds the requested post or document. Has the statement and the time."""
 
     def __init__(self, code: Code, statement: str, since: datetime) -> None:
         why = "for legal reasons" if code is Code.WITHHELD else "under the rules of this service"
@@ -204,7 +203,7 @@ class Unavailable(Problem):
 
 
 class Damaged(Unavailable):
-    """Stored data differs from what was written. `what` names it for the operator."""
+    """Stored data differs from the data that was written. `what` names the damaged data."""
 
     def __init__(self, code: Code, what: str) -> None:
         super().__init__(code, "The data stored for this request is damaged.")

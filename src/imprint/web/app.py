@@ -118,8 +118,7 @@ class SiteFacts:
 
 @dataclass(frozen=True, slots=True)
 class CopiedFrom:
-    """What the pages of a static copy say of the service: its public URL, unless the copy takes its
-    place."""
+    """The URL of the service to which a static copy links, unless the copy replaces the service."""
 
     live: str | None
     policy: str = COPY_POLICY
@@ -135,22 +134,21 @@ class Facts:
     site: SiteFacts | None = None
     """None if the service has no pages."""
     node: str | None = None
-    """Return the URL of the node that pages call under `imprint dev`."""
+    """The URL of the node that pages call under `imprint dev`."""
     copied: CopiedFrom | None = None
     """None unless the pages are rendered for a static copy."""
 
 
 MAX_PUBLISHING = 32
-"""Maximum number of images per process that are being recoded or waiting."""
+"""Maximum number of images per process that are being recoded or wait for it."""
 
 SMALLEST_SHARE = 2
-"""Every client may have at least this many concurrent requests, however small its share."""
+"""Number of concurrent requests that every client may have, no matter how small its share is."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClientRates:
-    """The rate limits per client, with None for no limit. `webhooks` is for unverified
-    deliveries."""
+    """The rate limits per client. None means no limit. `webhooks` is for unverified deliveries."""
 
     reads: Rate | None = None
     signed: Rate | None = None
@@ -179,24 +177,24 @@ class WebOptions:
     serves_inkdao: bool = False
     """Whether to serve the earlier front end.
 
-    If so, refusals have the statuses of `problems.HIDDEN`, and hashtags of publications are
+    If so, refusals have the statuses of `problems.HIDDEN`, and invalid hashtags of publications are
     salvaged.
     """
     logs_addresses: bool = False
 
     def budget(self, total: int, largest: int = 1) -> Budget:
-        """Return a budget for all clients. Without shares, one client may hold all of it."""
+        """Return a budget for all clients. Without shares, one client may use all of it."""
         return Budget.of(total, largest, SHARE if self.has_shares else 1)
 
     def slots(self, total: int) -> Budget:
-        """Return a budget of requests, of which a client may always hold more than one."""
+        """Return a budget of requests. A client may always have more than one request."""
         return self.budget(total, min(total, SMALLEST_SHARE))
 
     @property
     def largest_body(self) -> int:
-        """The largest request body that any endpoint reads, in bytes.
+        """The size in bytes of the largest request body that any endpoint reads.
 
-        It also sizes the response budget, because no response is much larger.
+        This size also determines the response budget, because no response is much larger.
         """
         largest = max(ESCAPED * self.max_content, self.max_image) + SMALL_BODY
         return max(largest, MAX_DELIVERY)
@@ -248,10 +246,10 @@ def build_app(
 
 
 class StartingApp:
-    """Build the application of a service that waits for a dependency before it can start.
+    """The application of a service that waits for a dependency before it can start.
 
-    It is alive but not ready, and refuses everything else with the code of that dependency.
-    Browsers get a page, with its assets.
+    Its health check succeeds and its readiness check fails. The service refuses all other requests
+    with the code of that dependency. Browsers get a page, with its assets.
     """
 
     def __init__(self, facts: Facts, options: WebOptions, monotonic: Monotonic) -> None:
@@ -405,7 +403,7 @@ def _templates(facts: Facts, decided: SiteFacts, assets: Assets) -> Templates:
 
 
 def _own_paths(facts: Facts) -> frozenset[str]:
-    """The paths of the operator's pages."""
+    """Return the paths of the operator's pages."""
     pages = () if facts.site is None else facts.site.identity.pages
     return frozenset({f"/{ABOUT}", *(f"/{page.name}" for page in pages)})
 
@@ -438,7 +436,7 @@ def _site_routes(site: SiteRoutes) -> Iterator[Route]:
 def _operator_routes(
     services: Services, facts: Facts, site: SiteRoutes | None, clock: Clock
 ) -> Iterator[Route]:
-    """Return the operator page, or None if there is no secret or there are no pages."""
+    """Return the routes of the operator page, or None without a secret or without pages."""
     secret = None if facts.site is None else facts.site.operator_secret
     if secret is None or site is None or services.operations is None:
         return
@@ -565,7 +563,7 @@ def _middleware(
         given["respond_to_failure"] = failure_responder(refuse_page, own_paths)
     chosen = [Middleware(RequestMiddleware, **given)]
     if options.trusted_proxies:
-        # Replaces the proxy's address in the scope, by which the limits per client are counted.
+        # Replaces the proxy's address in the scope with the client's, which the limits count.
         proxies = TrustedProxies(options.trusted_proxies)
         chosen.insert(0, Middleware(ForwardedClient, proxies=proxies))
     if options.cors_origins:

@@ -17,7 +17,7 @@ HIGHEST_BLOCK = 2**43 - 1
 """The highest block number whose positions fit in 63 bits."""
 
 _DECIMAL = re.compile(r"(0|[1-9][0-9]{0,17})\Z")
-"""A number of up to 18 digits, which fits in 63 bits."""
+"""Matches a number of up to 18 digits, which fits in 63 bits."""
 
 
 def position_of(block_number: int, log_index: int) -> int:
@@ -38,7 +38,7 @@ def block_of(place: int) -> int:
 
 
 def log_index_of(place: int) -> int:
-    """Return the index of a position's log in its block."""
+    """Return the index, within its block, of the log at a position."""
     return place % LOGS_PER_BLOCK
 
 
@@ -76,8 +76,8 @@ class PostPublished:
 class PostPurchased:
     """A reader bought a post's token.
 
-    If they bought it through a purchase `adapter`, the token was minted to it, and passed on to the
-    `receiver`.
+    If the purchase went through a purchase `adapter`, the token was minted to the adapter and
+    passed on to the `receiver`.
     """
 
     origin: Origin
@@ -114,7 +114,7 @@ class TokensMoved:
 
 @dataclass(frozen=True, slots=True)
 class PostTagged:
-    """A hashtag as recorded on the chain. It belongs to the event that published the post."""
+    """A hashtag recorded on the chain. The log belongs to the event that published the post."""
 
     origin: Origin
     post_id: int
@@ -123,7 +123,7 @@ class PostTagged:
 
 @dataclass(frozen=True, slots=True)
 class AdapterPurchase:
-    """A purchase adapter bought a post for a payer. It belongs to the purchase just before it."""
+    """A purchase adapter bought a post for a payer, in the purchase just before this event."""
 
     origin: Origin
     post_id: int

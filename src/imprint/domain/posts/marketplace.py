@@ -29,21 +29,21 @@ from imprint.domain.posts.posts import (
 )
 
 POST_CREATED = bytes.fromhex("f753f630973e9c5274697eb346810b78c35457ef0df3e0c5c7ade5841d55ca77")
-"""First topic of PostCreated(uint256,string,string,string,address,uint256): a new post."""
+"""First topic of PostCreated(uint256,string,string,string,address,uint256), for a new post."""
 
 POST_SUBSCRIBED = bytes.fromhex("c4f07abc81eeea9be4a90005faadbbbb0ddfd027f96110739619c68d7da06d24")
-"""First topic of PostSubscribed(uint256,address,uint256): a reader bought a post's token."""
+"""First topic of PostSubscribed(uint256,address,uint256), emitted when a reader buys a token."""
 
 POST_PRICE_UPDATED = bytes.fromhex(
     "ad528c798f61306a244b88624c5d602fa1fa8cc73bd73c40b6ad5920ff9cc817"
 )
-"""First topic of PostPriceUpdated(uint256,uint256,uint256): the price of a post changed."""
+"""First topic of PostPriceUpdated(uint256,uint256,uint256), emitted when a price changes."""
 
 TRANSFER = bytes.fromhex("1b3d7edb2e9c0b0e7c525b20aaaef0f5940d2ed71663c7d39266ecafac728859")
-"""First topic of Transfer(address,address,address,uint256,uint256): an ERC-6909 transfer."""
+"""First topic of Transfer(address,address,address,uint256,uint256), emitted by ERC-6909."""
 
 POST_TAGGED = bytes.fromhex("19584cd97344f44fe77feb2de781277ccbadb573bac11270c515749d8e92698d")
-"""First topic of PostTagged(uint256,string): a hashtag of a newly published post."""
+"""First topic of PostTagged(uint256,string), emitted for each hashtag of a new post."""
 
 BOUGHT = bytes.fromhex("888231f55a3cd8fd72276bc1b12ed5a60f8d92e62d288e64bf29dd6e5fc7809a")
 """First topic of Bought(uint256,address,address,uint256), which the purchase adapter emits."""
@@ -59,19 +59,19 @@ MARKET_TOPICS = (
 """The first topics of all logs that the post index reads."""
 
 GET_POST_INFO = bytes.fromhex("eba1e3b3")
-"""Selector of getPostInfo(uint256): the contract's entry for a post ID."""
+"""Selector of getPostInfo(uint256), which returns the contract's entry for a post ID."""
 
 POST_CID_TO_TOKEN_ID = bytes.fromhex("e8be2748")
-"""Selector of postCidToTokenId(string): the ID of the post published with this text, or 0."""
+"""Selector of postCidToTokenId(string), which returns the ID of the post with a CID, or 0."""
 
 BALANCE_OF = bytes.fromhex("00fdd58e")
-"""Selector of balanceOf(address,uint256): an address's balance of a token ID (ERC-6909)."""
+"""Selector of balanceOf(address,uint256), which returns a token balance (ERC-6909)."""
 
 SUBSCRIBE_POST = bytes.fromhex("df58067d")
-"""Selector of subscribePost(uint256): buys the token of a post for its price."""
+"""Selector of subscribePost(uint256), which buys the token of a post for its price."""
 
 ADAPTER_MARKET = bytes.fromhex("f46f16c2")
-"""Selector of the purchase adapter's MARKET(): the marketplace whose posts it buys."""
+"""Selector of the purchase adapter's MARKET(), which returns the marketplace it buys from."""
 
 ADAPTER_FUNCTIONS = {
     "MARKET()": ADAPTER_MARKET,
@@ -85,10 +85,10 @@ EARLIER_FUNCTIONS = {
     "getAllPosts()": bytes.fromhex("30561100"),
     "getUserPosts(address)": bytes.fromhex("9a2194a9"),
 }
-"""Functions that the earlier service's front end calls beyond those of any marketplace."""
+"""Functions that the earlier front end calls in addition to those of every marketplace."""
 
 _PUSH4 = b"\x63"
-"""The instruction that pushes a selector, for comparison with that of a call."""
+"""The instruction that pushes a selector in order to compare it with the selector of a call."""
 
 MAX_SPELLED_CID = 512
 """Maximum length of a CID's text in bytes. Longer texts are not stored or parsed."""
@@ -107,7 +107,7 @@ _STAND_IN = "0x" + "0" * 16
 class Log:
     """A log from a node or a provider. `removed` is true if its block is no longer canonical.
 
-    `timestamp` is that of its block, in seconds, if the node includes it in the log.
+    `timestamp` is the time of its block in seconds, if the node includes it in the log.
     """
 
     address: Address
@@ -125,8 +125,7 @@ class Undecodable(ValueError):
 def decode_post_created(log: Log) -> PostCreated:
     """Decode a PostCreated log. `cid` is None if the text is not a CID. Raises `Undecodable`.
 
-    The title is not read and the thumbnail is not checked: the post is published
-    regardless.
+    The title is not read and the thumbnail is not checked, because neither affects publication.
     """
     _expect_topics(log, POST_CREATED, 3)
     try:

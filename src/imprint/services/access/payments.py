@@ -18,13 +18,13 @@ from imprint.services.accounts.contract_wallets import WalletProofs
 from imprint.services.moderation import CurrentMeasures
 
 WAIT_SECONDS = 15.0
-"""How long a read waits for the purchase that it names."""
+"""How long a read waits for the purchase transaction that it names."""
 
 POLL_SECONDS = 0.5
-"""How long it pauses before it asks the chain again."""
+"""How long a waiting read pauses before it queries the chain again."""
 
 MAX_WAITS = 32
-"""Maximum number of waiting reads per process. One client may use a quarter of them."""
+"""Maximum number of waiting reads per process. One client may have a quarter of this number."""
 
 READ = "read"
 """The action that spends the nonce of a challenge."""
@@ -32,7 +32,7 @@ READ = "read"
 
 @dataclass(frozen=True, slots=True)
 class Payments:
-    """Issues challenges, and admits reads by whoever answered one.
+    """Issues payment challenges, and admits reads by clients that answered one.
 
     Nothing is stored about a challenge until a read has spent its nonce. Spent nonces are shared
     by all processes.
@@ -51,7 +51,7 @@ class Payments:
     waiting: Budget = field(default_factory=lambda: Budget.of(MAX_WAITS))
 
     async def offers(self, unpaid: Unpaid) -> bool:
-        """Whether the post is offered to a caller who may not read it: it is shown in lists."""
+        """Whether the post is offered for sale to a caller who may not read it."""
         if not unpaid.is_listed:
             return False
         if self.show is not Show.ALLOWED:
@@ -61,7 +61,7 @@ class Payments:
     async def title(self, post_id: int, file: File) -> str | None:
         """Return the title of a post, or None while the index does not have it.
 
-        Without an index, it is empty.
+        Without an index, the title is empty.
         """
         if self.index is None:
             return ""
@@ -76,7 +76,7 @@ class Payments:
         """Return the proven address of a client that may read this path once.
 
         Refuses a claim that is malformed, meant for another path, service or chain, stale, or
-        signed by somebody else, and too many of one address.
+        signed by somebody else. Also refuses an address that makes too many claims.
         """
         now = self.clock()
         proof = self.challenges.verify(claim, path, now)
@@ -93,16 +93,16 @@ class Payments:
             raise NonceUsed(READ, None)
 
     async def find_purchase(self, tx_hash: str, post_id: int, buyer: Address) -> Purchase | None:
-        """Return what this transaction bought, or None while it is in no block."""
+        """Return the purchase in this transaction, or None while it is in no block."""
         return await self.marketplace.find_purchase(tx_hash, post_id, buyer)
 
     async def wait_for_purchase(
         self, tx_hash: str, post_id: int, buyer: Address, client: str
     ) -> Purchase | None:
-        """Wait until this transaction is in a block, and return what it bought.
+        """Wait until this transaction is in a block, and return its purchase.
 
-        Returns None after a while, and at once if this client or all of them have too many
-        waiting reads. Raises `Unavailable`.
+        Returns None after a while, or at once if this client, or all clients together, have too
+        many waiting reads. Raises `Unavailable`.
         """
         if not self.waiting.take(client):
             return await self.find_purchase(tx_hash, post_id, buyer)

@@ -32,7 +32,7 @@ T = TypeVar("T")
 log = logging.getLogger(__name__)
 
 CACHED_BYTES = 16 * 1024 * 1024
-"""Cache size for contents, in bytes. The least recently read one is evicted."""
+"""Cache size for contents, in bytes. The least recently read content is evicted."""
 
 
 class ContentCache:
@@ -53,7 +53,7 @@ class ContentCache:
         return content
 
     def put(self, cid: Cid, content: str) -> None:
-        """Cache a content unless it is large, because that would evict many others."""
+        """Cache this content unless it is large, because large content would evict many others."""
         if len(content) <= SMALL_DOCUMENT:
             self._contents.put(cid, content)
 
@@ -64,7 +64,7 @@ class Reads:
 
     A file that the operator withholds is refused to everybody before any other check.
 
-    Methods that take a session refuse an ended one, in the same query that finds the file.
+    Methods that take a session refuse an ended session, in the same query that finds the file.
     """
 
     files: FileStore
@@ -87,7 +87,7 @@ class Reads:
         return file
 
     async def post(self, session: Session, reader: Address, post_id: int) -> File:
-        """Return the post if the reader is its author or holds its token, or if it is free.
+        """Return the post if the reader is its author or holds its token, or if the post is free.
 
         Refuses a reader other than the session's address before querying the chain.
         """
@@ -132,9 +132,10 @@ class Reads:
         return file
 
     async def bound_file(self, post_id: int, author: Address, cid: str | None) -> File | None:
-        """Return the file of a post of the index; None if it is not the post's document.
+        """Return the file of an indexed post, or None if it is not the post's document.
 
-        Neither the chain nor measures are asked: the caller shows only what everybody may see.
+        Neither the chain nor the operator's measures are checked, so the caller may show only
+        public data.
         """
         file = await self.files.file_by_post_id(post_id)
         if file is None or (file.owner, file.cid) != (author, cid):
@@ -142,9 +143,9 @@ class Reads:
         return file
 
     async def opened_post(self, post: IndexedPost) -> File:
-        """Return the newest text of a post whose opening everybody may read, whatever it costs.
+        """Return the newest text of a post whose opening is public, whatever the post costs.
 
-        Only its `opening` may be given to those who may not read all of it. Refuses a post
+        Readers who may not read the whole post may be given only its `opening`. Refuses a post
         without an opening.
         """
         file = None
@@ -178,9 +179,9 @@ class Reads:
         return _BoundPost(file, decision, measure is None)
 
     async def newest(self, file: File) -> PostVersion:
-        """The version of a post that is shown: its newest revision, or the document on the chain.
+        """Return the shown version of a post: its newest revision, or the document on the chain.
 
-        Everything that shows a text uses this. Only for a file that one of the methods above
+        All code that shows a text uses this method. Only for a file that one of the methods above
         returned.
         """
         return await self._check_version(
@@ -188,9 +189,9 @@ class Reads:
         )
 
     async def version(self, file: File, number: int) -> PostVersion:
-        """A version of a post that one of the methods above returned.
+        """Return a version of a post that one of the methods above returned.
 
-        0 is the document on the chain. Refuses `unknown_revision`.
+        Version 0 is the document on the chain. Refuses `unknown_revision`.
         """
         if number == 0:
             return PostVersion(file)
@@ -200,14 +201,13 @@ class Reads:
         return await self._check_version(PostVersion(file, revision))
 
     async def _check_version(self, version: PostVersion) -> PostVersion:
-        """Refuse a revision that is itself withheld: one that is being erased."""
+        """Refuse a revision that is withheld because it is being erased."""
         if version.revision is not None:
             await self.measures.check_document(version.revision.cid)
         return version
 
     async def revisions_of(self, post: IndexedPost) -> list[Revision]:
-        """The revisions of a post of the index, newest first, which are public but for their
-        texts."""
+        """Return the revisions of an indexed post, newest first. Their texts are not public."""
         if not post.hosted:
             return []
         found = await self.revisions.revisions_of(Cid(post.cid))
@@ -226,7 +226,7 @@ class Reads:
     ) -> T:
         """Convert the text of a file that one of the methods above returned.
 
-        Concurrent requests for the same conversion share it, and clients take turns. Only
+        Concurrent requests for the same conversion share the result, and clients take turns. Only
         results with a length are cached. Raises `Unavailable` after a long wait.
         """
         load = partial(self.content_of, file)
@@ -257,9 +257,9 @@ class Reads:
         return await self._document(file.cid, Network.PRIVATE)
 
     async def free_document(self, cid: Cid) -> File | None:
-        """Return the post whose document on the chain this is, if everybody may read it.
+        """Return the post that has this document on the chain, if everybody may read it.
 
-        None for every other document: of drafts, revisions and paid posts, and encrypted ones.
+        Returns None for documents of drafts, revisions and paid posts, and for encrypted documents.
         """
         file = await self.files.file_by_cid(cid)
         if file is None or file.publication is None or file.wrapped_key is not None:

@@ -15,7 +15,7 @@ class NotProved(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What a proof states: the contract, its event, the log's topics, and the time of the block."""
+    """The contents of a proof: contract, event, topics of the log, and time of the block."""
 
     contract: Address
     event: PostCreated
@@ -24,7 +24,7 @@ class Claim:
 
 
 async def verify_claim(chain: ChainReader, claim: Claim) -> int:
-    """Return the number of blocks that follow the block of a claim which the chain confirms.
+    """Return the number of blocks after the claimed block, if the chain confirms the claim.
 
     Raises `NotProved`, and `Unavailable` if the node cannot tell.
     """

@@ -1,6 +1,6 @@
-"""The gateway endpoint: public documents by CID, as bytes, a block or a CAR file.
+"""The gateway endpoint, which serves public documents as bytes, as a block or as a CAR file.
 
-It follows the IPFS trustless gateway specification and the range requests of RFC 9110.
+The endpoint follows the IPFS trustless gateway specification and the range requests of RFC 9110.
 """
 
 import asyncio
@@ -46,7 +46,7 @@ _PICTURES = {b"\x89PNG\r\n\x1a\n": "image/png", b"\xff\xd8\xff": "image/jpeg"}
 _OTHER = "application/octet-stream"
 
 _DOCUMENT_START = b'{"content":'
-"""The first bytes of a document, which is JSON. Browsers never run that."""
+"""The first bytes of a document. Documents are JSON, which browsers never execute."""
 
 _KINDS = {**_PICTURES, _DOCUMENT_START: JSON_TYPE}
 
@@ -94,7 +94,7 @@ class Representation:
         return next(known, _OTHER)
 
     def disposition(self, cid: Cid, media_type: str) -> str | None:
-        """Return the `Content-Disposition`: browsers show images and download everything else."""
+        """Return the `Content-Disposition`. Browsers show images and download other documents."""
         if self.format is Format.PLAIN:
             return "attachment" if media_type == _OTHER else None
         return f'attachment; filename="{cid}.{"car" if self.format is Format.CAR else "bin"}"'
@@ -156,7 +156,7 @@ def _requested_box(query: QueryParams) -> Box | None:
 def _accepted(request: Request) -> tuple[str, Mapping[str, str]]:
     """Return the IPFS media type that a client prefers, with its parameters.
 
-    Returns None if it prefers the plain bytes.
+    Returns None if the client prefers the plain bytes.
     """
     wanted = accepted(request)
     plain = max(quality(wanted, each) for each in (*_KINDS.values(), _OTHER))
@@ -182,8 +182,8 @@ def _deduplicated(
 _ONE_RANGE = re.compile(r"bytes=[ \t]*([0-9]{0,15})-([0-9]{0,15})[ \t]*\Z", re.ASCII)
 """Pattern for a single range, matched in one pass.
 
-Several ranges do not match and get the whole document, as the standard allows: only
-attackers would ask for the work of assembling them.
+A request for several ranges does not match and gets the whole document, as the standard allows.
+Only attackers would request several, because assembling them is expensive.
 """
 
 
@@ -238,7 +238,7 @@ Read = Callable[[], Awaitable[bytes]]
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """A public document of `size` bytes, and how it is represented and cached."""
+    """A public document of `size` bytes, with its representation and caching."""
 
     cid: Cid
     representation: Representation
@@ -275,7 +275,7 @@ class GatewayRoutes:
         file = await self.reads.free_document(cid)
         if file is not None:
             representation = replace(representation, box=None)
-            # Its author may set a price at any time.
+            # The post's author may set a price at any time.
             found = _Found(cid, representation, file.size, SHORT_LIVED)
             return await self._respond(request, found, partial(self.reads.document_of, file))
         if await self._may_be_elsewhere(request, cid, representation):
@@ -297,7 +297,7 @@ class GatewayRoutes:
             if representation.format is Format.PLAIN:
                 return document, len(document)
             if len(document) > SMALL_DOCUMENT:
-                # Splitting it into blocks would block the event loop.
+                # Splitting a large document into blocks would block the event loop.
                 body = await asyncio.to_thread(representation.encode, found.cid, document)
             else:
                 body = representation.encode(found.cid, document)
@@ -330,7 +330,7 @@ def _only_if_cached(request: Request) -> bool:
 
 
 def _not_found(request: Request) -> Refusal:
-    # The same for private and unknown cids, so that nobody learns which drafts exist.
+    # Private and unknown CIDs get the same response, so that nobody learns which drafts exist.
     if _only_if_cached(request):
         return Refusal(Code.NOT_CACHED, "There is no public document with this cid here.")
     return Refusal(Code.NOT_FOUND, "There is no public document with this cid.")

@@ -1,7 +1,7 @@
-"""The paywall of the two addresses that serve a post's text: who reads it, and who must pay.
+"""The paywall of the two paths that serve a post's text: who may read it, and who must pay.
 
-Both are decided in the endpoint that serves the text, by the same access decision as everywhere,
-so no spelling of a path can pass it.
+The endpoint that serves the text uses the same access decision as all others, so no spelling of a
+path can bypass the paywall.
 """
 
 from base64 import b64decode, b64encode
@@ -56,10 +56,10 @@ from imprint.web.http.requests import client_of
 from imprint.web.http.responses import JSON_TYPE, OWN, PAID_VARY, SHORT_LIVED
 
 MAX_OFFER = 3_500
-"""Maximum length of `PAYMENT-REQUIRED`. Proxies have 4 KB for all headers of a response."""
+"""Maximum length of `PAYMENT-REQUIRED` in characters. Proxies allow 4 KB of response headers."""
 
 _CHALLENGE_LENGTH = 2 * (32 + 20 + 20)
-"""Characters that a challenge adds to an offer, which contains it twice."""
+"""Number of characters that a challenge adds to an offer, which contains it twice."""
 
 MAX_TEMPLATE = MAX_OFFER * 3 // 4 - _CHALLENGE_LENGTH - 2
 """Maximum number of bytes of an offer before its challenge is added, and before base64."""
@@ -68,23 +68,23 @@ MAX_TEMPLATES = 1_024
 """Number of encoded offers that are cached, about two kilobytes each."""
 
 MAX_PROOF = 8 * 1024
-"""Maximum length of `SIGN-IN-WITH-X`. Longer signatures of contract wallets fit in a login."""
+"""Maximum length of `SIGN-IN-WITH-X` in characters. A login allows longer signatures."""
 
 MAX_PAYMENT = 16 * 1024
-"""Maximum length of `PAYMENT-SIGNATURE`, which repeats the offer and contains a proof."""
+"""Maximum length in characters of `PAYMENT-SIGNATURE`, which contains the offer and a proof."""
 
 TRANSACTION_PENDING = "transaction_pending"
 """The error in an offer to a caller whose purchase is not in a block yet."""
 
 RETRY_SECONDS = 2
-"""Seconds after which that caller should try again."""
+"""Seconds after which a caller with a pending purchase should try again."""
 
 MARKDOWN = "text/markdown"
 
 
 @dataclass(frozen=True, slots=True)
 class PaidPath:
-    """A kind of address that serves a post's text, and the media type of its responses."""
+    """A type of path that serves a post's text, and the media type of its responses."""
 
     ending: str
     media_type: str
@@ -112,9 +112,9 @@ class OpenedPost:
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who reads: a session's address, or one that is proven for this request, or nobody.
+    """The address of the reader, from a session or a proof in the request, or None.
 
-    `transaction` is the purchase that the caller says to have made.
+    `transaction` is the purchase that the caller claims to have made.
     """
 
     session: Session | None = None
@@ -130,12 +130,12 @@ class Caller:
 NOBODY = Caller()
 
 IDENTIFYING = frozenset({b"authorization", *PROOF_HEADERS})
-"""Headers that say who reads."""
+"""Headers that identify the reader."""
 
 
 @dataclass(frozen=True, slots=True)
 class Paywall:
-    """Identifies the caller, and offers a post to those who may not read it."""
+    """Identifies the caller, and offers a post to callers who may not read it."""
 
     login: Login
     reads: Reads
@@ -146,10 +146,10 @@ class Paywall:
     )
 
     async def open(self, request: Request, post_id: int, path: PaidPath) -> OpenedPost:
-        """Return the post if the caller may read it: by session, by proof, or because it is free.
+        """Return the post if the caller may read it by session, by proof, or because it is free.
 
         Waits for a purchase that the caller names. Refuses with `payment_required` if the caller
-        can buy the post, and otherwise like `Reads`.
+        can buy the post, and otherwise as `Reads` does.
         """
         caller = await self._identify(request, path.of(post_id))
         purchase = None
@@ -177,7 +177,7 @@ class Paywall:
             await self.payments.spend(opened.proof)
 
     async def _identify(self, request: Request, path: str) -> Caller:
-        """Return the caller. A session wins over a proof."""
+        """Return the caller. A session takes precedence over a proof."""
         if IDENTIFYING.isdisjoint(name for name, _ in request.scope["headers"]):
             return NOBODY
         payment = _payment_claim(request, self.network)
@@ -203,7 +203,7 @@ class Paywall:
     async def _refusal(
         self, unpaid: Unpaid, post_id: int, path: PaidPath, *, is_pending: bool = False
     ) -> Refusal:
-        """Return the offer to a caller who may not read, or the refusal if there is none."""
+        """Return the offer to a caller who may not read the post, or the refusal without one."""
         if not await self.payments.offers(unpaid):
             return unpaid
         error = TRANSACTION_PENDING if is_pending else Code.PAYMENT_REQUIRED.value
@@ -275,7 +275,7 @@ class Paywall:
 
     @property
     def network(self) -> str:
-        """The chain, as CAIP-2 writes it."""
+        """The chain's identifier as defined by CAIP-2."""
         return f"eip155:{self.links.chain_id}"
 
 
@@ -288,7 +288,7 @@ _NO_CHALLENGE = b'"nonce":"","issuedAt":"","expirationTime":""'
 
 def _fill(template: bytes, challenge: Challenge) -> str:
     """Return the value of the header `PAYMENT-REQUIRED` with this challenge."""
-    # No text of a post can contain these members: its quotes are escaped.
+    # No text of a post can contain these members, because its quotes are escaped.
     members = (
         f'"nonce":"{challenge.nonce}","issuedAt":"{challenge.issued_at}",'
         f'"expirationTime":"{challenge.expires_at}"'
@@ -297,7 +297,7 @@ def _fill(template: bytes, challenge: Challenge) -> str:
 
 
 def _sign_in_answer(request: Request) -> SignInAnswer | None:
-    """Return the unverified proof in the header `SIGN-IN-WITH-X`. Refuses a malformed one."""
+    """Return the unverified proof in the header `SIGN-IN-WITH-X`. Refuses a malformed proof."""
     data = _only_header(request, SIGN_IN, MAX_PROOF)
     if data is None:
         return None
@@ -309,9 +309,9 @@ def _sign_in_answer(request: Request) -> SignInAnswer | None:
 
 
 def _payment_claim(request: Request, network: str) -> PaymentClaim | None:
-    """Return what the header `PAYMENT-SIGNATURE` says, unless it is for another scheme or chain.
+    """Return the claim in `PAYMENT-SIGNATURE`, unless it is for another scheme or chain.
 
-    Refuses a malformed one.
+    Refuses a malformed claim.
     """
     data = _only_header(request, "payment-signature", MAX_PAYMENT)
     if data is None:

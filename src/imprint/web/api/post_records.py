@@ -209,7 +209,7 @@ def profile_record(profile: Profile) -> records.Profile:
 
 
 def measure_record(post_id: int | None, decision: Decision) -> records.MeasureRecord:
-    """The record of a measure on a post; without an id, on its author."""
+    """Return the record of a measure on a post, or on its author if there is no post ID."""
     return records.MeasureRecord(
         None if post_id is None else str(post_id),
         decision.measure.value,
@@ -248,7 +248,7 @@ CSV_COLUMNS = (
     *("postId", "buyer", "price", "at", "blockNumber", "blockHash", "transaction"),
     *("title", "amount", "coin", "receiver"),
 )
-"""The header line of a CSV table of sales; `price` is in wei, `amount` in whole coins."""
+"""The header line of a CSV table of sales. `price` is in wei, `amount` in whole coins."""
 
 
 def sales_table(sales: Sequence[Sale], coin: str) -> bytes:

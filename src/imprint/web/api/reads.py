@@ -59,7 +59,7 @@ MakeBody = Callable[[str], Content]
 
 
 def revision_number(text: str) -> int:
-    """Parse the number of a version. Refuses one that no post has with `unknown_revision`."""
+    """Parse the number of a version. Refuses an impossible number with `unknown_revision`."""
     problem = "The parameter 'revision' must be a decimal number."
     number = decimal_number(text, Code.INVALID_REQUEST, problem)
     if number > MAX_REVISIONS:
@@ -73,7 +73,7 @@ def _newest_body(version: PostVersion) -> MakeBody:
 
 
 def _named_body(version: PostVersion) -> MakeBody:
-    """The body of a version that the request names, with what its author signed."""
+    """Return the body of a requested version, with the statement that its author signed."""
     record, revision = read_record(version.file), version.revision
     proof = None
     if revision is not None:
@@ -111,7 +111,7 @@ class ReadRoutes:
     async def post_content(self, request: Request) -> Response:
         """Return the content for the caller, whom a session or a proof identifies.
 
-        Without either, the post must be free.
+        Without a session or a proof, the post must be free.
         """
         post_id = canonical_post_id(request.path_params["id"])
         asked = only_value(check_parameters(request, REVISION_PARAMETERS), "revision")
@@ -129,7 +129,7 @@ class ReadRoutes:
         return response
 
     async def opening(self, request: Request) -> Response:
-        """Return what everybody may read of a post, whatever it costs."""
+        """Return the opening of a post, which everybody may read, whatever the post costs."""
         post_id = canonical_post_id(request.path_params["id"])
         check_parameters(request)
         client = client_of(request)
@@ -172,13 +172,13 @@ class ReadRoutes:
         make: MakeBody | None = None,
         opened: OpenedPost | None = None,
     ) -> Response:
-        """Return the text of a file, in the body that `make` builds; by default with its record.
+        """Return the text of a file in the body that `make` builds, by default with its record.
 
-        The proof of an `opened` post is spent once the text is at hand.
+        The proof of an `opened` post is spent after the text was read.
         """
         build = make or (lambda content: Content(content, read_record(file)))
         tag = entity_tag(file.cid)
-        # A proof is spent by a text, so it is not answered without one.
+        # A proof is spent only by a text, so a response with a proof always has the text.
         has_proof = opened is not None and opened.proof is not None
         if not has_proof and is_current(request, tag):
             return not_modified(tag, cache)

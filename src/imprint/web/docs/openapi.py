@@ -137,7 +137,7 @@ picture has at most 65 536 bytes.
 Within a major version the interface only grows: ignore members you do not know. The headers \
 `Deprecation` and `Sunset` announce what will be removed.
 """
-"""The guide in CommonMark; the same for every service."""
+"""The guide in CommonMark, which is the same for every service."""
 
 CURL_SIGNING = (
     """\
@@ -156,7 +156,7 @@ const { salt, address, signature } = await imprint.signWrite(wallet, "create", v
 console.log(`SALT='${JSON.stringify(salt)}' ADDRESS=${address} SIGNATURE=${signature}`);
 """,
 )
-"""Explains how to set the variables of signed commands: a text and a module."""
+"""The text and the module that explain how to set the variables of signed commands."""
 
 
 OPERATIONS = (
@@ -221,13 +221,13 @@ _RETRIED = (429, 503)
 """Statuses whose responses carry `Retry-After`."""
 
 CODES = "x-codes"
-"""The response member that lists its error codes."""
+"""The member of a response description that lists the error codes."""
 
 
 def describe_interface(version: str) -> dict[str, Any]:
-    """Build the OpenAPI document of this interface version; the same for every service.
+    """Build the OpenAPI document of this interface version, which is the same for every service.
 
-    It leaves out the routes that are not `include_in_schema`: pages, and files for
+    The document leaves out routes that are not `include_in_schema`, such as pages and files for
     crawlers.
     """
     paths: dict[str, dict[str, Any]] = {}

@@ -40,7 +40,7 @@ TOPICS = {
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """An operation's parameter; `schema` names a component."""
+    """A parameter of an operation. `schema` names a component."""
 
     name: str
     schema: str
@@ -52,28 +52,28 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """A request body: its struct, or the name of its component."""
+    """A request body, given as a struct or as the name of a component."""
 
     component: type[msgspec.Struct] | str
     description: str
     example: Any
-    """An instance of the struct; for a signed write, one per form of signature."""
+    """An instance of the struct. A signed write has one example per form of signature."""
     media_type: str = "application/json"
     parts: tuple[tuple[str, str], ...] = ()
-    """The media types of form parts that have one."""
+    """The media types of the form parts that have a media type."""
     required: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """The success response: its struct, the name of its component, or no body."""
+    """The success response, given as a struct, as the name of a component, or without a body."""
 
     description: str
     component: type[msgspec.Struct] | str | None
     example: Any = None
     media_types: tuple[str, ...] = ("application/json",)
     tagged: bool = False
-    """Whether it carries an `ETag`, so that `If-None-Match` can result in 304."""
+    """Whether the response carries an `ETag`, so that `If-None-Match` can result in 304."""
     others: tuple[tuple[str, str], ...] = ()
     """Other media types that a client can request, with their components."""
     ranged: bool = False
@@ -82,12 +82,12 @@ class Response:
     """The condition for a redirect to another service (302), if any."""
     status: int = 200
     paid: bool = False
-    """Whether a caller who may not read it gets an offer in the same media type, with 402."""
+    """Whether a caller without access gets an offer in the same media type, with status 402."""
 
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One method of one path; `codes` lists every error code that it can return."""
+    """One method of one path. `codes` lists every error code that it can return."""
 
     name: str
     method: Literal["get", "post", "delete"]
@@ -129,7 +129,7 @@ SESSION_CODES = (
 """Codes for a session that is missing, invalid, or cannot be checked."""
 
 OWN_CODES = (*SESSION_CODES, *MIDDLEWARE_CODES)
-"""Codes for a reader's own records: private feeds, writing sessions."""
+"""Codes for a reader's own records, such as private feeds and writing sessions."""
 
 SIGNATURE_CODES = (
     Code.INVALID_ADDRESS,
@@ -137,7 +137,7 @@ SIGNATURE_CODES = (
     Code.SIGNATURE_INVALID,
     Code.CHAIN_UNAVAILABLE,
 )
-"""Codes for a wallet-signed login or write; contract wallets are verified on the chain."""
+"""Codes for a login or write that a wallet signs. Contract wallets are verified on the chain."""
 
 JSON_CODES = (Code.INVALID_JSON, *SIGNATURE_CODES, *BODY_CODES, *MIDDLEWARE_CODES)
 """Codes for a signed JSON body."""
@@ -150,7 +150,7 @@ PROOF_CODES = (
 """Codes for a proof of an address in a single request."""
 
 WITHHELD_CODES = (Code.WITHHELD, Code.REMOVED)
-"""Codes for what the operator withholds."""
+"""Codes for data that the operator withholds."""
 
 DOCUMENT_CODES = (
     Code.NOT_FOUND,
@@ -215,7 +215,7 @@ def array(description: str, items: Schema, **more: Any) -> Schema:
 
 
 def closed_structure(description: str, properties: Schema, *optional: str) -> Schema:
-    """Return a schema for an object with only these members; all but `optional` are required."""
+    """Return a schema for an object with only these members. All but `optional` are required."""
     return {
         "type": "object",
         "description": description,
@@ -266,12 +266,12 @@ def describe_structs(structs: Iterable[type[msgspec.Struct]]) -> dict[str, Schem
 
 
 def _describe_amount(kind: type) -> Schema:
-    """Return the schema of `Wei`, the only type in the structs that JSON lacks."""
+    """Return the schema of `Wei`, the only type in the structs that has no JSON type."""
     return {"type": "string"}
 
 
 def _adapt(schema: Any, components: dict[str, Schema]) -> Any:
-    """Convert a msgspec schema to the subset above; titled types become components."""
+    """Convert a msgspec schema to the subset above. Titled types become components."""
     if isinstance(schema, list):
         return [_adapt(each, components) for each in schema]
     if not isinstance(schema, dict):

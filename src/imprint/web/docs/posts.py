@@ -95,7 +95,7 @@ def _size(largest: int) -> Schema:
 
 
 PAYMENT_HEADER_PATTERN = "^[A-Za-z0-9+/]*={0,2}$"
-"""Headers of x402: standard base64."""
+"""Pattern of the x402 headers, which are in standard base64."""
 
 POST_COMPONENTS: dict[str, Schema] = {
     "TagList": array(

@@ -96,7 +96,7 @@ STATUSES: dict[int, tuple[Code, ...]] = {
 STATUS_OF = {code: status for status, codes in STATUSES.items() for code in codes}
 
 HIDDEN = {Code.NOT_OWNER: 404, Code.NOT_ENTITLED: 404}
-"""Different statuses for the earlier front end, which signs its user out on any 403."""
+"""Other statuses for the earlier front end, which signs its user out after every 403."""
 
 _HIDING = STATUS_OF | HIDDEN
 
@@ -158,7 +158,7 @@ async def on_problem(request: Request, problem: Problem) -> Response:
 
 
 async def on_hidden_problem(request: Request, problem: Problem) -> Response:
-    """Respond like `on_problem`, with the statuses of `HIDDEN`."""
+    """Respond as `on_problem` does, but with the statuses of `HIDDEN`."""
     request.scope["state"]["code"] = problem.code
     return problem_response(problem, _HIDING)
 
@@ -180,7 +180,7 @@ def _challenge(code: Code) -> str:
 
 
 def problem_body(status: int, code: str, detail: str, **extra: Any) -> records.Problem:
-    """Build the body of a problem. `extra` are members that only some codes have."""
+    """Build the body of a problem. `extra` contains members that only some codes have."""
     kind, title = f"urn:imprint:problem:{code}", HTTPStatus(status).phrase
     return records.Problem(kind, title, status, detail, code, detail, **extra)
 

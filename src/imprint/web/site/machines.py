@@ -70,10 +70,7 @@ class MachinePages:
     own_pages: tuple[str, ...] = ()
 
     def post(self, shown: ShownPost, text: str | None, opening: str | None = None) -> str:
-        """Render a post with this Markdown.
-
-        One that is not free has its opening and instructions for buying it.
-        """
+        """Render a post with this Markdown, or a paid post with its opening and an offer."""
         post = shown.post
         lines = [f"# {markdown_line(post.title) or f'Post {post.post_id}'}", ""]
         author = f"`{post.author}`"
@@ -120,7 +117,7 @@ class MachinePages:
         )
 
     def llms(self, posts: Sequence[IndexedPost]) -> str:
-        """Render `llms.txt`: what the service is, and where to find everything."""
+        """Render `llms.txt`, which describes the service and links to its resources."""
         links, at = self.links, self.links.service
         lines = [
             f"# {markdown_line(self.links.name)}",
@@ -179,7 +176,7 @@ class MachinePages:
         return f'{_XML}<sitemapindex xmlns="{_SITEMAPS}">\n{pages}</sitemapindex>\n'
 
     def sitemap(self, posts: Sequence[PostAddress], *, is_first: bool = False) -> str:
-        """Render a page of the sitemap. The first one includes the operator's own pages."""
+        """Render a page of the sitemap. The first page includes the operator's own pages."""
         own = self.own_pages if is_first else ()
         urls = "".join(f"<url><loc>{self.links.service}{path}</loc></url>\n" for path in own)
         urls += "".join(
@@ -194,7 +191,7 @@ class MachinePages:
 class FrontMatterPages(MachinePages):
     """Pages in which a post has front matter for site generators such as Hugo.
 
-    `live` is the public URL of the service, or None if it is given up.
+    `live` is the public URL of the service, or None if the service is given up.
     """
 
     live: str | None = None
@@ -226,7 +223,7 @@ class FrontMatterPages(MachinePages):
         yield "original", _quoted(f"{self.live or links.service}{path}")
 
     def _rest(self, shown: ShownPost) -> str:
-        """What stands in place of a text that is not free."""
+        """Return the text shown in place of the part that is not free."""
         post, links = shown.post, self.links
         if not post.hosted:
             return "The text of this post is not stored here."
@@ -241,7 +238,7 @@ class FrontMatterPages(MachinePages):
 
 
 _UNPRINTABLE = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
-"""Characters that YAML wants escaped, and JSON does not."""
+"""Characters that must be escaped in YAML but not in JSON."""
 
 
 def _quoted(text: str) -> str:
@@ -274,7 +271,7 @@ class MachineRoutes:
     budget: ResponseBudget
 
     async def post(self, request: Request) -> Response:
-        """A post as Markdown. Whoever may not read it gets its opening, with status 402."""
+        """Return a post as Markdown. A caller without access gets its opening, with status 402."""
         post_id = canonical_post_id(request.path_params["id"])
         shown = await self.pages.show(post_id)
         opened = required = None
@@ -301,7 +298,7 @@ class MachineRoutes:
         return response
 
     async def _open(self, request: Request, shown: ShownPost) -> OpenedPost | None:
-        """Open a paid post. None if the caller may not read it, and it is not for sale here."""
+        """Open a paid post. Returns None if the caller has no access and cannot buy it here."""
         try:
             return await self.paywall.open(request, shown.post.post_id, MARKDOWN_PATH)
         except Unpaid:

@@ -1,7 +1,6 @@
-"""The public site as static files: each page as anybody gets it, with links that work in a folder.
+"""The public site as static files: pages without a session, with links that work in a folder.
 
-Every page is requested from the application without a session, so a copy can contain only what the
-service shows to everybody.
+Every page is requested from the application without a session, so a copy contains only public data.
 """
 
 import asyncio
@@ -30,16 +29,16 @@ BATCH = 50
 """Number of posts read from the index at once."""
 
 REMEMBERED = 10_000
-"""Number of addresses whose place in the copy is remembered."""
+"""Number of URLs whose locations in the copy are cached."""
 
 ATTEMPTS = 5
-"""How often a page is requested while the service cannot render it."""
+"""Maximum number of requests for a page that the service cannot render."""
 
 WAIT_SECONDS = 0.2
-"""Seconds between these attempts."""
+"""Seconds between two requests for the same page."""
 
 FEEDS = ("atom", "json")
-"""The endings of feeds."""
+"""The file extensions of feeds."""
 
 FILES = ("/icon.svg", "/license.xml")
 """Files that pages link to, besides assets."""
@@ -49,8 +48,10 @@ _POST_ID = re.compile(r"0|[1-9][0-9]{0,77}")
 _SCRIPT = r'<script type="application/ld\+json">.*?</script>'
 _TAG = r'<[a-z][a-z0-9]*(?:\s+[^\s=>"/]+(?:="[^"]*")?)*\s*/?>'
 _MARKUP = re.compile(f"{_SCRIPT}|{_TAG}", re.DOTALL)
-"""Elements of our own templates, and the start tags of sanitised texts: all attributes are in
-double quotes."""
+"""Matches elements of the templates, and start tags of sanitised texts.
+
+All attributes are in double quotes.
+"""
 
 _ATTRIBUTE = re.compile(r'\s+([^\s=>"/]+)="([^"]*)"')
 _PATH = r'/[^\s"<>&?#\\]*'
@@ -104,10 +105,10 @@ async def fetch(app: ASGIApp, path: str, query: str = "") -> Fetched:
 
 @dataclass(frozen=True, slots=True)
 class SiteCopy:
-    """Where a copy is published, and what it is a copy of.
+    """The URL of a static copy, and the service that it copies.
 
-    `base` is its URL without a trailing slash, `live` that of the service unless the copy takes its
-    place, and `own_pages` are the names of the operator's pages.
+    `base` is the copy's URL without a trailing slash. `live` is the service's URL, unless the copy
+    replaces the service. `own_pages` has the names of the operator's pages.
     """
 
     base: str
@@ -121,17 +122,17 @@ class SiteCopy:
 
     @property
     def addresses(self) -> re.Pattern[str]:
-        """Matches the URLs of the copy in a text, with their path."""
+        """Return a pattern that matches the copy's URLs in a text and captures their paths."""
         of_service = "" if self.live is None else f"(?!{re.escape(self.live)}/)"
         return re.compile(f"{of_service}{re.escape(self.base)}({_PATH})")
 
 
 @dataclass(frozen=True, slots=True)
 class StaticSite:
-    """Writes the posts that lists show, and the pages and files that belong to them.
+    """Writes all listed posts, and the pages and files that belong to them.
 
-    Addresses that are not in the copy lead to the service. A place in the copy is a path relative
-    to its folder, which ends with a slash for a page.
+    Links to pages outside the copy lead to the service. A location in the copy is a path relative
+    to its folder. The location of a page ends with a slash.
     """
 
     app: ASGIApp
@@ -160,7 +161,7 @@ class StaticSite:
         return count
 
     async def _write_frame(self) -> None:
-        """Write the pages and files that belong to no single post."""
+        """Write the pages and files that do not belong to a single post."""
         await self._write_list("/")
         await self._write_feeds("/feeds/posts")
         for name in self.copy.own_pages:
@@ -174,7 +175,7 @@ class StaticSite:
             await self._write_text(f"/{name}", name)
 
     async def _posts(self) -> AsyncIterator[IndexedPost]:
-        """All posts that lists show, oldest first."""
+        """Yield all listed posts, oldest first."""
         which, after = PostFilter(order=PostOrder.OLDEST), None
         while True:
             page = await self.index.list_posts(which, after, BATCH)
@@ -194,7 +195,7 @@ class StaticSite:
         await self._write_author(post.author)
         for tag in post.hashtags:
             await self._write_tag(tag)
-        # Only those who may read a post see its versions.
+        # Only readers who may read a post see its versions.
         if post.revision is None or await self._versions(post) is None:
             return
         at = f"/p/{post.post_id}"
@@ -205,7 +206,7 @@ class StaticSite:
             await self._write_page(f"{at}/changes", place, f"revision={number}")
 
     def _redirect(self, post: IndexedPost, path: str) -> bytes:
-        """A page that leads from the id of a post to its page."""
+        """Return a page that redirects from a post's ID to its page."""
         below, title = f"{path.rpartition('/')[2]}/", escape(post_title(post))
         return (
             '<!doctype html>\n<html>\n<head>\n<meta charset="utf-8">\n'
@@ -243,7 +244,7 @@ class StaticSite:
             await self._write_text(f"{path}.{ending}", f"{path[1:]}.{ending}")
 
     async def _write_page(self, path: str, place: str, query: str = "", number: int = 1) -> str:
-        """Write a page, or page `number` of a list, and return it as the service serves it."""
+        """Write a page, or page `number` of a list, and return it as the service sent it."""
         page = (await self._fetch(path, query)).text
         self.folder.write(f"{place}index.html", (await self._relink(page, place, number)).encode())
         return page
@@ -269,7 +270,7 @@ class StaticSite:
     # Links
 
     async def _relink(self, page: str, place: str, number: int = 1) -> str:
-        """Make the links of a page relative, so that the copy works under any address."""
+        """Make the links of a page relative, so that the copy works at any URL."""
         up, addresses = "../" * place.count("/"), self.copy.addresses
         given = [
             unescape(value)
@@ -327,7 +328,7 @@ class StaticSite:
         return {target: await self._locate(target) for target in dict.fromkeys(targets)}
 
     async def _locate(self, target: str) -> str | None:
-        """The place in the copy of a path of the service; None if it is not in the copy."""
+        """Return the location in the copy of a service path, or None if it has no location."""
         if target in self._places:
             self._places.touch(target)
         else:
@@ -380,7 +381,7 @@ class StaticSite:
         return f"{page_path(post.post_id, post.title)[1:]}/"
 
     async def _versions(self, post: IndexedPost) -> str | None:
-        """Where the versions of a post are, if everybody may read them."""
+        """Return the locations of a post's versions, if everybody may read them."""
         if self.is_markdown or post.revision is None or not (post.free and post.hosted):
             return None
         path = f"/p/{post.post_id}"
@@ -427,7 +428,7 @@ class StaticSite:
     # Files
 
     async def _picture(self, text: str) -> str | None:
-        """Write a picture that everybody may see, once, and return its place."""
+        """Write a public picture, unless it already exists, and return its location."""
         try:
             cid = parse_cid(text)
         except NotACid:
@@ -444,7 +445,7 @@ class StaticSite:
         return f"ipfs/{cid}.{kind}"
 
     async def _file(self, path: str) -> str | None:
-        """Write a file that pages link to, once, and return its place."""
+        """Write a file that pages link to, unless it already exists, and return its location."""
         place = path[1:]
         if self.folder.has(place):
             return place
@@ -463,7 +464,7 @@ class StaticSite:
     async def _fetch(
         self, path: str, query: str = "", accepted: tuple[int, ...] = (200,)
     ) -> Fetched:
-        """Request a page, again while the service cannot respond. Raises `NotExported`."""
+        """Request a page, and retry while the service cannot respond. Raises `NotExported`."""
         for attempt in range(ATTEMPTS):
             response = await fetch(self.app, path, query)
             if response.status != 503 or attempt == ATTEMPTS - 1:
@@ -479,16 +480,16 @@ class StaticSite:
 
 
 def _list_page(path: str, number: int) -> str:
-    """The place of a page of a list."""
+    """Return the location of a page of a list."""
     return f"{path.strip('/') or 'posts'}/page-{number}/"
 
 
 def _spelled_out(link: str) -> str:
-    """The path of a document at this service, or the link itself."""
+    """Return the path of a document at this service, or else the link unchanged."""
     return re.sub("^ipfs://(ipfs/)?", "/ipfs/", link)
 
 
 def _fragment(target: str) -> str:
-    """The end of a link that names a part of a page."""
+    """Return the fragment of a link, which identifies a part of a page."""
     fragment = urlsplit(target).fragment
     return fragment and f"#{fragment}"
