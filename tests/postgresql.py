@@ -73,7 +73,7 @@ def keeping_records_on(server: "Server") -> Iterator[None]:
 
 
 async def records_of(folder: Path) -> dict[str, str]:
-    """Return the database settings of the world in this folder, or none if it uses SQLite there."""
+    """Return the database settings of the world in this folder, or none if it uses SQLite."""
     if not _keeping:
         return {}
     server = _keeping[-1]

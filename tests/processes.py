@@ -17,12 +17,11 @@ import httpx2
 POLL_SECONDS = 0.05
 
 PLAIN = False
-"""Passed as `verify`, because local connections are not encrypted and loading certificates is
-slow."""
+"""Value of `verify` for local connections: they are unencrypted, and loading certificates is slow."""
 
 
 PORTS = range(10_000, 32_768)
-"""Below Linux's range for outgoing connections, so that a service can restart on its port."""
+"""Ports that Linux does not use for outgoing connections, so a service can reuse its port."""
 
 REFUSED_BY_FETCH = {10_080}
 """Ports to which browsers and Node refuse to connect ("bad port")."""

@@ -1,4 +1,4 @@
-"""What commands must not change: read-only ones anything, and others an older schema."""
+"""Read-only commands change nothing, and only a few others may change an older schema."""
 
 import asyncio
 import os

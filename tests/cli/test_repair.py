@@ -96,7 +96,7 @@ def test_a_lost_installation_id_is_restored_from_the_folder(here):
 
 @pytest.mark.parametrize("damage", ["nothing", "index", "installation", "file"])
 def test_a_backup_of_another_installation_is_refused(here, tmp_path, damage):
-    """This includes a backup from before the installation got a new id."""
+    """A backup from before the installation got a new id is also refused."""
     environ = environment_of(here)
     assert run(environ, "backup", "--out", tmp_path / "saved.tar").exit_code == 0
     assert run(environ, "adopt", "--new-id", "--yes").exit_code == 0
@@ -325,7 +325,7 @@ LOSSES = {
 
 
 def _add_of_desk(here):
-    """Take two measures, and add a report and a profile; returns the rows of their tables."""
+    """Take two moderation measures, add a report and a profile, and return their tables' rows."""
     for words in (("withhold", "tag", "ink"), ("unlist", "author", PROFILE[0])):
         assert run(environment_of(here), "moderate", *words).exit_code == 0
     with closing(sqlite3.connect(here / "imprint.db", isolation_level=None)) as connection:

@@ -14,7 +14,7 @@ def speaker(first: int, second: int) -> str:
 
 @pytest.fixture
 def voices(bench: Any) -> tuple[str, str]:
-    """Two contracts from blocks 1 and 2 that log in blocks 3, 4 and 5: left, right, left."""
+    """Two contracts, created in blocks 1 and 2. Left logs in blocks 3 and 5, and right in block 4."""
     left, right = bench.deploy(speaker(1, 2)), bench.deploy(speaker(1, 3))
     for one in (left, right, left):
         bench.send(to=one)

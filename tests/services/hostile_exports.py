@@ -51,7 +51,7 @@ Block = tuple[Cid, bytes]
 
 
 def car_of(root: bytes, *parts: bytes | Block) -> bytes:
-    """A CAR of DAG-JSON nodes and other blocks, each block once."""
+    """A CAR file with DAG-JSON nodes and other blocks, each of which occurs once."""
     sections = [(node_cid(each), each) if isinstance(each, bytes) else each for each in parts]
     unique = dict([(node_cid(root), root), *sections])
     written = b"".join(write_section(cid, block) for cid, block in unique.items())
@@ -365,7 +365,7 @@ def link_to_an_identity_cid() -> bytes:
 
 
 def document_of_lists() -> bytes:
-    """Sixteen megabytes that are decoded to a gigabyte of Python lists."""
+    """Sixteen megabytes that decode to a gigabyte of Python lists."""
     data = b'{"content":[' + b"[]," * 5_400_000 + b'[]],"name":"","salt":""}'
     parts = [(cid, bytes(block)) for cid, block in blocks(data)]
     return with_document(document_cid(data), len(data), *parts)

@@ -214,7 +214,7 @@ def catalog_of_3_gigabytes(folder: Path) -> Path:
 
 
 def manifest_that_hides_in_a_document(folder: Path) -> Path:
-    """What looks like the manifest at the end is the content of another member."""
+    """The apparent manifest at the end is really the content of another member."""
     hidden = tar_of({"backup.json": manifest_of(good_catalog())})
     entries = {"imprint.db": good_catalog(), **document_entries(), "content/more": hidden}
     return write_tar(folder, tar_of(entries))

@@ -107,7 +107,7 @@ async def stored(world: World, cids: list[str], network: Network) -> list[str]:
 
 
 async def statuses(world: World, person: Person) -> dict[str, int]:
-    """Return the response to every request for something of a person that others can send."""
+    """Return the responses to all requests that others can send for a person's data."""
     number, wallet = person.post_id, person.wallet
     addresses = (
         f"/posts/{number}",
@@ -218,7 +218,7 @@ async def test_the_next_run_completes_a_killed_erasure(
 
 @dataclass
 class KilledStore:
-    """A store whose named method ends the run, although the first file is still erased."""
+    """A store whose method `step` ends the run, except that the first file is still erased."""
 
     store: Any
     step: str

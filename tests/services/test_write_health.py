@@ -1,4 +1,4 @@
-"""The outcomes of signed writes: when a dependency counts as failing, and what ends that."""
+"""Outcomes of signed writes determine when a dependency starts and stops counting as failing."""
 
 import pytest
 

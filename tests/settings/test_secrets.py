@@ -1,4 +1,4 @@
-"""Secrets: which ones are refused or warned about, and that none is ever printed."""
+"""Weak or reused secrets are refused or cause a warning, and no secret is ever printed."""
 
 import pickle
 

@@ -1,4 +1,4 @@
-"""The folder of a static site: what it may replace, and what is left if it is not completed."""
+"""Export folders of a static site: which may be replaced, and what a failed export leaves."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from imprint.adapters.archives.site_folder import MARKER, replace_site
 
 
 def write(path: Path, **files: str) -> list[str]:
-    """Write a site, and return what was reported."""
+    """Write a site, and return the reported messages."""
     reported: list[str] = []
     with replace_site(path, reported.append) as folder:
         for name, content in files.items():

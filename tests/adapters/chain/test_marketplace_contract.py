@@ -1,4 +1,4 @@
-"""The marketplace over JSON-RPC, against the shipped contract on the development chain."""
+"""The marketplace over JSON-RPC, tested with the shipped contract on the development chain."""
 
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass

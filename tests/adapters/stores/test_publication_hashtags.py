@@ -1,4 +1,4 @@
-"""Hashtags of the chain apply to a post whose publish request named none, while it is bound."""
+"""A post gets the hashtags recorded on the chain if its publish request named none."""
 
 from dataclasses import replace
 from typing import Any

@@ -56,7 +56,7 @@ async def until_held(session: asyncpg.Connection) -> None:
 
 
 async def send(world: World, action: Action, nonce: str | None, draft, owner):
-    """Send a write with the given action, like the service does."""
+    """Send a write with the given action, as the service does."""
     if action is Action.CREATE:
         return await world.draft(owner, nonce)
     if action is Action.UPDATE:

@@ -1,4 +1,4 @@
-"""Changes between two texts: what is shown of them, and that comparing is bounded."""
+"""Changes between two texts: which lines are shown, and the limits on large changes."""
 
 from imprint.domain.posts.changes import (
     MAX_SHOWN,

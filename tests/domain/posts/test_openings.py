@@ -1,4 +1,4 @@
-"""Openings: where they end, and that nothing below the line is part of them."""
+"""The opening of a post ends at its "more" line and contains nothing below the line."""
 
 import json
 

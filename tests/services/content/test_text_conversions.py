@@ -58,7 +58,7 @@ async def settle() -> None:
 
 
 class Readers:
-    """Clients that request texts. Each content serves as its own cid."""
+    """Clients that request texts. Each text serves as its own CID."""
 
     def __init__(self, capacity: int = 1000) -> None:
         self.converter = Converter()

@@ -1,4 +1,4 @@
-"""Revisions in exports: with what their authors signed, which is verified offline."""
+"""Revisions are exported with their authors' signed messages, which are verified offline."""
 
 import json
 from dataclasses import replace

@@ -229,7 +229,7 @@ async def test_one_busy_owner_leaves_connections_for_others(database):
 
 @dataclass
 class Load:
-    """Writers that keep going despite failures and record what was committed."""
+    """Writers that keep going despite failures and record their commits."""
 
     world: World
     committed: list = field(default_factory=list)
