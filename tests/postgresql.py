@@ -1,4 +1,4 @@
-"""A PostgreSQL server for the tests: binaries from a wheel, data in a temporary folder.
+"""A PostgreSQL server for tests, with binaries from a wheel and data in a temporary folder.
 
 Nothing is synced to disk: the writes of a killed server survive in the page cache.
 """

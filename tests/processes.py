@@ -1,4 +1,4 @@
-"""Processes started by tests: on free ports, with readable logs, and terminated by process id."""
+"""Processes started by tests, with free ports and readable logs, and terminated by process id."""
 
 import os
 import random
@@ -17,7 +17,7 @@ import httpx2
 POLL_SECONDS = 0.05
 
 PLAIN = False
-"""Value of `verify` for local connections: they are unencrypted, and loading certificates is slow."""
+"""Value of `verify` for local connections, which are unencrypted (certificates load slowly)."""
 
 
 PORTS = range(10_000, 32_768)

@@ -1,4 +1,4 @@
-"""A complete service in the test process: real catalog, store, chain and signatures."""
+"""A complete service in the test process, with a real catalog, store, chain and signatures."""
 
 import asyncio
 import io

@@ -1,4 +1,4 @@
-"""The metrics port: one request per connection, and limits on clients."""
+"""The metrics port serves one request per connection, and limits its clients."""
 
 import select
 import socket

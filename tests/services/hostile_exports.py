@@ -1,6 +1,6 @@
 """Hostile exports: one function per attack, so that a finding can be replayed.
 
-Each export is signed and small: its cost comes from what it claims.
+Each export is signed and small: its cost comes from its claims.
 """
 
 from collections.abc import Callable, Sequence

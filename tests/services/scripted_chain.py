@@ -1,4 +1,4 @@
-"""A chain controlled by a test: blocks with logs, forks, refusals, lagging nodes."""
+"""A chain controlled by a test, with logs, forks, refused requests and lagging nodes."""
 
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import suppress

@@ -76,7 +76,7 @@ class Person:
 
 
 async def settle(world: World, number: int, image: bytes | None = None) -> Person:
-    """Let an author write. With an image, the draft has it as its thumbnail."""
+    """Create a person's data. If an image is given, it becomes the thumbnail of the draft."""
     wallet = world.wallet(number)
     old = await world.create(wallet, f"A first draft of {number}.")
     draft = await world.update(wallet, old["cid"], f"A draft of {number}.")
@@ -107,7 +107,7 @@ async def stored(world: World, cids: list[str], network: Network) -> list[str]:
 
 
 async def statuses(world: World, person: Person) -> dict[str, int]:
-    """Return the responses to all requests that others can send for a person's data."""
+    """Return the status of each public request for a person's data, by URL."""
     number, wallet = person.post_id, person.wallet
     addresses = (
         f"/posts/{number}",

@@ -1,4 +1,4 @@
-"""The marketplace over JSON-RPC: correct values, or unavailable if a node is faulty."""
+"""The marketplace over JSON-RPC returns correct values, or is unavailable if a node is faulty."""
 
 import asyncio
 import time

@@ -1,8 +1,8 @@
 """Writes by two authors, or by one author to different drafts, never wait for each other.
 
 A transaction is held open on the server after all of its changes: a trigger on the nonce
-that it spends last waits for a lock held by the test. Whatever the transaction blocks cannot
-complete meanwhile.
+that it spends last waits for a lock held by the test. Any write that the transaction blocks
+cannot complete meanwhile.
 """
 
 import asyncio

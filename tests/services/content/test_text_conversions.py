@@ -1,4 +1,4 @@
-"""Text conversions: shared between clients, run in fair order, and cached up to a size."""
+"""Text conversions are shared between clients, run in fair order, and cached up to a size."""
 
 import asyncio
 import threading

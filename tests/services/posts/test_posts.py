@@ -236,7 +236,7 @@ def test_a_value_derived_from_a_garbage_collected_source_is_dropped() -> None:
 
 @pytest.mark.parametrize("result", [IndexedPost, PricedPost, PostPage, AccountSummary, FoundPosts])
 def test_results_of_the_index_do_not_outlive_the_query_cache(result: type) -> None:
-    """A body cached for a result without weak references would keep the result alive with it."""
+    """Without weak references to a result, a body cached for the result would keep it alive."""
     assert result.__weakrefoffset__ > 0
 
 

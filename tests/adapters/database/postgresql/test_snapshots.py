@@ -1,4 +1,4 @@
-"""Cached results: which callers share a query, and that no commit is missed."""
+"""Cached results are shared between concurrent callers, and never miss a commit."""
 
 import asyncio
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Detached documents: kept for a while, marked for deletion when unused, then purged."""
+"""Detached documents are kept for a while, marked for deletion when unused, and then purged."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,4 @@
-"""PostgreSQL's single statements behave like the rules in every situation."""
+"""PostgreSQL's single-statement writes have the same effects as the rules in every situation."""
 
 from collections.abc import AsyncIterator
 from dataclasses import replace

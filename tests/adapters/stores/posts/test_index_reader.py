@@ -267,7 +267,7 @@ async def test_the_next_read_sees_a_commit(world: World, market: RandomMarket) -
 
 
 async def test_a_page_of_a_sparse_list_ends_early_and_can_be_continued(world: World) -> None:
-    """Publish a rare post that comes after more candidates than one request visits."""
+    """Publish a rare post behind more candidates than one request examines."""
     reader = world.stores.index_reader
     market = RandomMarket(Random(1))
     for number in range(index_sql.WALK + 10):

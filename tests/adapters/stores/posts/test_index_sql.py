@@ -1,4 +1,4 @@
-"""No statement that reads the index scans a whole table or sorts, on either database."""
+"""No statement that reads the index scans a whole table or sorts rows, on either database."""
 
 import asyncio
 import sqlite3
