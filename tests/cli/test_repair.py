@@ -349,7 +349,7 @@ def test_a_repair_keeps_measures_reports_and_profiles(here):
 
 @pytest.mark.parametrize("table", LOSSES)
 @pytest.mark.parametrize("with_backup", [True, False])
-def test_a_lost_table_of_the_desk_is_reported_and_comes_from_a_backup(
+def test_a_lost_moderation_or_profile_table_is_restored_from_a_backup(
     here, tmp_path, table, with_backup
 ):
     before = _add_of_desk(here)
@@ -368,7 +368,7 @@ def test_a_lost_table_of_the_desk_is_reported_and_comes_from_a_backup(
 @pytest.mark.parametrize(
     "change", ["measure_log SET target = 'pen' WHERE id = 1", "profiles SET name = 'Eve'"]
 )
-def test_a_changed_row_of_the_desk_is_detected_and_comes_from_a_backup(here, tmp_path, change):
+def test_a_changed_measure_or_profile_is_restored_from_a_backup(here, tmp_path, change):
     before = _add_of_desk(here)
     table = change.partition(" ")[0]
     environ, saved = environment_of(here), tmp_path / "saved.tar"

@@ -55,7 +55,7 @@ POLICY, LEGAL = Ground.POLICY, Ground.LEGAL
         ([(POST, Measure.WITHHELD, LEGAL), (POST, Measure.UNDONE, LEGAL)], None),
     ],
 )
-def test_the_strictest_measure_counts(decided, expected) -> None:
+def test_the_strictest_measure_applies(decided, expected) -> None:
     assert strictest(measures(*decided)) == expected
 
 

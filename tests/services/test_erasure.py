@@ -302,7 +302,7 @@ async def test_erasing_a_target_without_stored_data_is_refused(world: World) -> 
     assert await world.adapters.stores.moderation.decisions_after(0, 1) == []
 
 
-async def test_a_revision_is_erased_alone_and_the_version_before_is_shown(world: World) -> None:
+async def test_after_erasing_a_revision_the_previous_version_is_shown(world: World) -> None:
     author = world.wallet(1)
     post = post_id, cid = await published_post(world, author, "A first lantern.")
     texts = ("A second lantern.", "A third lantern.")
@@ -317,9 +317,7 @@ async def test_a_revision_is_erased_alone_and_the_version_before_is_shown(world:
     assert await world.adapters.stores.garbage.recount_usage() == 0
 
 
-async def test_the_number_of_an_erased_revision_is_not_given_again(
-    world: World, tmp_path: Path
-) -> None:
+async def test_the_number_of_an_erased_revision_is_not_reused(world: World, tmp_path: Path) -> None:
     author = world.wallet(1)
     post = await published_post(world, author)
     revisions = [await revise(world, author, post, text) for text in ("One.", "Two.", "Three.")]

@@ -449,7 +449,7 @@ async def test_the_highest_block_reported_by_a_node_is_remembered(
     assert source.highest_shown() == highest
 
 
-async def test_a_node_far_behind_is_ignored_for_the_head(
+async def test_a_node_far_behind_does_not_determine_the_head(
     town: World, node: ChainNode, source_of_two: JsonRpcChainReader
 ) -> None:
     for _ in range(50):

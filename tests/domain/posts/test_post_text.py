@@ -184,7 +184,7 @@ def test_parsing_time_is_linear_in_the_length(part: str) -> None:
     ("text", "minutes"),
     [("", 1), ("word " * 100, 1), ("word " * 1_150, 5), ("字" * 1_840, 4), ("слово " * 460, 2)],
 )
-def test_reading_takes_a_minute_for_each_230_words_or_460_characters_of_chinese(
+def test_reading_time_is_a_minute_per_230_words_or_460_chinese_characters(
     text: str, minutes: int
 ) -> None:
     assert reading_minutes(count_words(text)) == minutes
@@ -194,5 +194,5 @@ def test_reading_takes_a_minute_for_each_230_words_or_460_characters_of_chinese(
     ("text", "words"),
     [("", 0), ("one, two\nthree", 3), ("字", 1), ("字字字", 2), ("a字字b", 3), ("字 one 字", 2)],
 )
-def test_two_characters_of_chinese_count_as_a_word(text: str, words: int) -> None:
+def test_two_chinese_characters_count_as_one_word(text: str, words: int) -> None:
     assert count_words(text) == words

@@ -302,7 +302,7 @@ async def test_the_text_of_a_post_without_a_document_is_not_stored(market: Marke
     assert await market.find("garden") == []
 
 
-async def test_the_text_of_an_unbound_file_is_not_shown(market: Market) -> None:
+async def test_the_text_of_a_post_that_lost_its_file_is_not_shown(market: Market) -> None:
     place = await market.add("title")
     await market.host(place)
     await market.store(place, "garden")
