@@ -92,7 +92,7 @@ def test_plain_string_content_becomes_a_paragraph() -> None:
     assert readable_text('{"title": "t", "content": "words"}') == "t\nwords"
 
 
-def test_markdown_is_kept_but_its_syntax_is_dropped_for_search() -> None:
+def test_markdown_keeps_its_syntax_but_readable_text_has_none() -> None:
     content = "# Head\n\nSome *fine* **bold** `code` [link](https://example.org), 2*3 snake_case"
     assert markdown_text(content) == content
     assert readable_text(content) == "Head\nSome fine bold code link, 2*3 snake_case"

@@ -177,7 +177,7 @@ async def test_the_next_page_of_sales_starts_after_the_last_position() -> None:
     assert index.asked[-1] == (OWNER, None, PAGE_SIZE + 1)
 
 
-async def test_the_page_after_a_large_table_has_the_usual_size() -> None:
+async def test_the_page_after_an_oversized_page_has_the_default_size() -> None:
     index = Index(sold=[make_sale(place) for place in range(2000, 0, -1)])
     posts = make_posts(index)
     table = await posts.sales(SESSION, ListRequest(), 1000)

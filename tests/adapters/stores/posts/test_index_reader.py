@@ -203,7 +203,7 @@ def balances(market: RandomMarket, holder: Address) -> dict[int, int]:
     return held
 
 
-async def test_sales_counts_times_daily_figures_and_totals_match_the_events(
+async def test_sales_daily_figures_and_totals_match_the_events(
     world: World, market: RandomMarket
 ) -> None:
     reader = world.stores.index_reader
