@@ -17,7 +17,7 @@ import httpx2
 POLL_SECONDS = 0.05
 
 PLAIN = False
-"""Value of `verify` for local connections, which are unencrypted (certificates load slowly)."""
+"""Value of `verify` for local connections. They need no certificates, which are slow to load."""
 
 
 PORTS = range(10_000, 32_768)

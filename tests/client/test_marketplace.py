@@ -1,4 +1,4 @@
-"""Marketplace calls compared with another library, amounts, and receipts."""
+"""Marketplace calls, compared with those of another library, and amounts and receipts."""
 
 import pytest
 from eth_abi.abi import encode

@@ -31,7 +31,7 @@ GIGABYTES = 3 * 1024**3
 
 
 def sparse_member_that_writes_3_gigabytes(folder: Path) -> Path:
-    """A kilobyte that unpacks to three gigabytes of zeros, in GNU's old sparse format."""
+    """A member of one kilobyte that unpacks to three gigabytes, in GNU's old sparse format."""
     header = bytearray(header_of("imprint.db", 0, tarfile.GNUTYPE_SPARSE))
     header[386:410] = b"%011o\0%011o\0" % (GIGABYTES, 0)
     header[483:495] = b"\x80" + GIGABYTES.to_bytes(11, "big")

@@ -1,4 +1,4 @@
-"""The settings of `[publication]`: files, links, pages, and everything that is refused."""
+"""The settings of `[publication]`: files, links, pages, and refused values."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Export folders of a static site: which may be replaced, and what a failed export leaves."""
+"""Static site exports: which folders they may replace, and what a failed export leaves behind."""
 
 from pathlib import Path
 

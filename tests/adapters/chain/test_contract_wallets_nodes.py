@@ -52,7 +52,7 @@ class WalletNode(FaultyNode):
 
     @property
     def pins(self) -> list[object]:
-        """The block that each received call named as its state."""
+        """The block parameter of each `eth_call` that the node received."""
         calls = [each for batch in self.batches for each in batch if each["method"] == "eth_call"]
         return [each["params"][1] for each in calls]
 

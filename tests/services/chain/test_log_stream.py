@@ -39,7 +39,7 @@ from imprint.services.tasks.leases import SHORT_LEASE_TIME
 
 @dataclass
 class AskedBlocks:
-    """Counts how often each block's logs were requested, per head."""
+    """Counts how often the logs of each block were requested at each head."""
 
     asked: Counter[tuple[int, int]] = field(default_factory=Counter)
     requests: Counter[int] = field(default_factory=Counter)

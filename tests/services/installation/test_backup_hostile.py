@@ -27,7 +27,7 @@ from imprint.ports import ContentStore
 from imprint.services.installation.backup import MAX_MANIFEST, NotABackup
 
 MOST_BYTES = 64 * 1024
-"""Maximum bytes of documents stored from a hostile backup before it is refused."""
+"""Maximum total bytes of documents stored from a hostile backup before it is refused."""
 
 
 @dataclass

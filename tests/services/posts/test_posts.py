@@ -51,7 +51,7 @@ def make_sale(place: int) -> Sale:
 
 @dataclass
 class Index:
-    """An index with a few posts that records calls to it."""
+    """An index that has a few posts and records the calls to it."""
 
     complete: bool = True
     pages: dict[PostPosition | None, PostPage] = field(default_factory=dict)

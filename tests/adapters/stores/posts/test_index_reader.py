@@ -154,7 +154,9 @@ async def test_a_post_has_the_values_of_its_events(world: World, market: RandomM
         assert not post.hosted
 
 
-async def test_unknown_posts_and_accounts_are_none(world: World, market: RandomMarket) -> None:
+async def test_unknown_posts_and_accounts_are_returned_as_none(
+    world: World, market: RandomMarket
+) -> None:
     reader = world.stores.index_reader
     assert await reader.indexed_post(2**256 - 1) is None
     assert await reader.priced_post(2**256 - 1) is None
