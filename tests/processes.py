@@ -83,8 +83,7 @@ class Process:
     _running: "subprocess.Popen[bytes] | None" = None
 
     def start(self, ready: Callable[[], bool], seconds: float = 180) -> None:
-        """Start the process and wait until it is ready. Raises `NotReady`, with nothing left
-        running."""
+        """Start the process and wait until it is ready. On `NotReady`, nothing is left running."""
         self.spawn()
         deadline = time.monotonic() + seconds
         while not ready():
