@@ -1,4 +1,4 @@
-"""Clients of paid posts for tests: they read offers, and answer the challenges in them."""
+"""Test clients for paid posts, which read offers and answer their challenges."""
 
 import json
 from base64 import b64decode, b64encode
@@ -35,7 +35,7 @@ def read_offer(response: httpx2.Response) -> dict[str, Any]:
 
 
 def read_challenge(response: httpx2.Response) -> dict[str, Any]:
-    """Return the fields of the proof that an offer asks for, without address and signature."""
+    """Return the fields of the proof that an offer requires, without address and signature."""
     extension = read_offer(response)["extensions"]["sign-in-with-x"]
     (chain,) = extension["supportedChains"]
     return {**extension["info"], **chain}
@@ -83,6 +83,6 @@ def proof_headers(proof: object) -> dict[str, str]:
 async def answer(
     client: httpx2.AsyncClient, wallet: Wallet, path: str, **changes: Any
 ) -> dict[str, str]:
-    """Ask for a challenge, and return the header with its answer."""
+    """Request a challenge, and return the header that answers it."""
     challenge = read_challenge(await client.get(path))
     return proof_headers(sign_challenge(wallet, challenge, **changes))

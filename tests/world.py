@@ -1,4 +1,4 @@
-"""A complete service in the test process: real catalog, store, chain and signatures."""
+"""A complete service in the test process, with a real catalog, store, chain and signatures."""
 
 import asyncio
 import io
@@ -155,7 +155,7 @@ class Node:
     chain: Chain
     fault: Fault | None = None
     lie: Callable[[bytes], bytes] | None = None
-    """Replaces the node's truthful response by a false one, before any fault is applied."""
+    """Replaces the node's truthful response with a false one, before any fault is applied."""
     asked: int = 0
     url: str = ""
     _server: web.Server | None = None

@@ -34,7 +34,7 @@ async def deploy(world: World, *arguments: str | Path):
     return await asyncio.to_thread(run, environ, "deploy", *arguments)
 
 
-async def test_a_key_deploys_and_standard_output_has_only_the_settings(
+async def test_deploying_with_a_key_prints_only_the_settings_to_standard_output(
     world: World, key_file: Path
 ):
     result = await deploy(world, "--key-file", key_file, "--yes")
@@ -49,9 +49,7 @@ async def test_a_key_deploys_and_standard_output_has_only_the_settings(
     assert world.chain.account(settings["IMPRINT_MARKETPLACE_ADDRESS"].lower()).code
 
 
-async def test_the_adapter_of_a_marketplace_is_deployed_with_its_setting(
-    world: World, key_file: Path
-):
+async def test_deploying_an_adapter_prints_its_setting(world: World, key_file: Path):
     given = ("--adapter", "--marketplace", world.marketplace, "--key-file", key_file, "--yes")
     result = await deploy(world, *given)
     assert result.exit_code == 0, result.output

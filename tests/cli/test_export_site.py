@@ -17,7 +17,9 @@ async def export(world: World, output: Path, *more: str) -> Result:
     return await asyncio.to_thread(run, environment_beside(world), "export-site", *given, *more)
 
 
-async def test_a_site_is_exported_beside_the_running_service(world: World, tmp_path: Path) -> None:
+async def test_a_site_can_be_exported_while_the_service_is_running(
+    world: World, tmp_path: Path
+) -> None:
     await world.post(world.wallet(1), "Words for everybody.", 0)
     await world.post(world.wallet(1), "Words for sale.")
     await fill_index(world)

@@ -248,7 +248,7 @@ def test_the_marketplace_has_a_fixed_address_and_is_deployed_once(bench: Any) ->
     assert bench.chain.head.number == 1
 
 
-def test_the_adapter_is_deployed_once_whatever_the_accounts_have_done(bench: Any) -> None:
+def test_the_adapter_is_deployed_once_regardless_of_earlier_transactions(bench: Any) -> None:
     deploy_marketplace(bench.chain)
     bench.send(to=STRANGER)
     address = deploy_adapter(bench.chain)

@@ -85,7 +85,7 @@ async def import_car(world: World, folder: Path, car: bytes) -> dict[str, int]:
 
 
 async def files_of(world: World) -> list[ExportedFile]:
-    """All live files in order, with everything about them except their position."""
+    """Return all live files in order, with all fields except their position."""
     walked = world.adapters.stores.archives.walk_files(None, 100)
     return [each async for files in walked for each in files]
 

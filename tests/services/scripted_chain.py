@@ -1,4 +1,4 @@
-"""A chain controlled by a test: blocks with logs, forks, refusals, lagging nodes."""
+"""A chain controlled by a test, with logs, forks, refused requests and lagging nodes."""
 
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import suppress
@@ -56,7 +56,7 @@ def say_bought(reader: str, post_id: int) -> Said:
 
 
 def say_bought_through(post_id: int, payer: str, receiver: str) -> list[Said]:
-    """The logs of a purchase through the adapter, which are of one transaction."""
+    """The logs of a purchase through the adapter, all from one transaction."""
     topics = (BOUGHT, topic_of(post_id), topic_of(payer), topic_of(receiver))
     return [
         say_transferred(ZERO_ADDRESS, ADAPTER, post_id),

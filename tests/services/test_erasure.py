@@ -76,7 +76,7 @@ class Person:
 
 
 async def settle(world: World, number: int, image: bytes | None = None) -> Person:
-    """Let an author write. With an image, the draft has it as its thumbnail."""
+    """Create a person's data. If an image is given, it becomes the thumbnail of the draft."""
     wallet = world.wallet(number)
     old = await world.create(wallet, f"A first draft of {number}.")
     draft = await world.update(wallet, old["cid"], f"A draft of {number}.")
@@ -107,7 +107,7 @@ async def stored(world: World, cids: list[str], network: Network) -> list[str]:
 
 
 async def statuses(world: World, person: Person) -> dict[str, int]:
-    """Return the response to every request for something of a person that others can send."""
+    """Return the status of each public request for a person's data, by URL."""
     number, wallet = person.post_id, person.wallet
     addresses = (
         f"/posts/{number}",
@@ -218,7 +218,7 @@ async def test_the_next_run_completes_a_killed_erasure(
 
 @dataclass
 class KilledStore:
-    """A store whose named method ends the run, although the first file is still erased."""
+    """A store whose method `step` ends the run, except that the first file is still erased."""
 
     store: Any
     step: str
@@ -302,7 +302,7 @@ async def test_erasing_a_target_without_stored_data_is_refused(world: World) -> 
     assert await world.adapters.stores.moderation.decisions_after(0, 1) == []
 
 
-async def test_a_revision_is_erased_alone_and_the_version_before_is_shown(world: World) -> None:
+async def test_after_erasing_a_revision_the_previous_version_is_shown(world: World) -> None:
     author = world.wallet(1)
     post = post_id, cid = await published_post(world, author, "A first lantern.")
     texts = ("A second lantern.", "A third lantern.")
@@ -317,9 +317,7 @@ async def test_a_revision_is_erased_alone_and_the_version_before_is_shown(world:
     assert await world.adapters.stores.garbage.recount_usage() == 0
 
 
-async def test_the_number_of_an_erased_revision_is_not_given_again(
-    world: World, tmp_path: Path
-) -> None:
+async def test_the_number_of_an_erased_revision_is_not_reused(world: World, tmp_path: Path) -> None:
     author = world.wallet(1)
     post = await published_post(world, author)
     revisions = [await revise(world, author, post, text) for text in ("One.", "Two.", "Three.")]

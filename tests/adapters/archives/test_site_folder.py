@@ -1,4 +1,4 @@
-"""The folder of a static site: what it may replace, and what is left if it is not completed."""
+"""Static site exports: which folders they may replace, and what a failed export leaves behind."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from imprint.adapters.archives.site_folder import MARKER, replace_site
 
 
 def write(path: Path, **files: str) -> list[str]:
-    """Write a site, and return what was reported."""
+    """Write a site, and return the reported messages."""
     reported: list[str] = []
     with replace_site(path, reported.append) as folder:
         for name, content in files.items():
@@ -41,7 +41,7 @@ def test_an_earlier_export_is_replaced_as_a_whole(tmp_path: Path) -> None:
     assert names_in(tmp_path) == ["site"]
 
 
-def test_an_earlier_export_is_replaced_where_folders_cannot_be_exchanged(
+def test_an_earlier_export_is_replaced_even_if_folders_cannot_be_swapped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(site_folder, "_EXCHANGE", 1 << 20)
@@ -51,7 +51,7 @@ def test_an_earlier_export_is_replaced_where_folders_cannot_be_exchanged(
     assert names_in(tmp_path) == ["site"]
 
 
-def test_an_export_that_was_moved_away_by_a_killed_process_comes_back(tmp_path: Path) -> None:
+def test_an_export_moved_aside_by_a_killed_process_is_restored(tmp_path: Path) -> None:
     write(tmp_path / "site", p="Old.")
     (tmp_path / "site").rename(tmp_path / "site.old")
     with pytest.raises(RuntimeError), replace_site(tmp_path / "site", print):
@@ -67,7 +67,7 @@ def test_other_files_are_never_replaced(tmp_path: Path) -> None:
     assert names_in(tmp_path / "site") == ["precious"]
 
 
-def test_files_beside_an_earlier_export_are_never_replaced(tmp_path: Path) -> None:
+def test_other_files_in_an_earlier_export_are_never_replaced(tmp_path: Path) -> None:
     write(tmp_path / "site", p="Old.")
     (tmp_path / "site/.git").mkdir()
     with pytest.raises(BackupUnusable, match=r"not of an export: \.git\."):
@@ -82,7 +82,7 @@ def test_a_file_is_not_replaced_by_a_folder(tmp_path: Path) -> None:
     assert (tmp_path / "site").read_text() == "Precious."
 
 
-def test_a_failed_export_leaves_the_earlier_one_and_nothing_else(tmp_path: Path) -> None:
+def test_a_failed_export_keeps_the_earlier_one_and_leaves_no_other_files(tmp_path: Path) -> None:
     write(tmp_path / "site", p="Old.")
     with pytest.raises(AttributeError):
         # The second page is no text.
@@ -91,14 +91,14 @@ def test_a_failed_export_leaves_the_earlier_one_and_nothing_else(tmp_path: Path)
     assert names_in(tmp_path) == ["site"]
 
 
-def test_what_a_killed_process_left_is_started_over(tmp_path: Path) -> None:
+def test_the_partial_export_of_a_killed_process_is_discarded(tmp_path: Path) -> None:
     (tmp_path / "site.partial/p").mkdir(parents=True)
     (reported,) = write(tmp_path / "site", q="New.")
     assert "interrupted attempt" in reported
     assert names_in(tmp_path / "site") == [MARKER, "q"]
 
 
-def test_two_processes_do_not_write_the_same_folder(tmp_path: Path) -> None:
+def test_two_processes_cannot_write_to_the_same_folder(tmp_path: Path) -> None:
     with replace_site(tmp_path / "site", print) as folder:
         folder.write("p/index.html", b"First.")
         with pytest.raises(BackupUnusable, match="being written by another process"):

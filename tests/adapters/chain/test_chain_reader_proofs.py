@@ -151,7 +151,7 @@ async def test_a_bloom_filter_without_the_log_proves_its_absence(
     [FULL_BLOOM, "0x" + "00" * 256, None, "0x"],
     ids=["full", "without bits", "none", "malformed"],
 )
-async def test_receipts_prove_a_log_absent_without_a_usable_bloom_filter(
+async def test_receipts_prove_a_log_absent_even_without_a_usable_bloom_filter(
     town: World, node: ChainNode, source: JsonRpcChainReader, post: Log, bloom: object
 ) -> None:
     node.change = in_blocks(logsBloom=bloom)
@@ -183,7 +183,7 @@ async def test_a_missing_receipt_proves_nothing(
         await find(source, town, post.place)
 
 
-async def test_receipts_refute_an_empty_log_list_without_a_transaction_hash(
+async def test_receipts_refute_an_empty_log_list_even_without_a_transaction_hash(
     town: World, node: ChainNode, source: JsonRpcChainReader, post: Log
 ) -> None:
     node.change = NO_LOGS
@@ -191,7 +191,7 @@ async def test_receipts_refute_an_empty_log_list_without_a_transaction_hash(
         await find(source, town, replace(post.place, tx_hash=None))
 
 
-async def test_receipts_refute_a_list_of_other_logs_without_a_transaction_hash(
+async def test_receipts_refute_a_list_of_other_logs_even_without_a_transaction_hash(
     town: World, node: ChainNode, source: JsonRpcChainReader, post: Log
 ) -> None:
     node.change = change_result(
@@ -281,7 +281,7 @@ async def test_an_unreadable_receipt_is_reported(
     assert await read_receipts(source, town, number) == [ReceiptLogs([], post.place.tx_hash)]
 
 
-async def test_receipts_raise_unavailable_if_the_node_stops_responding(
+async def test_reading_receipts_raises_unavailable_if_the_node_stops_responding(
     town: World, node: ChainNode, source: JsonRpcChainReader, post: Log
 ) -> None:
     def go_away(asked: list[dict[str, Any]], sent: Responses) -> Responses:
@@ -449,7 +449,7 @@ async def test_the_highest_block_reported_by_a_node_is_remembered(
     assert source.highest_shown() == highest
 
 
-async def test_a_node_far_behind_is_ignored_for_the_head(
+async def test_a_node_far_behind_does_not_determine_the_head(
     town: World, node: ChainNode, source_of_two: JsonRpcChainReader
 ) -> None:
     for _ in range(50):

@@ -1,4 +1,4 @@
-"""The marketplace over JSON-RPC, against the shipped contract on the development chain."""
+"""The marketplace over JSON-RPC, tested with the shipped contract on the development chain."""
 
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
@@ -98,7 +98,7 @@ async def test_a_probe_accepts_the_adapter_of_the_marketplace(
     await JsonRpcMarketplace(calls, deployed.address, adapter).probe()
 
 
-async def test_a_probe_refuses_whatever_is_not_the_adapter_of_the_marketplace(
+async def test_a_probe_refuses_an_address_that_is_not_the_marketplaces_adapter(
     deployed: DeployedMarketplace,
 ) -> None:
     adapter = Address(deploy_adapter(deployed.chain).lower())

@@ -70,7 +70,7 @@ def test_an_invalid_hashtag_is_dropped(text):
     assert one.hashtags == ()
 
 
-def test_a_hashtag_in_another_transaction_does_not_count():
+def test_a_hashtag_in_another_transaction_is_ignored():
     (one,) = attach_details([post(1), tag(1, b"poetry", tx_hash="0x02")])
     assert isinstance(one, PostPublished)
     assert one.hashtags == ()
@@ -100,11 +100,11 @@ def test_each_purchase_in_a_transaction_has_its_own_payer():
     [bought(price=6), bought(tx_hash="0x02"), bought(adapter=RECEIVER)],
     ids=["price", "transaction", "contract"],
 )
-def test_what_an_adapter_reports_of_another_purchase_does_not_count(other):
+def test_an_adapter_report_about_another_purchase_is_ignored(other):
     assert attach_details([purchase(ADAPTER), other]) == [purchase(ADAPTER)]
 
 
-def test_a_report_before_its_purchase_does_not_count():
+def test_an_adapter_report_before_its_purchase_is_ignored():
     assert attach_details([bought(), purchase(ADAPTER)]) == [purchase(ADAPTER)]
 
 

@@ -93,7 +93,7 @@ def test_buying_again_after_selling_restarts_the_holding(ledger):
 
 
 @pytest.mark.parametrize(("payer", "paid"), [(READER, 5), (OTHER, None)])
-def test_only_a_purchase_for_oneself_through_an_adapter_is_paid_by_its_holder(ledger, payer, paid):
+def test_an_adapter_purchase_has_a_price_only_if_the_holder_paid_it(ledger, payer, paid):
     adapter = Address("0x" + "ad" * 20)
     steps = [mint(1, adapter), PostPurchased(at(1), 1, payer, 5, adapter, READER)]
     passed_on = move(2, adapter, READER)

@@ -42,7 +42,7 @@ CACHE_SECONDS = 5.0
 
 @dataclass
 class Market:
-    """A marketplace with one post, whose responses can be delayed."""
+    """A marketplace that has one post, and whose responses can be delayed."""
 
     entry: PostEntry = PostEntry(AUTHOR, CID, 5)  # noqa: RUF009  a frozen value
     balances: dict[Address | None, int] = field(default_factory=dict)

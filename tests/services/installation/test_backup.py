@@ -25,10 +25,10 @@ from imprint.services.installation.backup import NotABackup
 from imprint.services.installation.exports import DocumentMissing
 
 BOTH = pytest.mark.parametrize("records", ["sqlite", "postgresql"], indirect=True)
-"""Backs up records from either database. A restored backup is always in SQLite."""
+"""Runs a test with records in either database. A restored backup is always in SQLite."""
 
 DRILL_SECONDS = 1.0
-"""Seconds for which others write before the backup of the drill starts, and again afterwards."""
+"""Seconds of writing before the recovery drill starts its backup, and again after the backup."""
 
 
 def open_restored(folder: Path, world: World):

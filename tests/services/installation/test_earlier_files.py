@@ -118,7 +118,7 @@ async def test_a_draft_becomes_a_post_when_its_event_arrives_later(world: World,
     assert [each.file.state for each in await files_of(world)] == [State.ONCHAIN]
 
 
-async def test_cids_already_in_the_catalog_are_skipped_in_every_state_and_listed(
+async def test_files_already_in_the_catalog_in_any_state_are_skipped_and_listed(
     world: World, pinata
 ) -> None:
     alice, bob = world.wallet(1), world.wallet(2)

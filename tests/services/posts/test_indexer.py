@@ -254,7 +254,7 @@ async def test_a_reorg_resolves_a_dispute_about_a_block_that_it_replaces(
     assert await market.shown() == await market.expected(tmp_path)
 
 
-async def test_a_difference_before_a_disputed_block_waits_for_its_resolution(
+async def test_a_difference_below_a_disputed_block_waits_until_that_is_resolved(
     market: IndexedChain, tmp_path: Path
 ) -> None:
     node = Omitting(market.chain)
@@ -636,7 +636,7 @@ async def test_a_description_that_is_never_returned_stays_empty(
     assert [each.levelname for each in caplog.records] == ["ERROR"] * 2
 
 
-async def test_an_unavailable_chain_does_not_skip_posts(market: IndexedChain) -> None:
+async def test_no_posts_are_skipped_while_the_chain_is_unavailable(market: IndexedChain) -> None:
     market.chain.mine(*market.publish())
 
     def fail(question: str) -> None:

@@ -1,4 +1,4 @@
-"""Moving a catalog to PostgreSQL: complete, resumable, and verified at the end."""
+"""A move of a catalog to PostgreSQL is complete, resumable, and verified at the end."""
 
 import asyncio
 import os
