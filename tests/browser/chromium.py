@@ -13,7 +13,7 @@ PLAIN_HOST = "imprint.test"
 SUGGESTIONS = ("WebUIOmniboxPopup", "WebUIOmniboxAimPopup", "WebUIOmniboxFullPopup")
 """Features for suggestions below the address bar.
 
-They are separate pages, two per window, that take as long to open as the window itself.
+Suggestions are separate pages, two per window, that take as long to open as the window.
 """
 
 WITHOUT = (

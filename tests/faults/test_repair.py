@@ -223,7 +223,7 @@ async def test_an_unreadable_file_is_replaced_entirely_by_the_backup(tmp_path: P
 
 FRAME = 24 + PAGE
 FEW_FILES = 16
-"""Few enough drafts that SQLite has not checkpointed any of the log into the database yet."""
+"""Number of drafts, so few that SQLite has not checkpointed the log into the database yet."""
 
 
 def place_in_header(_: Path, at: int) -> int:

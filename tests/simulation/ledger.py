@@ -207,7 +207,7 @@ def _known_logs(market: Market, receipt: Receipt) -> Iterator[tuple[int, Any]]:
 
 
 def _credit(ledger: Ledger, log: Any, place: int, at: int) -> None:
-    """Apply what the adapter reports of a purchase, whose token it has just passed on."""
+    """Apply a purchase that the adapter reports, after passing on the token."""
     post_id, payer, receiver = int.from_bytes(log.topics[1]), *map(_address, log.topics[2:])
     purchase = ledger.purchases[place - 2]
     assert purchase.post_id == post_id

@@ -119,7 +119,7 @@ async def test_a_delete_returns_the_id_and_the_state(town: World) -> None:
 
 
 @pytest.mark.parametrize("action", ["update", "publish", "delete"])
-async def test_no_write_finds_a_deleted_draft(town: World, action: str) -> None:
+async def test_a_write_to_a_deleted_draft_is_not_found(town: World, action: str) -> None:
     alice = town.stranger()
     file = await town.create(alice)
     await town.send_delete(alice, file["cid"])

@@ -1,4 +1,4 @@
-"""The public site as static files: nothing private, nothing broken, the same bytes every time."""
+"""Static copies of the public site have nothing private or broken, and are reproducible."""
 
 import json
 from pathlib import Path
@@ -36,7 +36,7 @@ from imprint.ports.archives import NotExported
 pytestmark = pytest.mark.parametrize("records", ["sqlite", "postgresql"], indirect=True)
 
 POSTS = 70
-"""Enough for several pages of the front page, of a hashtag and of an author."""
+"""Number of posts: enough for several pages of the front page, a hashtag and an author."""
 
 
 def texts_in(folder: Path) -> str:
@@ -225,7 +225,7 @@ async def test_a_copy_shows_the_moment_when_its_export_began(world: World, tmp_p
     assert list(broken_links(tmp_path / "copy")) == []
 
 
-async def test_an_unreachable_chain_ends_an_export_and_leaves_the_earlier_one(
+async def test_an_unreachable_chain_aborts_an_export_and_keeps_the_earlier_copy(
     world: World, tmp_path: Path
 ) -> None:
     await publish(world, 1, title="First")
