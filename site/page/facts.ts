@@ -2,7 +2,7 @@
 
 import type { ServiceFacts } from "imprint-press";
 
-/** As `/.well-known/imprint.json`, except for `now`: a page may come from a cache. */
+/** Like `/.well-known/imprint.json`, except for `now`: a page may come from a cache. */
 type PageFacts = Omit<ServiceFacts, "now">;
 
 /** The facts that this page carries. Throws if the page has none. */

@@ -65,7 +65,7 @@ export type Shown =
   | {
       readonly kind: "steps";
       readonly buyer: WalletAccount;
-      /** Null is a purchase whose post is held. */
+      /** Null if the post is already held. */
       readonly purchase: Purchase | null;
       readonly isSignedIn: boolean;
       readonly note: StepsNote | null;
@@ -109,7 +109,7 @@ type Phase =
   | (Buying & {
       readonly kind: "paying";
       readonly purchase: Purchase;
-      /** Kept until another purchase may be paid instead. */
+      /** An uncertain earlier payment, stored until another purchase may be paid instead. */
       readonly doubted: Purchase | null;
       readonly note: string | null;
     })
@@ -124,11 +124,11 @@ export interface GateState {
   /** The signed-in address. */
   readonly session: Address | null;
   readonly phase: Phase;
-  /** Counts started phases: results of earlier ones are dropped. */
+  /** Counts started phases: results of earlier phases are dropped. */
   readonly turn: number;
   /** The account that opened the text; null while it is closed. */
   readonly openFor: Address | null;
-  /** Null is the page's own content. */
+  /** Null means the page's own content. */
   readonly shown: Shown | null;
 }
 

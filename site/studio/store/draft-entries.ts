@@ -27,7 +27,7 @@ export interface DraftEntry {
   readonly file: HostedFile | null;
   readonly cid: string | null;
   readonly state: DraftState;
-  /** Null while it is unknown; empty if the text has none. */
+  /** Null while the title is unknown; empty if the text has none. */
   readonly title: string | null;
   readonly words: number | null;
   /** Milliseconds since 1970. */

@@ -30,8 +30,8 @@ export interface RunnerPorts<State> extends WalletPorts {
   /** The stored state, perhaps of another tab. */
   recall(): State | null;
   /**
-   * Keep other tabs from running this; returns a function that ends that, or null if one of them
-   * runs it.
+   * Keep other tabs from running this; returns a function that releases the lock, or null if one of
+   * them runs it.
    */
   lock(): Promise<(() => void) | null>;
   /** Whether a tab runs this. */
@@ -132,7 +132,7 @@ export abstract class StepRunner<
     await this.act(() => undefined);
   }
 
-  /** The author knows that the wallet has sent nothing, or that it is lost: ask it again. */
+  /** The author knows that nothing was sent or the transaction is lost: ask the wallet again. */
   async askAgain(): Promise<void> {
     const doubted = this.current.value;
     await this.act(() => {

@@ -10,7 +10,7 @@ import { dayOf, draftText, type FoundPost } from "./found-post.ts";
 const fixture = (name: string): Buffer<ArrayBuffer> =>
   readFileSync(`studio/import/fixtures/${name}`) as Buffer<ArrayBuffer>;
 
-/** What is found in files, by path. */
+/** The archive found in files, which are given by path. */
 async function find(
   files: Readonly<Record<string, string | Buffer<ArrayBuffer>>>,
   origin: string | null = null,

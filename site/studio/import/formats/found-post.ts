@@ -12,7 +12,7 @@ export type FormatName = "Markdown" | "Ghost" | "Substack" | "Medium" | "WordPre
 
 export interface FoundPost {
   readonly format: FormatName;
-  /** The same each time the post is found: what was imported once is not imported twice. */
+  /** Identifies the post each time it is found, so that it is imported only once. */
   readonly source: string;
   readonly title: string;
   readonly description: string;
@@ -23,9 +23,9 @@ export interface FoundPost {
   readonly date: string | null;
   /** Where it was first published. */
   readonly address: string | null;
-  /** What a reader should know before the draft is made, such as “a draft there”. */
+  /** What the author should know before the draft is created, such as “a draft there”. */
   readonly remarks: readonly string[];
-  /** What the draft will not have, one sentence each. */
+  /** The parts that the draft will lack, one sentence each. */
   readonly losses: readonly string[];
   /** Pictures that stay elsewhere: the text links to them. */
   readonly linkedPictures: readonly string[];
@@ -59,7 +59,7 @@ function origin({ date, address, signedBy }: FoundPost): string {
   return `*${WORDS.originallyPublished(when, where, who)}*`;
 }
 
-/** The day of a date as other services write it, in UTC; null if it is none. */
+/** The day of a date as other services write it, in UTC; null if it is not a date. */
 export function dayOf(written: unknown): string | null {
   const text = written instanceof Date ? isoOf(written) : String(written ?? "").trim();
   const early = /^(\d{4})-(\d{1,2})-(\d{1,2})/.exec(text);

@@ -1,4 +1,4 @@
-/** Where the part of a picture that is shown is chosen, with a pointer or with keys. */
+/** The area in which the shown part of a picture is chosen, with a pointer or with keys. */
 
 import { useEffect, useRef } from "preact/hooks";
 import { WORDS } from "../../words.ts";
