@@ -22,7 +22,7 @@ WITHOUT = (
     *("LensOverlay", "MediaRouter", "NetworkTimeServiceQuerying", "OptimizationHints"),
     *("PaintHolding", "PreconnectToSearch", "ThirdPartyStoragePartitioning"),
 )
-"""Features disabled by Playwright, repeated because Chromium reads only the last such flag."""
+"""Features disabled by Playwright, repeated because Chromium reads only the last flag."""
 
 FLAGS = (
     # As root, Chromium has no sandbox of its own.

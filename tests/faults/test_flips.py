@@ -78,7 +78,7 @@ COLUMNS = {
     "files": ["id", "group_id", "name", "size", "created_at", "published_at", "tx_hash"],
     "file_groups": ["hashtags"],
 }
-"""Columns to change. Indexed ones are excluded, because a statement would also change the index."""
+"""Columns to change, without indexed columns: a statement would also change their index."""
 
 
 async def test_a_changed_record_value_is_never_served(tmp_path: Path, records: None):

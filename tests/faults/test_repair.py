@@ -70,7 +70,7 @@ def records(folder: Path) -> dict[str, dict[str, Any]]:
 
 
 def unchecked(found: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """The same rows without checksums, because a repair fills those in."""
+    """Return the rows without their checksums, which a repair fills in."""
     return {cid: row | {"checksum": None} for cid, row in found.items()}
 
 

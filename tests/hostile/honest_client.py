@@ -62,7 +62,7 @@ class Sample(msgspec.Struct, frozen=True):
 
 
 class Facts(msgspec.Struct, frozen=True):
-    """What to read: a free post, a post the reader has bought, another post, and a thumbnail."""
+    """The documents to read: a free post, a bought post, another post, and a thumbnail."""
 
     free_post: int
     paid_post: int

@@ -26,7 +26,7 @@ PICTURES = (b"one picture", b"another picture", b"a third picture")
 
 DONE = ("after_commit", "before_response")
 CRASHES = ("after_intent", "after_put", *DONE)
-"""Failpoints of a request. At those of `DONE`, it has taken effect."""
+"""Failpoints of a request, which has already taken effect at the failpoints in `DONE`."""
 
 
 async def create(universe: Universe, model: Model) -> None:

@@ -13,7 +13,7 @@ from imprint.web.api.about import DRAINING
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
-async def test_the_facts_contain_what_a_client_needs(town: World) -> None:
+async def test_the_facts_contain_everything_that_a_client_needs(town: World) -> None:
     facts = (await town.client.get("/.well-known/imprint.json")).json()
     assert facts["name"] == "Imprint"
     assert facts["signing"] == {"name": "Imprint", "version": "1", "chainId": 31337}

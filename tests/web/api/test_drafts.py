@@ -460,7 +460,7 @@ async def test_a_single_case_address_is_accepted_and_stored_in_lower_case(
 
 @pytest.mark.parametrize("member", ["salt", "address", "signature", "content"])
 @pytest.mark.parametrize("value", [None, 7, ["x"], "missing"])
-async def test_every_member_of_a_create_is_required_with_its_type(
+async def test_every_member_of_a_create_request_is_required_with_its_type(
     town: World, member: str, value: Any
 ) -> None:
     body = town.stranger().sign("create") | {"content": ""}

@@ -164,7 +164,7 @@ async def test_a_session_without_the_token_is_offered_the_post(town: World) -> N
         assert response.headers["cache-control"] == "private, no-store"
 
 
-async def test_the_largest_offer_fits_in_the_headers_of_a_proxy(town: World) -> None:
+async def test_the_largest_offer_fits_into_the_header_buffers_of_a_proxy(town: World) -> None:
     post_id = await publish(town, title="\x01" * 100)
     response = await town.client.get(f"/posts/{post_id}/content")
     assert read_offer(response)["resource"]["description"] == f"Post {post_id}: " + "\x01" * 100
@@ -444,7 +444,7 @@ async def test_a_proof_of_another_wallet_is_refused(town: World) -> None:
     assert problem(await town.client.get(path, headers=proof_headers(spelled))) == INVALID
 
 
-async def test_a_field_with_a_line_break_is_refused(town: World) -> None:
+async def test_a_proof_field_with_a_line_break_is_refused(town: World) -> None:
     holder = town.wallet(2)
     path = f"/posts/{await held_post(town, holder)}/content"
     challenge = read_challenge(await town.client.get(path))
@@ -542,7 +542,7 @@ async def test_a_malformed_proof_is_refused(town: World, ending: str, header: st
         {"nonce": ""},
     ],
 )
-async def test_a_malformed_field_is_refused(town: World, changes: dict[str, Any]) -> None:
+async def test_a_malformed_proof_field_is_refused(town: World, changes: dict[str, Any]) -> None:
     reader, post_id = town.wallet(2), await publish(town)
     path = f"/posts/{post_id}/content"
     proof = sign_challenge(reader, read_challenge(await town.client.get(path)))
@@ -552,7 +552,7 @@ async def test_a_malformed_field_is_refused(town: World, changes: dict[str, Any]
     assert problem(await town.client.get(path, headers=wrong)) == (400, "invalid_address")
 
 
-async def test_a_proof_of_20_kilobytes_or_a_second_one_is_refused(town: World) -> None:
+async def test_a_proof_of_20_kilobytes_and_a_second_proof_are_refused(town: World) -> None:
     reader, post_id = town.wallet(2), await publish(town)
     path = f"/posts/{post_id}/content"
     proof = sign_challenge(reader, read_challenge(await town.client.get(path)))

@@ -1,4 +1,4 @@
-"""Proofs of posts over HTTP: created once the block is final, and checked with any node."""
+"""Proofs of posts over HTTP are created once the block is final, and checked with any node."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""Texts in feeds: absolute addresses, bounded sizes, and nothing that a page would not show."""
+"""Texts in feeds have absolute addresses, bounded sizes, and nothing that a page would not show."""
 
 import base64
 import re
