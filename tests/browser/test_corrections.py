@@ -1,4 +1,4 @@
-"""Corrections: from a typo in the Studio to what readers see of the change."""
+"""Corrections, from a typo in the Studio to the change that readers see."""
 
 import re
 

@@ -29,7 +29,7 @@ from imprint.settings import SETTINGS
 pytestmark = pytest.mark.rotates("proxy")
 
 READS = 5
-"""The number of reads that one address may send."""
+"""The number of reads that one address may send before it is rate-limited."""
 
 SECONDS = {"s": 1, "m": 60}
 

@@ -22,7 +22,7 @@ from tests.hostile.wallets import DOMAIN, FORM, JSON, LOGIN_DOMAIN, READER_KEY, 
 
 READS_PER_SECOND = 50
 WRITES_PER_SECOND = 1.5
-"""A rate that is within the limits of one address and one signer for over half a minute."""
+"""Rate of writes, within the limits of one address and one signer for over half a minute."""
 
 TIMEOUT = 10.0
 """Seconds after which the client stops waiting for a response."""

@@ -173,7 +173,7 @@ async def dress(universe: Universe, model: Model) -> None:
 
 
 async def post(universe: Universe, model: Model) -> None:
-    """Publish a version: usually a draft, sometimes a replaced one or another author's."""
+    """Publish a version: usually a draft, sometimes a replaced version or another author's."""
     state = GONE if universe.random.random() < 0.25 else LIVE
     version = choose(universe, model, state)
     if version is None:
@@ -643,7 +643,7 @@ def _outcome(block: Block | None) -> str:
 
 
 def _check_not_published(model: Model, version: Version) -> None:
-    """Check that this is not a post whose events are all still on the chain: it cannot change."""
+    """Check that a version is not a post that is fully on the chain, which could not change."""
     present = {event.block.hash for event in model.claims().get(version.cid, [])}
     blocks = model.post_blocks.get(version.cid)
     assert not blocks or not blocks <= present

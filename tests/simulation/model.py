@@ -92,7 +92,7 @@ class Model:
                 version.perhaps_destroyed = True
 
     def restore(self) -> None:
-        """Record a restored backup: without writing sessions and inaccessible documents."""
+        """Record a restored backup, which lacks writing sessions and inaccessible documents."""
         for session in self.sessions:
             session.revoked = True
         for version in self.versions.values():

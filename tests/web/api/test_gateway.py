@@ -1,4 +1,4 @@
-"""The public gateway: ranges, formats, and no private documents."""
+"""The public gateway supports ranges and formats, and serves no private documents."""
 
 import io
 import time
