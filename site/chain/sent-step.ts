@@ -20,7 +20,7 @@ export interface Sending {
 
 export type SendingEvent =
   | { readonly type: "asked"; readonly nonce: number }
-  /** The wallet has sent nothing: rejected, no funds, or its owner says so. */
+  /** The wallet has sent nothing: its owner rejected it, has no funds, or says so. */
   | { readonly type: "declined" }
   | { readonly type: "sent"; readonly transaction: Hex }
   /** The transaction failed, or its owner knows that it is gone. */

@@ -14,7 +14,7 @@ function readFacts(page: Document): PageFacts {
 
 export const facts: PageFacts = readFacts(document);
 
-/** Where readers reach the publication (`mailto:` or `https:`); null if it does not say. */
+/** The contact of the publication (`mailto:` or `https:`); null if it names none. */
 export const contact: string | null = document.getElementById("facts")?.dataset.contact ?? null;
 
 /** Whether this is `imprint dev`, whose node has accounts that sign without a prompt. */

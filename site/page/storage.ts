@@ -1,4 +1,4 @@
-/** What this browser stores for the site; a browser that stores nothing is not an error. */
+/** The values that this browser stores for the site; storing nothing is not an error. */
 
 /** The storage key of the session. */
 export const SESSION_KEY = "imprint.session";

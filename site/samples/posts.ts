@@ -23,7 +23,7 @@ export interface Sample {
   readonly price: string;
   readonly hashtags: readonly string[];
   readonly picture: Picture;
-  /** The numbers of the accounts that buy it. */
+  /** The numbers of the accounts that buy the post. */
   readonly buyers: readonly number[];
 }
 

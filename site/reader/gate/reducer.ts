@@ -20,7 +20,7 @@ export interface WalletAccount {
   readonly address: Address;
   /** The name of its wallet. */
   readonly name: string;
-  /** Whether it signs without a prompt. */
+  /** Whether the account signs without a prompt. */
   readonly isSilent: boolean;
 }
 
@@ -134,7 +134,7 @@ export interface GateState {
 
 /** What the page should do. Its result is an event with the turn in which it was started. */
 export type Effect =
-  /** Check the state of the account; prompts nothing. */
+  /** Check the state of the account without a prompt. */
   | { readonly type: "look"; readonly asks: "text" | "holder" | "nothing" }
   /** Sign in if needed, and read the text; fails if `buyer` is another account by then. */
   | { readonly type: "read"; readonly buyer: WalletAccount | null }
@@ -188,7 +188,7 @@ export type GateEvent =
 export type Next = readonly [GateState, readonly Effect[]];
 
 /**
- * How often, and after how many seconds, the service is asked for a text that was sold on the
+ * How many times, and how many seconds apart, the service is asked for a text that was sold on the
  * chain.
  */
 const ENTITLED_LOOKS = 40;
@@ -529,7 +529,7 @@ const showFailure = (state: GateState, failure: Failure, again: Wish): Next =>
     again: failure.action === "reload" ? { kind: "reload" } : again,
   });
 
-/** Start a phase: results of earlier ones are dropped from now on. */
+/** Start a phase: results of earlier phases are dropped from now on. */
 const begin = (state: GateState, phase: Phase, effect: Effect): Next => [
   { ...state, phase, turn: state.turn + 1 },
   [effect],

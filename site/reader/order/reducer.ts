@@ -36,7 +36,7 @@ export interface Order extends Sending {
 export interface ItemFacts {
   readonly price: bigint;
   readonly author: Address;
-  /** Whether the receiver holds it. */
+  /** Whether the receiver holds the post. */
   readonly isHeld: boolean;
 }
 

@@ -1,4 +1,4 @@
-/** Deleting a draft: on the service with one signature, and in this browser; and undoing it. */
+/** Deletes a draft on the service, with one signature, and in this browser, and undoes it. */
 
 import { Refusal } from "imprint-press";
 import { imprint } from "../../page/service.ts";

@@ -39,9 +39,9 @@ export interface ImportState {
   readonly items: readonly ImportItem[];
   /** What the author should know about the files as a whole. */
   readonly notes: readonly string[];
-  /** Why it stopped, or what it waits for. */
+  /** Why the import stopped, or what it waits for. */
   readonly problem: string | null;
-  /** Posts read, or drafts made, in this phase. */
+  /** Posts read, or drafts created, in this phase. */
   readonly done: number;
   readonly total: number;
 }
@@ -76,7 +76,7 @@ export const NOTHING: ImportState = {
   total: 0,
 };
 
-/** Items whose drafts are made next: chosen ones, and those that were interrupted. */
+/** Items whose drafts are created next: chosen and interrupted ones. */
 export const pendingItems = (state: ImportState): ImportItem[] =>
   state.items.filter(
     ({ standing, isChosen, post }) =>

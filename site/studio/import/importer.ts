@@ -103,7 +103,7 @@ export class Importer {
     }
   }
 
-  /** Make the drafts of all chosen posts, and of those that were interrupted. */
+  /** Create the drafts of all chosen and interrupted posts. */
   async run(): Promise<void> {
     if (this.isBusy || pendingItems(this.current.value).length === 0) return;
     this.dispatch({ kind: "keeping" });

@@ -17,7 +17,7 @@ export interface ProfileForm {
   /** What readers see now; null if there is no profile yet. */
   readonly saved: Profile | null;
   readonly state: "editing" | "saving" | "saved";
-  /** Why it could not be saved. */
+  /** Why the profile could not be saved. */
   readonly failure: string | null;
 }
 

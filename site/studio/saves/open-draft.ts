@@ -483,7 +483,7 @@ export class OpenDraft {
     return key;
   }
 
-  /** A closed draft may be open again, with a newer copy: that one is not touched. */
+  /** A closed draft may be open again, with a newer copy, which is not touched. */
   private get expectedText(): string | undefined {
     return this.isClosed ? this.keptText.value : undefined;
   }

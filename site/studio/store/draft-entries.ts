@@ -3,7 +3,7 @@
 import type { HostedFile } from "imprint-press";
 import { isLocalKey, type LocalCopy, type Summary } from "./local-copies.ts";
 
-/** `local`: only this browser has it. `changed`: this browser has changes that the service lacks. */
+/** `local`: only this browser has the draft. `changed`: this browser has changes that the service lacks. */
 export type DraftState = "local" | "saved" | "changed" | "publishing" | "published";
 
 export interface Publication {
@@ -21,7 +21,7 @@ export type CopyLine = Omit<LocalCopy, "content"> & {
 export interface DraftEntry {
   /** The same across all versions: the group of the record, or `local-…`. */
   readonly key: string;
-  /** Whether the service has never had it. */
+  /** Whether the service has never had the draft. */
   readonly isLocal: boolean;
   /** The latest known version of the service. */
   readonly file: HostedFile | null;

@@ -5,9 +5,9 @@ import { PICTURE } from "../../store/draft-text.ts";
 
 /** The description and the caption of a picture. */
 export interface PictureWords {
-  /** For people who cannot see it. */
+  /** The description, for people who cannot see the picture. */
   readonly alt: string;
-  /** Shown below it; empty without one. */
+  /** The caption, shown below the picture; may be empty. */
   readonly caption: string;
 }
 

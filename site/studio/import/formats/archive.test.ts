@@ -246,7 +246,7 @@ test("XML that is nested without end is refused", async () => {
   assert.deepEqual([posts.length, notes], [0, ["site.xml: The XML is nested too deeply."]]);
 });
 
-/** An archive file as Mirror made it, signed by a wallet with a fixed key. */
+/** An archive file as Mirror wrote it, signed by a wallet with a fixed key. */
 async function mirrorFile(change: (entry: Record<string, unknown>) => void = () => undefined) {
   const utf8 = new TextEncoder();
   const base64Url = (bytes: Uint8Array) => Buffer.from(bytes).toString("base64url");

@@ -2,7 +2,7 @@
 
 import { WORDS } from "../words.ts";
 
-/** A picture that the chosen files contain. It is read when its draft is made. */
+/** A picture that the chosen files contain. It is read when its draft is created. */
 export interface ContainedPicture {
   readonly name: string;
   read(): Promise<Uint8Array>;
@@ -19,9 +19,9 @@ export interface FoundPost {
   /** Markdown without the title. Pictures of the archive are at `pictureAddress(index)`. */
   readonly text: string;
   readonly tags: readonly string[];
-  /** When it was first published: `2019-07-26`. */
+  /** When the post was first published: `2019-07-26`. */
   readonly date: string | null;
-  /** Where it was first published. */
+  /** Where the post was first published. */
   readonly address: string | null;
   /** What the author should know before the draft is created, such as “a draft there”. */
   readonly remarks: readonly string[];
@@ -34,7 +34,7 @@ export interface FoundPost {
   readonly signedBy: string | null;
 }
 
-/** The address of a picture of the archive until its draft is made. */
+/** The address of a picture of the archive until its draft is created. */
 export const pictureAddress = (index: number): string => `imported-picture:${index}`;
 
 const PICTURE_ADDRESS = /imported-picture:(\d+)/g;

@@ -5,7 +5,7 @@ import { WORDS } from "../../words.ts";
 import { type Crop, cropByKey, moveCrop, ratioOf, zoomCrop, zoomOf } from "./crop.ts";
 import { drawCrop } from "./thumbnails.ts";
 
-/** Pixels of the canvas; the page scales it. */
+/** The width of the canvas in pixels; the page scales it. */
 const WIDTH = 900;
 
 interface Props {
