@@ -3,7 +3,7 @@
 import type { HostedFile } from "imprint-press";
 import { isLocalKey, type LocalCopy, type Summary } from "./local-copies.ts";
 
-/** `local`: only this browser has the draft. `changed`: this browser has changes that the service lacks. */
+/** `local`: only this browser has the draft. `changed`: the service lacks its changes. */
 export type DraftState = "local" | "saved" | "changed" | "publishing" | "published";
 
 export interface Publication {
