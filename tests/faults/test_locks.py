@@ -52,7 +52,7 @@ def locked_file(path: Path) -> Iterator[None]:
 
 @asynccontextmanager
 async def locked_records(scene: Scene) -> AsyncIterator[None]:
-    """Lock the records that writes need from another session."""
+    """Lock, in another session, the records that writes need."""
     if "DATABASE_URL" not in scene.given:
         with locked_file(scene.folder / "data" / "imprint.db"):
             yield

@@ -68,7 +68,7 @@ def count_writes(counted: dict[str, float]) -> float:
 
 
 async def scrape_complete(port: int, writes: int) -> dict[str, float]:
-    """Wait for the metrics of all workers. Those of a slow one may be missing at first."""
+    """Wait for the metrics of all workers. Those of a slow worker may be missing at first."""
     deadline = time.monotonic() + SECONDS
     while True:
         counted = await scrape(port)

@@ -439,7 +439,7 @@ async def index_in_trouble(universe: Universe, model: Model) -> None:
 
 
 async def begin_lying(universe: Universe, model: Model) -> None:
-    """From now on, the node omits some or all logs, permanently or until blocks are final."""
+    """Make the node omit some or all logs, permanently or until blocks are final."""
     random = universe.random
     lies = Lies(
         universe.market.chain,

@@ -101,7 +101,7 @@ class Ledger:
         return sum(held == post_id for _, held in self.holdings)
 
     def readers_of(self) -> Counter[tuple[str, str]]:
-        """How many posts each reader holds of each author."""
+        """How many posts by each author each reader holds."""
         return Counter((self.posts[post_id].author, holder) for holder, post_id in self.holdings)
 
     def accounts(self) -> dict[str, Account]:

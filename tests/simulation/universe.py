@@ -287,7 +287,7 @@ class Universe:
         return self.random.choice((self.world, self.replica))
 
     def spread(self, block: Block | None) -> None:
-        """Notify the providers of a block, or not."""
+        """Queue up to two deliveries of a block per provider, at random."""
         if block is None or not self.market.created_in(block):
             return
         for provider in "ab":

@@ -57,7 +57,7 @@ async def publish(world: World, wallet: int = 1, title: str = "A title", **given
 
 
 async def held_post(world: World, reader: Wallet) -> str:
-    """Publish a post that this reader has bought."""
+    """Publish a post, and let this reader buy it."""
     post_id = await publish(world)
     world.buy(reader, int(post_id))
     return post_id

@@ -45,7 +45,7 @@ class Interrupted:
 
 @asynccontextmanager
 async def interrupted(folder: Path) -> AsyncIterator[tuple[World, Interrupted]]:
-    """Open a world, and the content store by which a test lets it lose a race."""
+    """Open a world with a content store in which a test can make a revision lose a race."""
     stores: list[Interrupted] = []
 
     def adapt(adapters: Any) -> Any:
