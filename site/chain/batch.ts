@@ -1,4 +1,4 @@
-/** Several calls as one atomic batch, for wallets that can do that (EIP-5792). */
+/** Several calls as one atomic batch, for wallets that support it (EIP-5792). */
 
 import type { Address, Call, Hex, Provider } from "imprint-press";
 import { WORDS } from "../page/words.ts";
@@ -17,8 +17,8 @@ interface BatchStatus {
 }
 
 /**
- * Whether the wallet sends batches of this account atomically. One that would first have to turn
- * the account into a contract counts as one that does not.
+ * Whether the wallet sends batches of this account atomically. A wallet that would first have to
+ * turn the account into a contract does not count.
  */
 export async function canBatch(
   provider: Provider,

@@ -22,7 +22,7 @@ const SENTENCES: Readonly<Record<keyof typeof ERRORS, string>> = {
   PaymentRefused: WORDS.authorsWalletDoesntAccept,
 };
 
-/** The same by the selectors of the errors. */
+/** The same sentences, by the selectors of the errors. */
 const BY_SELECTOR: ReadonlyMap<string, string> = new Map(
   Object.entries(ERRORS).map(([name, selector]) => [
     selector,

@@ -1,4 +1,4 @@
-/** The sentences that all parts of the pages' scripts share: of the page, the wallet and the chain. Another language is another such object. */
+/** The sentences that the scripts of all pages share. A translation is another such object. */
 
 const NUMBER = new Intl.NumberFormat("en");
 

@@ -1,4 +1,4 @@
-/** The account with which a reader buys, for everything on a page that is paid. */
+/** The account with which a reader pays for posts and carts. */
 
 import { Refusal } from "imprint-press";
 import {

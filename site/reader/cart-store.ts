@@ -11,7 +11,7 @@ export interface CartItem {
 
 export const CART_KEY = "imprint.cart";
 
-/** The number of posts in a cart: more would not fit in one transaction of every chain. */
+/** The maximum number of posts in a cart: on some chains, one transaction fits no more. */
 export const MOST_IN_CART = 20;
 
 const ORDER_PREFIX = "imprint.order.";
@@ -19,7 +19,7 @@ const ORDER_PREFIX = "imprint.order.";
 /** The storage key of an account's order. */
 export const orderKey = (account: string): string => `${ORDER_PREFIX}${account.toLowerCase()}`;
 
-/** Whether a payment for an order was begun here, whichever account pays. */
+/** Whether a payment for an order was begun in this browser, by any account. */
 export const isOrderBegun = (): boolean => keysFrom(ORDER_PREFIX).length > 0;
 
 /** The posts in the cart, in the order in which they were chosen. */
@@ -28,7 +28,7 @@ export function readCart(): readonly CartItem[] {
   return Array.isArray(kept) ? kept.filter(isItem).slice(0, MOST_IN_CART) : [];
 }
 
-/** The cart with this post added, or removed if it is in it. A full cart stays as it is. */
+/** The cart with this post added, or removed if the cart has it. A full cart stays as it is. */
 export function toggle(cart: readonly CartItem[], item: CartItem): readonly CartItem[] {
   const others = cart.filter(({ id }) => id !== item.id);
   if (others.length < cart.length || cart.length >= MOST_IN_CART) return others;
@@ -44,7 +44,7 @@ export function keepCart(cart: readonly CartItem[]): void {
 export const dropFromCart = (posts: readonly string[]): void =>
   keepCart(readCart().filter(({ id }) => !posts.includes(id)));
 
-/** Stored texts may be of another version, or edited by hand. */
+/** Check a stored item, which may be of another version, or edited by hand. */
 function isItem(value: unknown): value is CartItem {
   const { id, title, price } = (value ?? {}) as Record<string, unknown>;
   const isNumber = (text: unknown) => typeof text === "string" && /^\d{1,78}$/.test(text);

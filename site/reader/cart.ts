@@ -18,7 +18,7 @@ import { WORDS } from "./words.ts";
 
 type Open = (cart: readonly CartItem[], isGift: boolean, wish: Wish | null) => void;
 
-/** Let readers choose the posts of this page, and give the post away that it shows. */
+/** Let readers add posts of this page to the cart, and give away the post that it shows. */
 export function offerCart(post: HTMLElement | null, open: Open): void {
   const room = document.getElementById("give");
   if (post && room) {

@@ -1,4 +1,4 @@
-/** The sentences of the scripts for readers. Another language is another such object. */
+/** The sentences of the scripts for readers. A translation is another such object. */
 
 import { count } from "../page/words.ts";
 

@@ -1,4 +1,4 @@
-/** The sentences of the Studio. Another language is another such object. */
+/** The sentences of the Studio. A translation is another such object. */
 
 import { count } from "../page/words.ts";
 

@@ -1,4 +1,4 @@
-"""Exports of other services as those write them, and their way into the Studio."""
+"""Exports as other services write them, and helpers that import them in the Studio."""
 
 import hashlib
 import json
@@ -20,20 +20,20 @@ PICTURE = (FIXTURES / "blog/images/oven.png").read_bytes()
 TITLE = "Bread for the slow"
 TYPO = "The ovven needs three hours."
 PAID = "Knead the dough at midnight."
-"""The only post of each export has these, the last one for those who pay."""
+"""The only post of each export has these three texts. `PAID` is in its paid part."""
 
 
 @dataclass(frozen=True, slots=True)
 class Export:
-    """Chosen files with one post."""
+    """The files of an export with one post, and what the Studio shows about them."""
 
     format: str
-    """What the Studio recognises."""
+    """The name of the format that the Studio recognises."""
     files: list[Path]
     origin: str | None = None
-    """What the draft says of its first publication."""
+    """The draft's sentence about the first publication."""
     remark: str | None = None
-    """What the Studio says of the post before it becomes a draft."""
+    """The Studio's remark on the post before it becomes a draft."""
     has_line: bool = False
     """Whether the export says where the paid part begins."""
 
@@ -44,7 +44,7 @@ def export_markdown(folder: Path, _: Account) -> Export:
 
 
 def export_jekyll(folder: Path, _: Account) -> Export:
-    """A site with a post, and a page of the repository that is none."""
+    """A site with one post, and a page of its repository that is not a post."""
     front = (
         f"---\nlayout: post\ntitle: {TITLE}\ncategories: bread slow\npermalink: /bread.html\n---"
     )
@@ -57,7 +57,7 @@ def export_jekyll(folder: Path, _: Account) -> Export:
 
 
 def export_hugo(folder: Path, _: Account) -> Export:
-    """A page bundle with TOML front matter, its picture beside it."""
+    """A page bundle with TOML front matter and a picture."""
     front = (
         f'+++\ntitle = "{TITLE}"\ndate = 2020-02-03T04:05:06Z\ntags = ["bread"]\ndraft = false\n+++'
     )
@@ -71,7 +71,7 @@ def export_hugo(folder: Path, _: Account) -> Export:
 
 
 def export_obsidian(folder: Path, _: Account) -> Export:
-    """A vault with a note that is named like its title."""
+    """A vault with a note whose file is named after its title."""
     front = "---\ntags:\n  - bread\naliases: []\n---"
     text = f"{front}\n{TYPO}\n\n![[oven.png|300]]\n\n%%ask again%%\n\n[[Salt|Salted]]. {PAID}\n"
     _write(folder, f"vault/{TITLE}.md", text)
@@ -81,7 +81,7 @@ def export_obsidian(folder: Path, _: Account) -> Export:
 
 
 def export_ghost(folder: Path, _: Account) -> Export:
-    """The JSON, and the zip of the pictures."""
+    """Ghost's JSON file, and a zip of the pictures."""
     html = (
         f"<p>{TYPO}</p>"
         '<figure class="kg-card kg-image-card"><img src="__GHOST_URL__/content/images/2024/01/'
@@ -95,7 +95,7 @@ def export_ghost(folder: Path, _: Account) -> Export:
 
 
 def export_substack(folder: Path, _: Account) -> Export:
-    """The zip, with a list of subscribers that nobody reads."""
+    """Substack's zip, with a list of subscribers that the import ignores."""
     rows = (
         "post_id,post_date,is_published,email_sent_at,type,audience,title,subtitle,podcast_url\n"
         f"123401.bread,2021-03-04T10:00:00.000Z,TRUE,,newsletter,only_paid,{TITLE},&#x201C;Rye&#x201D;,\n"
@@ -114,7 +114,7 @@ def export_substack(folder: Path, _: Account) -> Export:
 
 
 def export_medium(folder: Path, _: Account) -> Export:
-    """The zip, with a page for each post and one for the author."""
+    """Medium's zip, with a page for each post and one for the author."""
     html = f"""<!DOCTYPE html><html><head><title>{TITLE}</title></head><body>
 <article class="h-entry"><header><h1 class="p-name">{TITLE}</h1></header>
 <section data-field="subtitle" class="p-summary">A loaf</section>
@@ -137,7 +137,7 @@ datetime="2017-05-06T07:08:09.000Z">May 6, 2017</time></a>.</p>
 
 
 def export_wordpress(folder: Path, _: Account) -> Export:
-    """A classic post, whose paragraphs are lines, and a picture that is no post."""
+    """A classic post, whose paragraphs are plain lines, and a picture that is not a post."""
     xml = f"""<?xml version="1.0" encoding="UTF-8" ?>
 <rss version="2.0" xmlns:excerpt="http://wordpress.org/export/1.2/excerpt/"
 xmlns:content="http://purl.org/rss/1.0/modules/content/"
@@ -260,7 +260,7 @@ def choose(page: Page, *paths: Path) -> None:
 
 
 def found_posts(page: Page) -> Locator:
-    """Return the lines of the posts in the chosen files."""
+    """Return the elements in which the Studio lists the posts of the chosen files."""
     return page.get_by_role("list", name="Posts in your files").locator(".import-line")
 
 

@@ -130,7 +130,7 @@ def open_correction(page: Page, title: str) -> Locator:
 
 
 def sign_correction(page: Page, note: str) -> None:
-    """Say what was corrected, and let the wallet sign it."""
+    """Enter a note about the correction, and let the wallet sign it."""
     page.get_by_label("What did you correct?").fill(note)
     page.get_by_role("button", name="Sign the correction").click()
     expect(page.get_by_role("link", name="See the post")).to_be_focused()

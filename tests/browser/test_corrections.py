@@ -1,4 +1,4 @@
-"""Corrections: from a typo in the Studio to what readers see of the change."""
+"""Corrections, from a typo in the Studio to the change that readers see."""
 
 import re
 
@@ -17,11 +17,11 @@ RIGHT = "The ink is wet."
 NOTE = "A typo in the first sentence."
 
 KEPT_PAGE = """async (path) => (await fetch(path, { cache: "force-cache" })).text()"""
-"""A page as the browser has it in its cache, however old."""
+"""Returns a page from the browser's cache, no matter how old it is."""
 
 
 def correct(page: Page, title: str) -> None:
-    """Correct the typo of a post from the list in the Studio, and go to the post."""
+    """Correct the typo in a post from the Studio's list of posts, and open the post."""
     field = open_correction(page, title)
     expect(page.get_by_role("button", name="Sign the correction")).to_be_disabled()
     replace_word(page, "wett", "wet")

@@ -45,7 +45,7 @@ def test_the_caret_stays_between_the_bars(
     expect_caret(page)
 
 
-def test_the_title_has_a_field_of_its_own(open_page: OpenPage, new_wallet: NewWallet) -> None:
+def test_the_title_has_its_own_field(open_page: OpenPage, new_wallet: NewWallet) -> None:
     opened = open_page(new_wallet())
     page = opened.page
     sign_in(opened, page)
@@ -64,7 +64,7 @@ def test_the_title_has_a_field_of_its_own(open_page: OpenPage, new_wallet: NewWa
 @pytest.mark.parametrize(
     "viewport", [{"width": 1280, "height": 800}, {"width": 320, "height": 568}]
 )
-def test_the_toolbar_leaves_the_caret_where_writing_goes_on(
+def test_the_toolbar_leaves_the_caret_where_the_author_continues_writing(
     open_page: OpenPage, new_wallet: NewWallet, viewport: dict[str, int]
 ) -> None:
     opened = open_page(new_wallet(), viewport=viewport, has_touch=True)
@@ -96,7 +96,7 @@ def test_the_toolbar_leaves_the_caret_where_writing_goes_on(
     expect_caret(page)
 
 
-def test_rich_text_is_pasted_as_markdown_and_undo_brings_the_words_back(
+def test_rich_text_is_pasted_as_markdown_and_undo_restores_the_plain_text(
     open_page: OpenPage, new_wallet: NewWallet
 ) -> None:
     opened = open_page(new_wallet())
@@ -119,7 +119,7 @@ def test_rich_text_is_pasted_as_markdown_and_undo_brings_the_words_back(
 
 
 @pytest.mark.parametrize("is_in_title", [False, True], ids=["the text", "the title"])
-def test_the_heading_of_a_text_pasted_into_an_empty_draft_is_its_title_at_once(
+def test_a_heading_pasted_into_an_empty_draft_immediately_becomes_its_title(
     open_page: OpenPage, new_wallet: NewWallet, is_in_title: bool
 ) -> None:
     opened = open_page(new_wallet())

@@ -10,7 +10,7 @@ def connect(page: Page) -> None:
     page.locator("dialog .choice", has_text="Test Wallet").click()
 
 
-def test_a_post_is_given_to_an_address_whose_checksum_is_right(
+def test_a_post_can_be_given_only_to_an_address_with_a_valid_checksum(
     reader: Visit, open_page: OpenPage, new_wallet: NewWallet
 ) -> None:
     friend, page = new_wallet(), reader.page
@@ -63,7 +63,7 @@ def test_a_cart_is_bought_with_one_payment(
     assert SECRET not in page.content()
 
 
-def test_a_payment_that_was_interrupted_is_finished_and_not_repeated(
+def test_an_interrupted_payment_is_completed_and_not_repeated(
     open_page: OpenPage, new_wallet: NewWallet, shelf: Shelf
 ) -> None:
     wallet = new_wallet()

@@ -40,7 +40,7 @@ FEED = """async ([path, words]) => {
   const feed = await (await fetch(path, { cache: "no-store" })).text();
   return feed.includes(words) && feed;
 }"""
-"""The feed at a path once it has the words."""
+"""Fetches a feed. Returns it if it contains the words, otherwise false."""
 
 
 def choose_export(page: Page, *others: Path) -> None:
@@ -137,7 +137,7 @@ def import_post(page: Page, export: Export) -> None:
 
 
 def publish_with_opening(page: Page, export: Export) -> str:
-    """Sell the draft with everything above the paid part free, and return the path of the post."""
+    """Publish the draft at a price, with a free opening, and return the path of the post."""
     if not export.has_line:
         editor(page).get_by_text(TYPO).click()
         page.get_by_role("button", name="Free until here").click()

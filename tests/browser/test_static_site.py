@@ -28,7 +28,7 @@ async def _write(folder: Path) -> None:
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The URL of a copy, which a file server has in a folder of its own."""
+    """The URL of a static copy, which is in a subfolder of a file server."""
     folder = tmp_path_factory.mktemp("static")
     with ThreadPoolExecutor(1) as thread:
         # The browser has an event loop in this thread.
@@ -44,7 +44,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
             serving.join()
 
 
-def test_a_copy_is_read_through_any_file_server(browser: Browser, site: str) -> None:
+def test_a_static_copy_can_be_read_through_a_plain_file_server(browser: Browser, site: str) -> None:
     context = browser.new_context(reduced_motion="reduce")
     page = context.new_page()
     troubles: list[str] = []

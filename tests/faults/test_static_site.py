@@ -1,4 +1,4 @@
-"""Static copies of a large site, and what a killed export leaves."""
+"""Static copies of a large site, and the files that a killed export leaves."""
 
 import asyncio
 import subprocess
@@ -42,7 +42,7 @@ async def test_two_exports_of_a_thousand_posts_have_the_same_bytes(tmp_path: Pat
     assert list(broken_links(tmp_path / "one")) == []
 
 
-def test_a_killed_export_leaves_the_earlier_one(tmp_path: Path) -> None:
+def test_a_killed_export_leaves_the_earlier_copy_unchanged(tmp_path: Path) -> None:
     async def write(data: str, count: int) -> None:
         async with many_posts(tmp_path / data, count) as world:
             await export(world, tmp_path / "copy")

@@ -48,7 +48,7 @@ TEXTS = {
 """Texts that are cheap to write, by type."""
 
 COPIES = {"empty links": 12, "ligatures": 12}
-"""Number of free posts with such a text, each with a different ending. The default is two."""
+"""Number of free posts per text, each with a different ending. The default is two."""
 
 TITLE = 33
 """Number of leading characters of a text used as its posts' title and description."""
@@ -66,7 +66,7 @@ UNREACHED = {"/filesByNextPageToken", "/.well-known/security.txt"}
 class Town:
     """Posts with the same text, and their author, who also holds a token for one of them.
 
-    The paid one has it as its opening, if it is Markdown; `opened` has it below a short opening.
+    A Markdown text is the opening of the paid post. In `opened`, it follows a short opening.
     """
 
     world: World

@@ -22,11 +22,11 @@ from imprint.domain.posts.text_work import TextWork
 Action = Callable[[Universe, Model], Awaitable[None]]
 
 PICTURES = (b"one picture", b"another picture", b"a third picture")
-"""Few enough that authors have the same one."""
+"""Pictures, so few that several authors use the same one."""
 
 DONE = ("after_commit", "before_response")
 CRASHES = ("after_intent", "after_put", *DONE)
-"""Failpoints of a request. At those of `DONE`, it has taken effect."""
+"""Failpoints of a request, which has already taken effect at the failpoints in `DONE`."""
 
 
 async def create(universe: Universe, model: Model) -> None:
@@ -64,7 +64,7 @@ def note_update(
 
 
 async def revise(universe: Universe, model: Model) -> None:
-    """Correct a post, or what was one."""
+    """Correct a post, even one that the service has not indexed yet."""
     version = choose(universe, model, LIVE)
     claims = [] if version is None else model.claims().get(version.cid, [])
     if version is None or not claims:
@@ -108,7 +108,7 @@ async def change_profile(universe: Universe, model: Model) -> None:
 
 
 async def replay(universe: Universe, model: Model) -> None:
-    """Send a write that took effect once more."""
+    """Resend a write that already took effect."""
     if not model.spent:
         return
     response = await universe.random.choice(model.spent[-8:])(universe.either)
@@ -173,7 +173,7 @@ async def dress(universe: Universe, model: Model) -> None:
 
 
 async def post(universe: Universe, model: Model) -> None:
-    """Publish a version: usually a draft, sometimes a replaced one or another author's."""
+    """Publish a version: usually a draft, sometimes a replaced version or another author's."""
     state = GONE if universe.random.random() < 0.25 else LIVE
     version = choose(universe, model, state)
     if version is None:
@@ -212,7 +212,7 @@ async def buy(universe: Universe, model: Model) -> None:
 
 
 async def buy_through_adapter(universe: Universe, model: Model) -> None:
-    """Buy posts at once, for oneself or as a gift, also through an adapter that is unknown here."""
+    """Buy several posts together, maybe as a gift, through a known or an unknown adapter."""
     market, random = universe.market, universe.random
     payer, friends = universe.anybody().address, [universe.anybody().address for _ in range(4)]
     adapter = random.choice([market.adapter] * 4 + [market.stranger])
@@ -224,7 +224,7 @@ async def buy_through_adapter(universe: Universe, model: Model) -> None:
 
 
 async def transfer(universe: Universe, model: Model) -> None:
-    """Transfer tokens, including to oneself, to the contract, zero amounts, or of no real post."""
+    """Transfer tokens, sometimes to oneself or the contract, none at all, or of no real post."""
     holder, receiver, post_id, amount = _movement(universe)
     block = universe.market.send(holder, universe.market.transfer(receiver, post_id, amount))
     universe.say(
@@ -439,7 +439,7 @@ async def index_in_trouble(universe: Universe, model: Model) -> None:
 
 
 async def begin_lying(universe: Universe, model: Model) -> None:
-    """From now on, the node omits some or all logs, permanently or until blocks are final."""
+    """Make the node omit some or all logs, permanently or until blocks are final."""
     random = universe.random
     lies = Lies(
         universe.market.chain,
@@ -475,7 +475,7 @@ async def restart(universe: Universe, model: Model) -> None:
 
 
 async def restore(universe: Universe, model: Model) -> None:
-    """Continue with a restored backup. One of PostgreSQL would continue in SQLite."""
+    """Continue with a restored backup. Not for PostgreSQL, whose backup is restored to SQLite."""
     if universe.database is not None:
         return
     universe.say("restore")
@@ -643,7 +643,7 @@ def _outcome(block: Block | None) -> str:
 
 
 def _check_not_published(model: Model, version: Version) -> None:
-    """Check that this is not a post whose events are all still on the chain: it cannot change."""
+    """Check that a version is not a post that is fully on the chain, which could not change."""
     present = {event.block.hash for event in model.claims().get(version.cid, [])}
     blocks = model.post_blocks.get(version.cid)
     assert not blocks or not blocks <= present

@@ -101,7 +101,7 @@ class Ledger:
         return sum(held == post_id for _, held in self.holdings)
 
     def readers_of(self) -> Counter[tuple[str, str]]:
-        """How many posts each reader holds of each author."""
+        """How many posts by each author each reader holds."""
         return Counter((self.posts[post_id].author, holder) for holder, post_id in self.holdings)
 
     def accounts(self) -> dict[str, Account]:
@@ -207,7 +207,7 @@ def _known_logs(market: Market, receipt: Receipt) -> Iterator[tuple[int, Any]]:
 
 
 def _credit(ledger: Ledger, log: Any, place: int, at: int) -> None:
-    """Apply what the adapter reports of a purchase, whose token it has just passed on."""
+    """Apply a purchase that the adapter reports, after passing on the token."""
     post_id, payer, receiver = int.from_bytes(log.topics[1]), *map(_address, log.topics[2:])
     purchase = ledger.purchases[place - 2]
     assert purchase.post_id == post_id

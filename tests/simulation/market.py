@@ -141,7 +141,7 @@ class Market:
     adapter: str = field(init=False)
     """The purchase adapter that the service knows."""
     stranger: str = field(init=False)
-    """Another one, which it does not know."""
+    """Another purchase adapter, which the service does not know."""
     highest: int = 0
     _heights: dict[int, int] = field(default_factory=dict)
     _created: dict[bytes, list[Created]] = field(default_factory=dict)

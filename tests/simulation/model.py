@@ -25,7 +25,7 @@ class Version:
     published: bool = False
     perhaps_destroyed: bool = False
     revisions: list[str] = field(default_factory=list)
-    """The texts of the corrections of the post that it became."""
+    """The corrected texts of the post that this version became."""
     worn: set[tuple[str, ...]] = field(default_factory=lambda: {()})
     """All hashtags that the file has had, shared by its versions."""
 
@@ -92,7 +92,7 @@ class Model:
                 version.perhaps_destroyed = True
 
     def restore(self) -> None:
-        """Record a restored backup: without writing sessions and inaccessible documents."""
+        """Record a restored backup, which lacks writing sessions and inaccessible documents."""
         for session in self.sessions:
             session.revoked = True
         for version in self.versions.values():

@@ -198,7 +198,7 @@ class Universe:
     async def crash(self, at: str, send: Send) -> httpx2.Response | None:
         """Crash the service at a failpoint of a request, and restart it.
 
-        Returns the response if the request does not get that far.
+        Returns the response if the request does not reach the failpoint.
         """
 
         def end(reached: str) -> None:
@@ -287,7 +287,7 @@ class Universe:
         return self.random.choice((self.world, self.replica))
 
     def spread(self, block: Block | None) -> None:
-        """Notify the providers of a block, or not."""
+        """Queue up to two deliveries of a block per provider, at random."""
         if block is None or not self.market.created_in(block):
             return
         for provider in "ab":
@@ -406,7 +406,7 @@ class Universe:
         assert not self.follower.deep_reorg
 
     def _wait_beyond(self, seconds: float) -> None:
-        """Let time pass until it is later than ever before, by so many seconds."""
+        """Advance the clock to this many seconds after the latest time it has ever had."""
         behind = self.latest - self.clock.now()
         self.clock.advance(max(0.0, behind.total_seconds()) + seconds)
 

@@ -36,8 +36,7 @@ TAG = f"#?[{TAG_CHARACTERS}]{{1,{MAX_TAG_LENGTH}}}"
 """A hashtag that needs no normalization except for case."""
 
 TIMESTAMP = "#/components/schemas/Timestamp"
-"""Replaced by digits, because random integers sometimes have a decimal point, as JSON Schema
-allows."""
+"""Digits instead of an integer, which JSON Schema allows to have a decimal point."""
 
 PROOF_HEADERS = ("SIGN-IN-WITH-X", "PAYMENT-SIGNATURE")
 

@@ -69,7 +69,9 @@ LIMITS = (
         "open_stores(PinnedDatabase(database, snapshot))",
         "adapters.stores",
         "test",
-        ("tests/web/site/test_static_site.py::test_a_copy_shows_the_moment_when_its_export_began",),
+        (
+            "tests/web/site/test_static_site.py::test_a_static_copy_shows_the_site_as_it_was_when_the_export_began",
+        ),
     ),
     Mutation(
         "The bytes of a static site do not depend on the day of its export",

@@ -27,7 +27,7 @@ const held = (id: string, more: Partial<HeldPost> = {}): HeldPost =>
 
 type Reply = string | object | Code;
 
-/** A service with these replies by path; a code is a refusal, and everything else not found. */
+/** A service with these responses by path. A code means a refusal; other paths are not found. */
 function serve(posts: HeldPost[], replies: Record<string, Reply | Reply[]>): ImprintReader {
   const fetch = async (input: string | URL | Request) => {
     const path = String(input).slice(SERVICE.length);

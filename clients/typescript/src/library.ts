@@ -16,13 +16,13 @@ export interface LibraryOptions {
   onPost?(done: number, all: number): void;
 }
 
-/** Refusals after which the same request may work a little later. */
+/** Refusals after which the same request may succeed later. */
 const BUSY = ["rate_limited", "overloaded"];
 
 /** Refusals of a single post, which do not end the download. */
 const ABSENT = ["not_found", "not_final", "not_entitled", "not_free", "removed", "withheld"];
 
-/** How often a request is repeated while the service is busy. */
+/** How many times a request is sent while the service is busy. */
 const ATTEMPTS = 8;
 
 /**
@@ -69,7 +69,7 @@ async function* filesOf(reader: ImprintReader, post: HeldPost): AsyncGenerator<L
   if (proof) yield { path: "proof.json", content: writeJson(proof) };
 }
 
-/** The text with its facts, and the pictures in it that the service has. */
+/** The text with its facts, and those of its pictures that the service has. */
 async function* textOf(
   reader: ImprintReader,
   post: HeldPost,

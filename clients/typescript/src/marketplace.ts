@@ -65,7 +65,7 @@ export interface NewPost {
   title: string;
   thumbnailCid: string;
   description: string;
-  /** In wei; 0 is free for all. */
+  /** In wei; 0 means free for everybody. */
   price: bigint;
   hashtags: string[];
 }
@@ -83,8 +83,8 @@ export interface Receipt {
 }
 
 /**
- * The call that publishes a draft, for its author's wallet to send. With `chainId`, on no other
- * chain.
+ * The call that publishes a draft, for its author's wallet to send. With `chainId`, it is
+ * sent only on that chain.
  */
 export function createPostCall(marketplace: Address, post: NewPost, chainId?: number): Call {
   const { cid, title, thumbnailCid, description, price, hashtags } = post;
@@ -103,8 +103,8 @@ export function createPostCall(marketplace: Address, post: NewPost, chainId?: nu
 }
 
 /**
- * The call that buys a token of the post, which lets its holder read. With `chainId`, on no other
- * chain.
+ * The call that buys a token of the post, which lets its holder read. With `chainId`, it is sent
+ * only on that chain.
  */
 export function buyPostCall(
   marketplace: Address,
@@ -121,7 +121,7 @@ export const BUY_MANY: Hex = "0x90bcd2d5";
 
 /**
  * The call that buys posts for a receiver through the purchase adapter: all of them, or none.
- * `value` is the sum of their prices. With `chainId`, on no other chain.
+ * `value` is the sum of their prices. With `chainId`, it is sent only on that chain.
  */
 export function buyManyCall(
   adapter: Address,
@@ -136,8 +136,8 @@ export function buyManyCall(
 }
 
 /**
- * The call that changes the price of a post, for its author's wallet to send. With `chainId`, on no
- * other chain.
+ * The call that changes the price of a post, for its author's wallet to send. With `chainId`, it
+ * is sent only on that chain.
  */
 export function changePriceCall(
   marketplace: Address,
@@ -168,7 +168,7 @@ export async function findReceipt(provider: Provider, hash: Hex): Promise<Receip
 }
 
 /**
- * The receipt, once the transaction is mined; it may have been reverted.
+ * The receipt of a transaction, once it is mined; it may have been reverted.
  *
  * Throws the signal's reason at once when it is aborted.
  */
@@ -229,7 +229,7 @@ interface FoundReceipt {
   logs: (Log & { logIndex: Hex })[];
 }
 
-/** A text among the ABI-encoded values of a log; empty if there is none at this place. */
+/** A text among the ABI-encoded values of a log; empty if there is none at this position. */
 function readText(data: Hex, place: number): string {
   const bytes = Uint8Array.from(data.slice(2).match(/../g) ?? [], (pair) =>
     Number.parseInt(pair, 16),

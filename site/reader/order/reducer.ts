@@ -22,7 +22,7 @@ export interface Item {
   readonly price: bigint;
 }
 
-/** What is stored, so that a reload continues it. */
+/** The stored order, so that a reload can continue it. */
 export interface Order extends Sending {
   readonly account: Address;
   readonly receiver: Address;
@@ -36,12 +36,12 @@ export interface Order extends Sending {
 export interface ItemFacts {
   readonly price: bigint;
   readonly author: Address;
-  /** Whether the receiver holds it. */
+  /** Whether the receiver holds the post. */
   readonly isHeld: boolean;
 }
 
 export type Wish =
-  /** Order what the form shows; an empty receiver is the buyer. */
+  /** Order what the form shows; an empty receiver means the buyer. */
   | { readonly kind: "order"; readonly receiver: string }
   /** Continue after a failure or a reload; nothing is paid twice. */
   | { readonly kind: "continue" }
@@ -75,7 +75,7 @@ export interface OrderState {
   /** As entered. */
   readonly receiver: string;
   readonly phase: Phase;
-  /** Counts started phases: results of earlier ones are dropped. */
+  /** Counts started phases: results of earlier phases are dropped. */
   readonly turn: number;
   readonly shown: Shown;
 }
@@ -121,7 +121,7 @@ export const newOrder = (items: readonly Item[], isGift: boolean): OrderState =>
   shown: { kind: "form", note: null, isBusy: false },
 });
 
-/** What all items cost, in wei. */
+/** The total price of all items, in wei. */
 export const totalOf = (items: readonly Item[]): bigint =>
   items.reduce((sum, { price }) => sum + price, 0n);
 
@@ -195,7 +195,7 @@ const repeat = (state: OrderState, { posts, account, receiver }: Order): OrderSt
   receiver: receiver === account ? "" : receiver,
 });
 
-/** The buyer confirms what is bought, and for how much: whatever changed is shown first. */
+/** The buyer confirms the posts and the total price; changes are shown first. */
 function checkItems(state: OrderState, buyer: WalletAccount, facts: readonly ItemFacts[]): Next {
   const receiver = receiverOf(state, buyer);
   const known = state.items.map((item, place) => ({ item, ...facts[place] }));

@@ -141,7 +141,7 @@ function steps(order: Order, buyer: { name: string; isSilent: boolean }): HTMLEl
   );
 }
 
-/** What may have happened; none of these claims that nothing was paid. */
+/** What may have happened; none of these sentences claims that nothing was paid. */
 const DOUBTS: Readonly<Record<Doubt, string>> = {
   lost: WORDS.paymentLost(WORDS.payTwice),
   unsettled: WORDS.paymentUnsettled(WORDS.payTwice),

@@ -1,8 +1,8 @@
-/** The state of a correction: the text on its way from what readers see to what they will see. */
+/** The state of a correction: the text that readers see, and the one that they will see. */
 
 import { splitTitle, type TitledText } from "../store/draft-text.ts";
 
-/** Code points of the longest note. */
+/** The maximum length of a note in code points. */
 export const NOTE_LENGTH = 280;
 
 export interface Correction {
@@ -56,7 +56,7 @@ export function advance(state: Correction, event: CorrectionEvent): Correction {
   }
 }
 
-/** Whether the service takes this note: one line, without control or direction characters. */
+/** Whether the service accepts this note: one line, without control or direction characters. */
 export const isNote = (note: string): boolean =>
   [...note].length <= NOTE_LENGTH &&
   !/[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/u.test(note);

@@ -1,4 +1,4 @@
-/** The sentences of corrections, which are loaded on demand. Another language is another such object. */
+/** The sentences of corrections, loaded on demand. A translation is another such object. */
 
 export const WORDS = {
   // studio/correction/index.tsx

@@ -13,19 +13,19 @@ import { TextEditor } from "./text/text-editor.ts";
 import { Toolbar } from "./text/toolbar.tsx";
 
 interface MarkdownEditorProps {
-  /** The text as it is now. The owner changes it with the editor that `onOpen` gives. */
+  /** The current text. The owner changes it with the editor that `onOpen` gives. */
   readonly text: string;
-  /** What the field is called for screen readers. */
+  /** The name of the field for screen readers. */
   readonly label: string;
   /** Whether a heading at the start of the text has a field of its own. */
   readonly hasTitle: boolean;
   /** Whether something else is shown in place of text and preview. */
   readonly isCovered?: boolean;
-  /** Above the toolbar, and in view with it. */
+  /** Shown above the toolbar, and in view with it. */
   readonly bar?: ComponentChildren;
-  /** Between toolbar and text. */
+  /** Shown between toolbar and text. */
   readonly notes?: ComponentChildren;
-  /** Behind the counts. */
+  /** Shown after the counts. */
   readonly foot?: ComponentChildren;
   onOpen?(editor: TextEditor): void;
   onChange(content: string): void;

@@ -1,4 +1,4 @@
-"""Encrypted documents over HTTP: ciphertext on disk, content for entitled readers."""
+"""Encrypted documents are ciphertext on disk, and content over HTTP for entitled readers."""
 
 import asyncio
 import json

@@ -123,7 +123,7 @@ SHOWN = ("/feeds/posts.atom", "/feeds/tags/ink.json", "/posts/{}.md", "/p/{}")
 
 
 async def texts_of(world: World, post_id: int) -> set[int | str]:
-    """The statuses of the paths that show this post, or `text` for a response with its text."""
+    """Return the status of each path in `SHOWN`, or `text` if the response has the post's text."""
     html = {"Accept": "text/html"}
     paths = [path.format(post_id) for path in SHOWN]
     found = [await world.client.get(each, headers=html, follow_redirects=True) for each in paths]

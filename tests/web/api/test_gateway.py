@@ -1,4 +1,4 @@
-"""The public gateway: ranges, formats, and no private documents."""
+"""The public gateway supports ranges and formats, and serves no private documents."""
 
 import io
 import time
@@ -336,7 +336,7 @@ async def test_a_replaced_version_of_a_free_post_is_not_served(town):
     assert problem(await fetch(town, draft["cid"])) == (404, "not_found")
 
 
-async def test_free_documents_are_unavailable_while_the_chain_is(town):
+async def test_free_documents_are_unavailable_while_the_chain_is_down(town):
     alice = town.wallet(7)
     _, file = await town.post(alice, price=0)
     draft = await town.create(alice)
@@ -348,7 +348,7 @@ async def test_free_documents_are_unavailable_while_the_chain_is(town):
         town.node.fault = None
 
 
-async def test_a_document_that_is_no_json_of_ours_is_downloaded():
+async def test_a_document_not_in_our_json_format_is_sent_as_an_attachment():
     for body in (b"<!doctype html><script>alert(1)</script>", b' {"content":"', b"%PDF-1.4"):
         representation = Representation(Format.PLAIN)
         kind = representation.media_type(body)

@@ -288,7 +288,7 @@ UNDESCRIBED: dict[str, Any] = {
     "security": [],
     "parameters": [{"in": "path", "name": "id", "example": "1"}],
 }
-"""Request bodies for routes used by the pages."""
+"""The operation assumed for routes of pages, which the API description omits."""
 
 
 def example(operation: dict[str, Any], path: str, own: dict[str, str]) -> dict[str, Any]:

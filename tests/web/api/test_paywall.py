@@ -1,4 +1,4 @@
-"""Paid posts over HTTP: the offer (402), and reads by a proof of the holder's address."""
+"""Paid posts over HTTP: the offer (402), and reads with a proof of the holder's address."""
 
 import asyncio
 import json
@@ -57,7 +57,7 @@ async def publish(world: World, wallet: int = 1, title: str = "A title", **given
 
 
 async def held_post(world: World, reader: Wallet) -> str:
-    """Publish a post that this reader has bought."""
+    """Publish a post, and let this reader buy it."""
     post_id = await publish(world)
     world.buy(reader, int(post_id))
     return post_id
@@ -66,7 +66,7 @@ async def held_post(world: World, reader: Wallet) -> str:
 # The offer
 
 
-async def test_a_stranger_is_offered_a_paid_post(town: World) -> None:
+async def test_a_client_without_access_is_offered_a_paid_post(town: World) -> None:
     post_id = await publish(town, title="Ink & “paper”")
     response = await town.client.get(f"/posts/{post_id}/content")
     assert problem(response) == (402, "payment_required")
@@ -116,7 +116,7 @@ async def test_a_stranger_is_offered_a_paid_post(town: World) -> None:
     assert len(info["nonce"]) == 32
 
 
-async def test_the_markdown_of_a_paid_post_is_its_offer(town: World) -> None:
+async def test_a_request_for_the_markdown_of_a_paid_post_gets_its_offer(town: World) -> None:
     post_id = await publish(town)
     await read_texts(town)
     response = await town.client.get(f"/posts/{post_id}.md")
@@ -164,13 +164,13 @@ async def test_a_session_without_the_token_is_offered_the_post(town: World) -> N
         assert response.headers["cache-control"] == "private, no-store"
 
 
-async def test_the_largest_offer_fits_in_the_headers_of_a_proxy(town: World) -> None:
+async def test_the_largest_offer_fits_into_the_header_buffers_of_a_proxy(town: World) -> None:
     post_id = await publish(town, title="\x01" * 100)
     response = await town.client.get(f"/posts/{post_id}/content")
     assert read_offer(response)["resource"]["description"] == f"Post {post_id}: " + "\x01" * 100
 
 
-async def test_the_contracts_own_reads_refuse_as_before(town: World) -> None:
+async def test_the_older_read_endpoints_still_refuse_with_403(town: World) -> None:
     post_id, stranger = await publish(town), town.stranger()
     assert problem(await town.read_free(post_id)) == (403, "not_free")
     assert problem(await town.read_post(stranger, post_id)) == (403, "not_entitled")
@@ -250,7 +250,9 @@ async def test_a_post_that_is_not_stored_here_is_not_offered(town: World) -> Non
     assert "not sold here" in response.text
 
 
-async def test_only_allowed_authors_are_offered_where_only_they_are_shown(tmp_path: Path) -> None:
+async def test_if_only_allowed_authors_are_shown_only_their_posts_are_offered(
+    tmp_path: Path,
+) -> None:
     async with open_world(tmp_path, SHOW="allowed") as world:
         post_id = await publish(world)
         assert problem(await world.client.get(f"/posts/{post_id}/content")) == (403, "not_free")
@@ -269,7 +271,7 @@ async def test_an_unknown_post_is_not_offered(town: World) -> None:
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
-async def test_a_proof_reads_a_post_once(town: World, ending: str) -> None:
+async def test_a_proof_allows_one_read_of_a_post(town: World, ending: str) -> None:
     reader = town.wallet(2)
     post_id = await held_post(town, reader)
     path = f"/posts/{post_id}{ending}"
@@ -285,7 +287,7 @@ async def test_a_proof_reads_a_post_once(town: World, ending: str) -> None:
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
-async def test_a_proof_is_spent_by_a_text_only(town: World, ending: str) -> None:
+async def test_a_proof_is_spent_only_when_a_text_is_returned(town: World, ending: str) -> None:
     reader = town.wallet(3)
     post_id = await publish(town)
     path = f"/posts/{post_id}{ending}"
@@ -298,14 +300,14 @@ async def test_a_proof_is_spent_by_a_text_only(town: World, ending: str) -> None
     assert problem(await town.client.get(path, headers=tagged)) == (409, "nonce_used")
 
 
-async def test_the_author_reads_by_a_proof(town: World) -> None:
+async def test_the_author_can_read_with_a_proof(town: World) -> None:
     post_id = await publish(town)
     path = f"/posts/{post_id}/content"
     headers = await answer(town.client, town.wallet(1), path)
     assert CANARY in (await town.client.get(path, headers=headers)).text
 
 
-async def test_a_proof_reads_a_named_revision(town: World) -> None:
+async def test_a_proof_can_read_a_given_revision(town: World) -> None:
     reader = town.wallet(2)
     post_id = await held_post(town, reader)
     path = f"/posts/{post_id}/content"
@@ -316,7 +318,7 @@ async def test_a_proof_reads_a_named_revision(town: World) -> None:
     assert response.json()["revision"] == 0
 
 
-async def test_a_large_post_is_read_by_a_proof_once(town: World) -> None:
+async def test_a_proof_allows_one_read_of_a_large_post(town: World) -> None:
     reader = town.wallet(2)
     post_id = await publish(town, content="long " * 100_000)
     town.buy(reader, int(post_id))
@@ -340,7 +342,7 @@ async def test_optional_fields_of_a_proof_may_be_left_out_or_added(town: World) 
         assert (await town.client.get(path, headers=headers)).status_code == 200, changes
 
 
-async def test_one_proof_on_two_replicas_reads_once(town: World) -> None:
+async def test_a_proof_sent_to_two_replicas_allows_one_read(town: World) -> None:
     reader = town.wallet(2)
     path = f"/posts/{await held_post(town, reader)}/content"
     async with open_replica(town) as replica:
@@ -353,7 +355,9 @@ async def test_one_proof_on_two_replicas_reads_once(town: World) -> None:
             assert statuses == [200, 409, 409, 409]
 
 
-async def test_a_challenge_is_answered_at_any_replica_and_after_a_rotation(tmp_path: Path) -> None:
+async def test_a_signed_challenge_is_valid_at_any_replica_and_after_a_key_rotation(
+    tmp_path: Path,
+) -> None:
     old, new = "old " * 16, "new " * 16
     async with open_world(tmp_path / "a", JWT_SECRET=old) as world:
         reader = world.wallet(2)
@@ -372,7 +376,7 @@ async def test_a_challenge_is_answered_at_any_replica_and_after_a_rotation(tmp_p
         assert problem(await world.client.get(path, headers=headers)) == INVALID
 
 
-async def test_a_contract_wallet_reads_by_a_proof(town: World) -> None:
+async def test_a_contract_wallet_can_read_with_a_proof(town: World) -> None:
     owner = town.wallet(2)
     contract = deploy_on(town.chain, creation("OwnedWallet", owner.account.address))
     wallet = ContractWallet(owner.account, town.clock, contract)
@@ -389,7 +393,7 @@ async def test_a_contract_wallet_reads_by_a_proof(town: World) -> None:
     assert problem(await town.client.get(path, headers=headers)) == INVALID
 
 
-async def test_a_wallet_that_is_not_deployed_yet_proves_its_address(town: World) -> None:
+async def test_a_wallet_that_is_not_deployed_yet_can_prove_its_address(town: World) -> None:
     path = f"/posts/{await publish(town)}/content"
     wallet = open_wallet(town, "counterfactual")
     read_offer(await town.client.get(path, headers=await answer(town.client, wallet, path)))
@@ -440,7 +444,7 @@ async def test_a_proof_of_another_wallet_is_refused(town: World) -> None:
     assert problem(await town.client.get(path, headers=proof_headers(spelled))) == INVALID
 
 
-async def test_a_field_with_a_line_break_is_refused(town: World) -> None:
+async def test_a_proof_field_with_a_line_break_is_refused(town: World) -> None:
     holder = town.wallet(2)
     path = f"/posts/{await held_post(town, holder)}/content"
     challenge = read_challenge(await town.client.get(path))
@@ -538,7 +542,7 @@ async def test_a_malformed_proof_is_refused(town: World, ending: str, header: st
         {"nonce": ""},
     ],
 )
-async def test_a_malformed_field_is_refused(town: World, changes: dict[str, Any]) -> None:
+async def test_a_malformed_proof_field_is_refused(town: World, changes: dict[str, Any]) -> None:
     reader, post_id = town.wallet(2), await publish(town)
     path = f"/posts/{post_id}/content"
     proof = sign_challenge(reader, read_challenge(await town.client.get(path)))
@@ -548,7 +552,7 @@ async def test_a_malformed_field_is_refused(town: World, changes: dict[str, Any]
     assert problem(await town.client.get(path, headers=wrong)) == (400, "invalid_address")
 
 
-async def test_a_proof_of_20_kilobytes_or_a_second_one_is_refused(town: World) -> None:
+async def test_a_proof_of_20_kilobytes_and_a_second_proof_are_refused(town: World) -> None:
     reader, post_id = town.wallet(2), await publish(town)
     path = f"/posts/{post_id}/content"
     proof = sign_challenge(reader, read_challenge(await town.client.get(path)))
@@ -560,7 +564,7 @@ async def test_a_proof_of_20_kilobytes_or_a_second_one_is_refused(town: World) -
         assert problem(response) == (400, "invalid_request")
 
 
-async def test_no_spelling_of_a_path_gives_a_stranger_the_text(town: World) -> None:
+async def test_no_spelling_of_a_path_gives_the_text_to_a_client_without_access(town: World) -> None:
     post_id = await publish(town)
     spellings = (
         *("/posts/{}/content", "/posts/{}.md", "/posts/{}/content/", "/posts/{}.md/"),
@@ -588,7 +592,7 @@ async def test_no_spelling_of_a_path_gives_a_stranger_the_text(town: World) -> N
 
 
 def payment_headers(transaction: object, proof: object = None, **changes: Any) -> dict[str, str]:
-    """Return the header with which a client of x402 names its purchase."""
+    """Return the header in which an x402 client names its purchase."""
     chosen = {"scheme": "imprint-subscribe", "network": "eip155:31337", **changes}
     payload = {"transaction": transaction} | ({} if proof is None else {"signIn": proof})
     return {PAYMENT: encode_header({"x402Version": 2, "accepted": chosen, "payload": payload})}
@@ -604,7 +608,7 @@ async def prove(world: World, wallet: Wallet, path: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
-async def test_a_purchase_is_read_and_confirmed_by_its_transaction(
+async def test_a_buyer_who_names_the_transaction_gets_the_text_and_a_confirmation(
     town: World, ending: str
 ) -> None:
     reader, post_id = town.wallet(2), await publish(town)
@@ -628,7 +632,7 @@ async def test_a_purchase_is_read_and_confirmed_by_its_transaction(
     assert read_header(response, "payment-response")["transaction"] == bought
 
 
-async def test_a_transaction_without_a_proof_is_ignored_at_once(town: World) -> None:
+async def test_a_transaction_without_a_proof_is_ignored_immediately(town: World) -> None:
     reader, post_id = town.wallet(2), await publish(town)
     path = f"/posts/{post_id}/content"
     bought = transaction_of(town.buy(reader, int(post_id)))
@@ -639,7 +643,7 @@ async def test_a_transaction_without_a_proof_is_ignored_at_once(town: World) -> 
         assert town.node.asked <= asked + 1
 
 
-async def test_the_transaction_of_somebody_else_entitles_nobody(town: World) -> None:
+async def test_an_unrelated_transaction_grants_no_access(town: World) -> None:
     buyer, thief, post_id = town.wallet(2), town.wallet(4), await publish(town)
     other = await publish(town)
     path = f"/posts/{post_id}/content"
@@ -659,7 +663,7 @@ async def test_the_transaction_of_somebody_else_entitles_nobody(town: World) -> 
     assert "payment-response" not in response.headers
 
 
-async def test_a_pending_purchase_is_waited_for(
+async def test_a_read_waits_for_a_pending_purchase(
     town: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(payments, "WAIT_SECONDS", 0.2)
@@ -692,7 +696,7 @@ async def test_a_pending_purchase_is_waited_for(
     assert read_header(response, "payment-response")["transaction"] == bought
 
 
-async def test_a_read_beyond_the_limit_of_waiting_ones_asks_the_chain_once(town: World) -> None:
+async def test_a_read_beyond_the_limit_of_waiting_reads_queries_the_chain_once(town: World) -> None:
     waiting = Budget.of(1)
     assert waiting.take("another client")
     asked: list[str] = []
@@ -754,7 +758,7 @@ async def test_a_purchase_cannot_be_confirmed_while_the_chain_is_down(tmp_path: 
 # Limits and outages
 
 
-async def test_proofs_of_one_address_are_rate_limited_apart_from_its_logins(
+async def test_proofs_and_logins_of_one_address_have_separate_rate_limits(
     tmp_path: Path,
 ) -> None:
     async with open_world(tmp_path, RATE_LIMITS="on", RATE_LOGINS="2/60") as world:
@@ -779,7 +783,9 @@ async def test_proofs_from_one_client_are_limited_like_logins(tmp_path: Path) ->
         assert problem(await world.client.get("/posts/1/content")) == (404, "not_found")
 
 
-async def test_a_chain_that_is_down_is_neither_an_offer_nor_a_text(tmp_path: Path) -> None:
+async def test_while_the_chain_is_down_neither_an_offer_nor_a_text_is_returned(
+    tmp_path: Path,
+) -> None:
     async with open_world(tmp_path, CHAIN_CACHE_SECONDS="5") as world:
         reader, stranger = world.wallet(2), world.stranger()
         post_id = await held_post(world, reader)
@@ -805,7 +811,9 @@ async def test_a_chain_that_is_down_is_neither_an_offer_nor_a_text(tmp_path: Pat
             assert problem(response) == (503, "chain_unavailable")
 
 
-async def test_a_contract_wallet_cannot_be_proved_while_the_chain_is_down(tmp_path: Path) -> None:
+async def test_a_contract_wallet_cannot_prove_its_address_while_the_chain_is_down(
+    tmp_path: Path,
+) -> None:
     async with open_world(tmp_path) as world:
         owner = world.wallet(2)
         contract = deploy_on(world.chain, creation("OwnedWallet", owner.account.address))
@@ -817,7 +825,9 @@ async def test_a_contract_wallet_cannot_be_proved_while_the_chain_is_down(tmp_pa
         assert problem(response) == (503, "chain_unavailable")
 
 
-async def test_the_service_names_the_feature(town: World, tmp_path: Path) -> None:
+async def test_the_facts_list_payment_required_only_if_posts_are_indexed(
+    town: World, tmp_path: Path
+) -> None:
     facts = (await town.client.get("/.well-known/imprint.json")).json()
     assert "payment-required" in facts["features"]
     async with open_world(tmp_path, CHAIN_FOLLOW_SECONDS="0") as world:
@@ -825,7 +835,7 @@ async def test_the_service_names_the_feature(town: World, tmp_path: Path) -> Non
         assert "payment-required" not in facts["features"]
 
 
-async def test_pages_of_other_origins_can_use_the_headers(tmp_path: Path) -> None:
+async def test_pages_of_allowed_origins_can_use_the_payment_headers(tmp_path: Path) -> None:
     origin = "https://front.example"
     async with open_world(tmp_path, CORS_ORIGINS=origin) as world:
         preflight = await world.client.options(

@@ -1,4 +1,4 @@
-"""Proofs of posts over HTTP: made when the block is final, and checked against any node."""
+"""Proofs of posts over HTTP are created once the block is final, and checked with any node."""
 
 import asyncio
 import json
@@ -24,14 +24,14 @@ DEPTH = 3
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def shallow(tmp_path_factory: pytest.TempPathFactory, records: None) -> AsyncIterator[World]:
-    """A world where a block is final after a few more."""
+    """A world in which a block is final once a few more are mined."""
     folder = tmp_path_factory.mktemp("shallow")
     async with open_world(folder, CHAIN_REORG_DEPTH=str(DEPTH)) as opened:
         yield opened
 
 
 async def finalize(world: World) -> None:
-    """Mine until all blocks so far are final, and index them."""
+    """Mine until all existing blocks are final, and index them."""
     for _ in range(DEPTH + 1):
         world.chain.mine()
         await world.index()
@@ -199,7 +199,7 @@ async def test_a_forged_proof_is_refused(shallow: World, tmp_path: Path, forged:
     assert json.loads(said)["proved"] is False
 
 
-async def test_a_node_of_another_chain_or_none_confirms_nothing(
+async def test_a_proof_cannot_be_verified_without_a_node_of_its_chain(
     shallow: World, tmp_path: Path
 ) -> None:
     post_id, _ = await published_post(shallow, shallow.wallet(7), "Elsewhere.")

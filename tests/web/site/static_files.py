@@ -26,10 +26,10 @@ from imprint.ports.post_index import IndexSource, IndexStep
 BASE = "https://copy.example"
 
 SECRET = "The canary of a paid post sings at midnight."
-"""In the text of every paid post of `many_posts`."""
+"""A phrase in the text of every paid post of `many_posts`."""
 
 FIRST = datetime(2025, 3, 1, tzinfo=UTC)
-"""When the oldest post of `many_posts` was published. The others follow each hour."""
+"""Publication time of the oldest post of `many_posts`. One more follows every hour."""
 
 _ABSOLUTE = re.compile(r"https?://[^\s\"'<>\\)&]+")
 _IS_TEXT = {".atom", ".json", ".md", ".txt", ".xml"}
@@ -51,7 +51,7 @@ async def export(
 
 
 def files_in(folder: Path) -> dict[str, bytes]:
-    """Every file of a folder by its path."""
+    """Return the files of a folder, by path."""
     return {
         str(each.relative_to(folder)): each.read_bytes()
         for each in sorted(folder.rglob("*"))
@@ -97,7 +97,7 @@ def _has_anchor(page: Path, anchor: str) -> bool:
 
 
 def broken_links(folder: Path, base: str = BASE) -> Iterator[tuple[str, str]]:
-    """Yield every link of a copy that leads nowhere, and the file that has it."""
+    """Yield every broken link of a copy, and the file that contains it."""
     for file in folder.rglob("*"):
         name = str(file.relative_to(folder))
         if file.suffix == ".html":
@@ -117,7 +117,7 @@ def broken_links(folder: Path, base: str = BASE) -> Iterator[tuple[str, str]]:
 
 
 def elements_in(folder: Path) -> set[str]:
-    """The names of all elements of all pages."""
+    """Return the names of all HTML elements on all pages."""
     return {tag for page in folder.rglob("*.html") for tag in _read(page).tags}
 
 
@@ -129,7 +129,7 @@ def _origin(number: int) -> Origin:
 
 @asynccontextmanager
 async def many_posts(folder: Path, count: int) -> AsyncIterator[World]:
-    """A world with posts by twenty authors with thirty hashtags. Every third is paid."""
+    """A world with posts by twenty authors with thirty hashtags. Every third post is paid."""
     # In the year of the posts: the service omits it, and a copy must not.
     async with open_world(folder, clock=MovableClock(FIRST + timedelta(days=90))) as world:
         adapters = replace(world.adapters, marketplace=SampleMarketplace())

@@ -1,4 +1,4 @@
-"""The public site as static files: nothing private, nothing broken, the same bytes every time."""
+"""Static copies of the public site have nothing private or broken, and are reproducible."""
 
 import json
 from pathlib import Path
@@ -36,7 +36,7 @@ from imprint.ports.archives import NotExported
 pytestmark = pytest.mark.parametrize("records", ["sqlite", "postgresql"], indirect=True)
 
 POSTS = 70
-"""Enough for several pages of the front page, of a hashtag and of an author."""
+"""Number of posts: enough for several pages of the front page, a hashtag and an author."""
 
 
 def texts_in(folder: Path) -> str:
@@ -44,7 +44,7 @@ def texts_in(folder: Path) -> str:
 
 
 @pytest.mark.parametrize("site_format", [*SiteFormat])
-async def test_a_copy_has_no_text_of_a_paid_post_or_a_draft(
+async def test_a_static_copy_has_no_text_of_a_paid_post_or_a_draft(
     world: World, tmp_path: Path, site_format: SiteFormat
 ) -> None:
     author = await populate(world)
@@ -87,7 +87,7 @@ async def test_no_link_in_posts_of_every_kind_is_broken(
     assert f'href="{ORIGIN}/studio?x=1&amp;y=2"'.encode() in page
 
 
-async def test_a_copy_in_place_of_the_service_has_no_links_to_it(
+async def test_a_static_copy_that_replaces_the_service_has_no_links_to_it(
     world: World, tmp_path: Path
 ) -> None:
     author = await populate(world)
@@ -100,9 +100,7 @@ async def test_a_copy_in_place_of_the_service_has_no_links_to_it(
     assert "subscribePost(2)" in page
 
 
-async def test_pages_of_a_copy_have_nothing_that_needs_the_service(
-    world: World, tmp_path: Path
-) -> None:
+async def test_pages_of_a_static_copy_do_not_need_the_service(world: World, tmp_path: Path) -> None:
     await populate(world)
     await export(world, tmp_path / "copy")
     dead = {"form", "input", "button", "iframe", "textarea", "select", "noscript"}
@@ -129,7 +127,9 @@ async def test_a_paid_post_has_its_opening_its_price_and_a_link_to_the_service(
     assert "Below the line." not in texts_in(tmp_path / "copy")
 
 
-async def test_withheld_and_unlisted_posts_are_not_in_a_copy(world: World, tmp_path: Path) -> None:
+async def test_withheld_and_unlisted_posts_are_not_in_a_static_copy(
+    world: World, tmp_path: Path
+) -> None:
     withheld = await publish(world, 1, "ink", title="Withheld canary", content="Canary one.")
     unlisted = await publish(world, 1, "ink", title="Unlisted canary", content="Canary two.")
     linking = f"See [this](/p/{withheld}) and [that](/p/{unlisted})."
@@ -145,7 +145,9 @@ async def test_withheld_and_unlisted_posts_are_not_in_a_copy(world: World, tmp_p
     assert not (tmp_path / "copy/t/ink").exists()
 
 
-async def test_the_versions_of_a_corrected_post_are_in_a_copy(world: World, tmp_path: Path) -> None:
+async def test_the_versions_of_a_corrected_post_are_in_a_static_copy(
+    world: World, tmp_path: Path
+) -> None:
     author = world.wallet(1)
     post_id, file = await world.post(author, f"{FREE} {TYPO}", 0)
     await revise(world, author, (post_id, file["cid"]), FREE, note="A typo.")
@@ -158,7 +160,7 @@ async def test_the_versions_of_a_corrected_post_are_in_a_copy(world: World, tmp_
     assert list(broken_links(tmp_path / "copy")) == []
 
 
-async def test_feeds_and_the_sitemap_name_the_address_of_the_copy(
+async def test_feeds_and_the_sitemap_name_the_address_of_the_static_copy(
     world: World, tmp_path: Path
 ) -> None:
     post_id = await publish(world, 1, "ink", content="See [all](/t/ink) and ![x](/ipfs/none).")
@@ -207,7 +209,9 @@ async def test_a_post_as_markdown_has_front_matter(world: World, tmp_path: Path)
     }
 
 
-async def test_a_copy_shows_the_moment_when_its_export_began(world: World, tmp_path: Path) -> None:
+async def test_a_static_copy_shows_the_site_as_it_was_when_the_export_began(
+    world: World, tmp_path: Path
+) -> None:
     await publish(world, 1, "ink", title="Early")
     late: list[str] = []
     shows = world.adapters.marketplace.post_facts
@@ -225,7 +229,7 @@ async def test_a_copy_shows_the_moment_when_its_export_began(world: World, tmp_p
     assert list(broken_links(tmp_path / "copy")) == []
 
 
-async def test_an_unreachable_chain_ends_an_export_and_leaves_the_earlier_one(
+async def test_an_unreachable_chain_aborts_an_export_and_keeps_the_earlier_copy(
     world: World, tmp_path: Path
 ) -> None:
     await publish(world, 1, title="First")

@@ -1,4 +1,4 @@
-/** What pasted text becomes: a link over the selected words, Markdown from rich text, a title. */
+/** Turns pasted text into a link of the selected words, Markdown from rich text, or a title. */
 
 import { invertedEffects, isolateHistory } from "@codemirror/commands";
 import { syntaxTree } from "@codemirror/language";
@@ -13,7 +13,7 @@ import {
 import { EditorView } from "@codemirror/view";
 import { splitTitle } from "../../store/draft-text.ts";
 
-/** Longer rich text is pasted as plain text, in characters. */
+/** The number of characters above which rich text is pasted as plain text. */
 const LONGEST = 1_000_000;
 const ADDRESS = /^(?:https?:\/\/|mailto:)[^\s<>()]+$/i;
 
@@ -33,7 +33,7 @@ export function linkOver(state: EditorState, pasted: string): TransactionSpec | 
   };
 }
 
-/** Whether pasted HTML has anything that plain text cannot say; editors of code only colour it. */
+/** Whether pasted HTML has anything that plain text lacks; code editors only add colours. */
 export const isRich = (html: string, types: readonly string[]): boolean =>
   html.length <= LONGEST &&
   !types.includes("vscode-editor-data") &&
@@ -41,7 +41,7 @@ export const isRich = (html: string, types: readonly string[]): boolean =>
     html,
   );
 
-/** The marks of Google Docs and other word processors, which only have styles, as elements. */
+/** Turn styles, which Google Docs and other word processors use, into elements. */
 export const withMarks = (html: string): string =>
   html
     .replace(/<b\s[^<>]*font-weight:\s*normal[^<>]*>/gi, "<span>")
@@ -62,8 +62,8 @@ export function isCode(state: EditorState): boolean {
 }
 
 /**
- * Replaces pasted words by Markdown once it is there, unless the author has changed them meanwhile.
- * Undo brings the plain words back.
+ * Replaces pasted words by Markdown once it is converted, unless the author has changed them.
+ * Undo restores the plain words.
  */
 function replaceLater(view: EditorView, from: number, plain: string, markdown: Promise<string>) {
   const following = { changes: ChangeSet.empty(view.state.doc.length) };

@@ -32,10 +32,10 @@ import { visibleCaret } from "./visible-caret.ts";
 interface TextEditorOptions {
   readonly parent: HTMLElement;
   readonly content: string;
-  /** In bytes; pictures must fit in. */
+  /** The maximum size of the text in bytes, including its pictures. */
   readonly contentLimit: number;
   readonly hint: string;
-  /** What the field is called for screen readers. */
+  /** The name of the field for screen readers. */
   readonly label: string;
   /** Whether a heading at the start of the text has a field of its own. */
   readonly hasTitle: boolean;
@@ -80,7 +80,7 @@ export class TextEditor {
     this.view = new EditorView({ parent, state });
   }
 
-  /** The title and what is below it. */
+  /** The whole text: the title and the body. */
   get content(): string {
     const title = titleLine(this.title.value);
     return joinTitle({ title, gap: this.gap, body: this.view.state.doc.toString() });
