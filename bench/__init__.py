@@ -1,1 +1,1 @@
-"""Benchmarks. Each compares the service with a floor: the least that the same work can cost."""
+"""Benchmarks. Each compares the service with a floor, the minimum cost of the same work."""

@@ -2,7 +2,7 @@
 
 Runs `imprint serve` from this checkout and from another one, which needs its own `.venv`, and sends
 both the same load in turns, on the same core. Only this checkout's code generates the load, so the
-two may differ in everything but the HTTP API and the settings.
+checkouts may differ in everything except the HTTP API and the settings.
 """
 
 import argparse
@@ -32,10 +32,10 @@ from bench.scenarios import (
 )
 
 ROUNDS = 15
-"""Rounds per checkout and scenario."""
+"""Number of rounds per checkout and scenario."""
 
 TOLERANCE = 0.05
-"""Differences above this ratio are flagged."""
+"""Relative difference above which a result is flagged."""
 
 REQUESTS = {
     "login": 300,
@@ -51,7 +51,7 @@ REQUESTS = {
     "list, drafts": 1_000,
     "gated read, cold": 300,
 }
-"""Requests per round of each scenario. A round takes 0.1 to 0.5 seconds."""
+"""Number of requests per round of each scenario. A round takes 0.1 to 0.5 seconds."""
 
 Side = tuple[Measured, Requests]
 """A running service and the requests that one scenario sends to it."""
@@ -70,7 +70,7 @@ GROUPS: tuple[tuple[dict[str, str], Callable[[Fixture], dict[str, Requests]]], .
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Ratios (other/this) of all rounds of one scenario on one database."""
+    """The ratios (other/this) in all rounds of one scenario on one database."""
 
     database: str
     scenario: str
@@ -156,7 +156,7 @@ class Run:
         for service, requests in (this, other):
             Samples().send(service, requests(REQUESTS[scenario] // 4))
         for number in range(self.rounds):
-            # The first turn of a round may be slower or faster than the second: alternate.
+            # The first turn of a round may be slower or faster than the second, so turns alternate.
             for side in (this, other) if number % 2 == 0 else (other, this):
                 service, requests = side
                 samples[side].send(service, requests(REQUESTS[scenario]))

@@ -38,11 +38,11 @@ class Database(Protocol):
         ...
 
     def fill(self, url: str, files: int) -> None:
-        """Fill an empty catalog with `count` files and posts, some of them held by Alice."""
+        """Fill an empty catalog with `count` files and posts. Alice holds some of the posts."""
         ...
 
     def bytes_of(self, url: str) -> int:
-        """Size of the database in bytes."""
+        """Return the size of the database in bytes."""
         ...
 
 
@@ -124,7 +124,7 @@ _numbers = count(1)
 
 
 def open_databases(stack: ExitStack, folder: Path, only: str | None) -> Iterator[Database]:
-    """Yield SQLite, then PostgreSQL (started on demand), or just the one named `only`."""
+    """Yield SQLite, then PostgreSQL (started on demand), or only the database named `only`."""
     if only != "postgresql":
         yield SqliteFiles(folder / "sqlite")
     if only != "sqlite":

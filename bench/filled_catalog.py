@@ -35,7 +35,7 @@ _FILE_COLUMNS = (
 def fill_sqlite(path: Path, count: int, reader: str) -> None:
     """Add `count` files and posts to a catalog that is not in use.
 
-    Nine of ten files are posts. `reader` holds some of them.
+    Nine of ten files are posts. `reader` holds some of these posts.
     """
     connection = sqlite3.connect(path, isolation_level=None)
     connection.execute("PRAGMA synchronous=OFF")
@@ -81,7 +81,7 @@ async def fill_postgresql(url: str, count: int, reader: str) -> None:
 
 
 async def _copy_lines(rows: Iterable[Row]) -> AsyncIterator[bytes]:
-    """Rows in COPY's text format, many per chunk."""
+    """Yield rows in COPY's text format, many per chunk."""
     lines: list[str] = []
     for row in rows:
         lines.append("\t".join(map(_copy_value, row)))

@@ -34,17 +34,17 @@ _DAY = 86_400_000_000
 
 
 def place_of_post(number: int) -> int:
-    """The chain position of a post. Its sales follow in the same block."""
+    """Return the chain position of a post. Its sales follow in the same block."""
     return position_of(number, 0)
 
 
 def price_of(number: int) -> int:
-    """The price of a post. One in ten is free."""
+    """Return the price of a post. One post in ten is free."""
     return (number + 7) * 7 % 10 * UNIT
 
 
 def index_tables(count: int, reader: str) -> tuple[Table, ...]:
-    """Rows of every index table for `count` posts, except the word and total tables."""
+    """Return the rows of every index table for `count` posts, except the word and total tables."""
     head = (count + 1, _hash("block", count + 1))
     state = (1, 31337, MARKETPLACE.lower(), 0, *head, *head, 1)
     return (
@@ -59,13 +59,13 @@ def index_tables(count: int, reader: str) -> tuple[Table, ...]:
 
 
 def words_of_sqlite(count: int) -> Table:
-    """FTS5 rows with the words of every post."""
+    """Yield FTS5 rows with the words of every post."""
     columns = ("rowid", "title", "hashtags", "description", "body")
     return Table("post_search", columns, (_sqlite_words(n, count) for n in range(1, count + 1)))
 
 
 def words_of_postgresql(count: int) -> Table:
-    """The words of every post, and their text-search vectors as text."""
+    """Yield the words of every post, and their text-search vectors as text."""
     columns = ("place", "bucket", "folded", "body", "words")
     return Table("post_search", columns, (_postgresql_words(n, count) for n in range(1, count + 1)))
 
@@ -209,7 +209,7 @@ def _holdings(count: int, reader: str) -> Iterator[Row]:
             yield _buyer_of(number, sale, count), str(number), "1", 1, place, at, price
     step = max(1, count // LIBRARY)
     for number in range(1, count + 1, step):
-        # A gift without a transfer: it is in no other table, but holders are read the same way.
+        # A gift without a transfer. It is in no other table, but holders are read the same way.
         yield reader, str(number), "1", 1, position_of(number, 1_000), _time_of(number), None
 
 
@@ -236,7 +236,7 @@ def _authors(count: int) -> Iterator[Row]:
 
 
 def _folded(number: int, count: int) -> list[str]:
-    """Title, hashtags, description and body, folded the way the service folds text."""
+    """Return the title, hashtags, description and body, folded as the service folds text."""
     body = body_of(number) if _has_text(number) else []
     texts = (title_of(number), tags_of(number, count), description_of(number), body)
     return [f" {' '.join(words)} " if words else "" for words in texts]
@@ -259,7 +259,7 @@ def _has_text(number: int) -> bool:
 
 
 def _sales_of(number: int) -> int:
-    """Number of sales of a post: few posts sell often, most hardly ever, and the average is 1.4."""
+    """Return the number of sales of a post. A few posts sell often, and the average is 1.4."""
     return 40 // (number * 7_919 % 100 + 1)
 
 

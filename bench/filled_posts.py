@@ -14,7 +14,7 @@ OWNERS = 1_000
 """Number of file owners, who are also the authors of the posts."""
 
 FILES_OF_A_RARE_TAG = 10
-"""Files per rare hashtag: a million files have 100 000 rare hashtags."""
+"""Number of files per rare hashtag. A million files have 100 000 rare hashtags."""
 
 TOPICS = 100
 """Number of hashtags that each appear on one file in a hundred."""
@@ -26,7 +26,7 @@ WORDS = 50_000
 """Vocabulary size. Word frequencies follow Zipf's law."""
 
 TITLE_WORDS, DESCRIPTION_WORDS, BODY_WORDS = 6, 18, 60
-"""Words in a title, a description and the text of a free post."""
+"""Number of words in a title, in a description, and in the text of a free post."""
 
 Row = tuple[str | bytes | int | None, ...]
 
@@ -41,32 +41,32 @@ class Table:
 
 
 def is_draft(number: int) -> bool:
-    """Whether file `number` is a draft. Post `number` then belongs to another file."""
+    """Whether file `number` is a draft. If so, post `number` belongs to another file."""
     return number % 10 == 0
 
 
 def owner_of(number: int) -> str:
-    """The owner of file `number`."""
+    """Return the owner of file `number`."""
     return f"0x{number // 10 % OWNERS:040x}"
 
 
 def tags_of(number: int, count: int) -> list[str]:
-    """Hashtags of a file among `count`: a common one, a one-in-a-hundred one and a rare one."""
+    """Return the hashtags of one of `count` files: a common, a less common and a rare one."""
     return ["all", f"topic{number % TOPICS}", f"rare{number % rare_tags(count)}"]
 
 
 def rare_tags(count: int) -> int:
-    """Number of rare hashtags among `count` files. Files that share one are far apart."""
+    """Return the number of rare hashtags of `count` files. Files that share one are far apart."""
     return count // FILES_OF_A_RARE_TAG
 
 
 def cid_of_file(number: int) -> Cid:
-    """The CID of file `number`."""
+    """Return the CID of file `number`."""
     return cid_of(Codec.RAW, sha256(str(number).encode()).digest())
 
 
 def word(rank: int) -> str:
-    """The word with this rank, counted from 0."""
+    """Return the word with this rank, counted from 0."""
     syllables = []
     while True:
         rank, consonant = divmod(rank, len(_CONSONANTS))
@@ -77,35 +77,35 @@ def word(rank: int) -> str:
 
 
 def title_of(number: int) -> list[str]:
-    """Words of a post's title."""
+    """Return the words of a post's title."""
     return _words(number * 3, TITLE_WORDS)
 
 
 def description_of(number: int) -> list[str]:
-    """Words of a post's description."""
+    """Return the words of a post's description."""
     return _words(number * 3 + 1, DESCRIPTION_WORDS)
 
 
 def body_of(number: int) -> list[str]:
-    """Words of a free post's text."""
+    """Return the words of a free post's text."""
     return _words(number * 3 + 2, BODY_WORDS)
 
 
 _CONSONANTS, _VOWELS = "bdfghklmnprstvz", "aeiou"
 _DRAWN = 2_000_003
-"""Generated words, from which texts are sliced."""
+"""Number of generated words, from which texts are sliced."""
 
 
 def _words(seed: int, count: int) -> list[str]:
     drawn = _drawn()
-    # Texts start far apart, and share a start only if there are many.
+    # Texts start far apart, and share a start only if there are many texts.
     start = seed * 611_953 % (_DRAWN - count)
     return drawn[start : start + count]
 
 
 @cache
 def _drawn() -> list[str]:
-    """Words in the order they appear in texts, following Zipf's law."""
+    """Return words in the order in which they appear in texts, following Zipf's law."""
     chance, words = random.Random(1), [word(rank) for rank in range(WORDS)]
     weights = list(accumulate(1 / (rank + 1) for rank in range(WORDS)))
     total = weights[-1]

@@ -36,7 +36,7 @@ CONTRACT_WALLETS = 16
 """Number of contract wallets that log in."""
 
 CONTENT = "x" * 4096
-"""The content of each draft: 4 KiB."""
+"""The content of each draft, which has 4 KiB."""
 
 TITLE = "Title"
 """The title of every post."""
@@ -69,17 +69,17 @@ class Fixture:
         return f"127.0.0.1:{self.service.port}"
 
     def logins(self, number: int) -> list[bytes]:
-        """Login requests of new wallets."""
+        """Return login requests of new wallets."""
         wallets = [Wallet(self.domain) for _ in range(number)]
         return [post_request("/auth/login", each.sign_login(self.authority)) for each in wallets]
 
     def creates(self, number: int) -> list[bytes]:
-        """Requests that create drafts, from many authors."""
+        """Return requests that create drafts, from many authors."""
         authors = self._authors(number)
         return [post_request("/create/group", _draft_by(author)) for author in authors]
 
     def updates(self, number: int) -> list[bytes]:
-        """Requests that update newly created drafts of many authors."""
+        """Return requests that update newly created drafts of many authors."""
         return [
             _update(
                 self.create(author)["cid"], author.sign_write(Action.UPDATE) | {"content": CONTENT}
@@ -88,7 +88,7 @@ class Fixture:
         ]
 
     def bound_updates(self, number: int) -> list[bytes]:
-        """Updates whose signatures cover the cid and content (`imprint-2`)."""
+        """Return updates whose signatures cover the CID and the content (`imprint-2`)."""
         return [
             _update(cid, author.sign_update(self.facts["service"], cid, CONTENT))
             for author in self._authors(number)
@@ -96,7 +96,7 @@ class Fixture:
         ]
 
     def session_updates(self, number: int) -> list[bytes]:
-        """Updates signed by writing-session keys, one session per author."""
+        """Return updates signed by writing-session keys, one session per author."""
         service = self.facts["service"]
         return [
             _update(cid, author.sign_update_with(self._key_of(author), service, cid, CONTENT))
@@ -105,12 +105,12 @@ class Fixture:
         ]
 
     def contract_logins(self, number: int) -> list[bytes]:
-        """Login requests of newly deployed contract wallets."""
+        """Return login requests of newly deployed contract wallets."""
         wallets = islice(cycle(self.contract_wallets()), number)
         return [post_request("/auth/login", each.sign_login(self.authority)) for each in wallets]
 
     def bad_contract_logins(self, number: int) -> list[bytes]:
-        """Login requests of the same contract wallets with invalid signatures."""
+        """Return login requests of the same contract wallets with invalid signatures."""
         key = PrivateKey()
         wallets = [Wallet(self.domain, key, each.address) for each in self.contract_wallets()]
         return [
@@ -119,7 +119,7 @@ class Fixture:
         ]
 
     def wallet_calls(self, number: int) -> list[bytes]:
-        """The JSON-RPC requests needed for this many contract-wallet logins."""
+        """Return the JSON-RPC requests needed for this many contract-wallet logins."""
         text = resources.files("imprint.adapters.chain").joinpath("SignatureValidator.json")
         code: str = json.loads(text.read_text("utf-8"))["bytecode"]
         requests: list[bytes] = []
@@ -136,14 +136,14 @@ class Fixture:
         return requests
 
     def deliveries(self, number: int) -> list[bytes]:
-        """Webhook deliveries of invented events for newly created drafts."""
+        """Return webhook deliveries of invented events for newly created drafts."""
         return [
             self.delivery(self.create(author)["cid"], next(self._post_ids), author)
             for author in self._authors(number)
         ]
 
     def session(self, wallet: Wallet) -> str:
-        """The Authorization header of a new session."""
+        """Return the Authorization header of a new session."""
         response = self._call("/auth/login", wallet.sign_login(self.authority))
         return f"Authorization: Bearer {response['token']}\r\n"
 
@@ -169,7 +169,7 @@ class Fixture:
         return post_id
 
     def delivery(self, cid: str, post_id: int, author: Wallet) -> bytes:
-        """The webhook request with which provider A delivers a published draft's event."""
+        """Return the webhook request with which provider A delivers a published draft's event."""
         data = encode(["string", "string", "string", "uint256"], [TITLE, cid, "thumbnail", 1])
         topic = "0x" + "0" * 24 + author.address[2:]
         log = {
@@ -192,7 +192,7 @@ class Fixture:
         return self._keys[author.address]
 
     def contract_wallets(self) -> list[Wallet]:
-        """Contract wallets and their signing keys, deployed on first use."""
+        """Return contract wallets and their signing keys, deployed on first use."""
         if not self._contracts:
             self._contracts = [self._deploy_wallet() for _ in range(CONTRACT_WALLETS)]
         return self._contracts

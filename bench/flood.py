@@ -27,20 +27,20 @@ from bench.processes import LOAD_CORE, free_port, pin, run_chain, run_service
 from bench.wallets import get_request
 
 READERS, READS = 4, 40
-"""Number of reading addresses, and reads per second of each: below the per-client rate limit."""
+"""Number of reading addresses, and reads per second of each, below the per-client rate limit."""
 
 FLOODERS = 8
 """Number of addresses that send bad signatures."""
 
 CHECKS_PER_CLIENT = (30, 60)
 CHECKS_PER_WALLET = (120, 60)
-"""Default limit of signature checks by a node: count and period in seconds."""
+"""Default limit of signature checks per wallet, as a count and a period in seconds."""
 
 PHASES = 6
 """Number of phases of each type, which alternate."""
 
 _CHANCE = random.Random(6)
-"""Random seed. Every run has the same arrival times."""
+"""Random generator with a fixed seed, so that every run has the same arrival times."""
 
 
 @dataclass(slots=True)
@@ -76,8 +76,8 @@ class Flood:
     async def _send(self, address: str, requests: list[bytes], outcome: Outcome) -> None:
         """Send the requests from one address sequentially, at random times within the phase.
 
-        Real clients are independent. At regular intervals they would all send at the same moment,
-        and the same reader would always be last in the queue.
+        Real clients are independent. If the intervals were regular, all clients would send at the
+        same moment, and the same reader would always be last in the queue.
         """
         if not requests:
             return
@@ -98,7 +98,7 @@ class Flood:
         writer.close()
 
     def questions(self) -> Counter[str]:
-        """Contract signatures checked so far, by result."""
+        """Return the number of contract signatures checked so far, by result."""
         with urllib.request.urlopen(f"http://127.0.0.1:{self.metrics_port}/metrics") as response:
             text = response.read().decode()
         found = re.findall(r'imprint_wallet_checks_total\{result="(\w+)"\} ([\d.]+)', text)

@@ -43,7 +43,7 @@ VERIFICATIONS = 300
 """Number of signature verifications per sample."""
 
 PEER_VERIFICATIONS = 150
-"""Verifications per sample by the peer, which is slower."""
+"""Number of signature verifications per sample by the peer, which is slower."""
 
 RESPONSES = 1_500
 """Number of empty responses per sample."""
@@ -79,7 +79,7 @@ _BYTES = b"x" * 65_536
 
 
 def empty_app() -> Router:
-    """The service's web stack with handlers that only return bytes."""
+    """Return the service's web stack with handlers that only return bytes."""
     routes = [
         Route("/healthz", lambda request: Response(b"")),
         Route("/bytes", _respond),
@@ -108,25 +108,25 @@ class Floors:
     service: Measured
 
     def response(self, size: int) -> Floor:
-        """A handler that returns this many bytes."""
+        """Return the floor of a handler that returns this many bytes."""
         return Floor(f"empty response, {size} bytes", lambda: self._rate(f"/bytes?size={size}"))
 
     def write(self, commit: Callable[[], float]) -> Floor:
-        """Cost of reading a body, verifying a signature and committing."""
+        """Return the floor of reading a body, verifying a signature and committing."""
         return self._sum("body + verification + commit", time_verification, commit)
 
     def bound_write(self, commit: Callable[[], float]) -> Floor:
-        """The same with a signature over the content, which is hashed first."""
+        """Return the same floor with a signature over the content, which is hashed first."""
         return self._sum("body + bound verification + commit", time_bound_verification, commit)
 
     def session_write(self, commit: Callable[[], float]) -> Floor:
-        """The same with a session-key signature."""
+        """Return the same floor with a session-key signature."""
         return self._sum("body + P-256 verification + commit", time_key_verification, commit)
 
     def contract_login(
         self, commit: Callable[[], float], node: int, calls: Callable[[int], list[bytes]]
     ) -> Floor:
-        """Cost of reading a body, one node call and a commit."""
+        """Return the floor of reading a body, one node call and a commit."""
 
         def ask() -> float:
             return 1 / asyncio.run(send_load(node, calls(NODE_CALLS))).rate
@@ -134,11 +134,11 @@ class Floors:
         return self._sum("body + eth_call + commit", ask, commit)
 
     def delivery(self, commit: Callable[[], float]) -> Floor:
-        """Cost of reading a body and a commit."""
+        """Return the floor of reading a body and a commit."""
         return self._sum("body + commit", commit)
 
     def _sum(self, name: str, *seconds: Callable[[], float]) -> Floor:
-        """Reading a body, plus other work that takes `seconds`."""
+        """Return the floor of reading a body, plus other work that takes `seconds`."""
         return Floor(name, lambda: 1 / (1 / self._body_rate() + sum(each() for each in seconds)))
 
     def _rate(self, path: str) -> float:
@@ -158,7 +158,7 @@ def run_floors() -> Iterator[Floors]:
 
 
 def time_verification() -> float:
-    """Seconds to verify one signed write: typed data, digest and public-key recovery."""
+    """Return the seconds to verify a write, from typed data to public-key recovery."""
     wallet, verifier = Wallet(DOMAIN), WriteVerifier(DOMAIN, SERVICE)
     claims = [_claim(wallet.sign_write(Action.CREATE)) for _ in range(VERIFICATIONS)]
     now = datetime.now(UTC)
@@ -166,7 +166,7 @@ def time_verification() -> float:
 
 
 def time_bound_verification() -> float:
-    """Seconds to verify one `imprint-2` update, including hashing its content."""
+    """Return the seconds to verify one `imprint-2` update, including hashing its content."""
     wallet, verifier = Wallet(DOMAIN), WriteVerifier(DOMAIN, SERVICE)
     claims = [_claim(wallet.sign_update(SERVICE, CID, CONTENT)) for _ in range(VERIFICATIONS)]
     now, content = datetime.now(UTC), CONTENT.encode()
@@ -180,7 +180,7 @@ def time_bound_verification() -> float:
 
 
 def time_key_verification() -> float:
-    """Seconds to verify the same update signed by a session key."""
+    """Return the seconds to verify the same update signed by a session key."""
     wallet, verifier, key = Wallet(DOMAIN), WriteVerifier(DOMAIN, SERVICE), WritingKey()
     bodies = [wallet.sign_update_with(key, SERVICE, CID, CONTENT) for _ in range(VERIFICATIONS)]
     now, content, public = datetime.now(UTC), CONTENT.encode(), key.key.public_key()
@@ -208,7 +208,7 @@ def _time_each(claims: list[TypedDataClaim], verify: Callable[[TypedDataClaim], 
 
 
 def find_peer(folder: Path) -> Floor | None:
-    """viem verifying the same signatures, if Node and viem are installed."""
+    """Return viem as a verifier of the same signatures, if Node and viem are installed."""
     if not shutil.which("node") or not (PEER / "node_modules").exists():
         return None
     wallet, path = Wallet(DOMAIN), folder / "signed.json"

@@ -1,8 +1,8 @@
 """Processor time of an idle service on a quiet chain: `python -m bench.idle`.
 
-There are no requests and no marketplace logs, only a new block now and then. User and system time
-both count. The number of node calls shows whether the service polled as often as configured. On a
-busy machine it may not.
+There are no requests and no marketplace logs, but there is a new block now and then. User and
+system time both count. The number of node calls shows whether the service polled as often as
+configured. On a busy machine, the service may poll less often.
 """
 
 import argparse
@@ -55,7 +55,7 @@ def main() -> None:
 
 
 def _count_calls(port: int) -> float:
-    """Number of requests sent to the node so far."""
+    """Return the number of requests sent to the node so far."""
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/") as response:
         lines = response.read().decode().splitlines()
     wanted = 'imprint_dependency_seconds_count{dependency="chain"'

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 CONNECTIONS = 16
-"""Concurrent connections, each with one request in flight."""
+"""Number of concurrent connections, each with one request in flight."""
 
 
 @dataclass(slots=True)
@@ -24,7 +24,7 @@ class Outcome:
         return len(self.latencies) / self.seconds
 
     def percentile(self, share: float) -> float:
-        """A latency percentile in milliseconds."""
+        """Return a latency percentile in milliseconds."""
         ordered = sorted(self.latencies)
         return ordered[min(len(ordered) - 1, int(share * len(ordered)))] * 1000
 

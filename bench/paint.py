@@ -1,7 +1,7 @@
-"""Largest Contentful Paint in Chromium on this machine: python -m bench.paint
+"""Measure the Largest Contentful Paint in Chromium on this machine: python -m bench.paint
 
-Each sample is a first visit with an empty cache, pages alternating. A post should paint within
-0.5 s. Needs Chromium and the driver of `make test-browser`, and an otherwise idle machine.
+Each sample is a first visit with an empty cache, and the pages alternate. A post should paint
+within 0.5 s. Needs Chromium and the driver of `make test-browser`, and an otherwise idle machine.
 """
 
 import os
@@ -19,7 +19,7 @@ from tests.processes import Service, free_port, running
 ROUNDS = 15
 PAGES = ("post", "gate", "front")
 TARGET = 500
-"""The duration in milliseconds."""
+"""Milliseconds within which a post should paint."""
 
 
 def main() -> None:

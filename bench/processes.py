@@ -18,7 +18,7 @@ CHECKOUT = Path(__file__).parents[1]
 """The checkout that contains this file."""
 
 SERVICE_CORE, LOAD_CORE = 0, 1
-"""The service runs on one core, the load generator on the other."""
+"""Numbers of the cores on which the service and the load generator run."""
 
 WEBHOOK_SECRET = secrets.token_hex(32)
 """Secret that signs this run's webhook deliveries."""
@@ -37,7 +37,7 @@ class Measured:
 
     @property
     def pids(self) -> list[int]:
-        """Ids of the process and its workers."""
+        """The IDs of the process and its workers."""
         children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text()
         return [self.process.pid, *map(int, children.split())]
 
@@ -58,7 +58,7 @@ class Measured:
 
     @property
     def memory_megabytes(self) -> float:
-        """Resident memory of the largest process."""
+        """Return the resident memory of the largest process in megabytes."""
         sizes = []
         for pid in self.pids:
             lines = Path(f"/proc/{pid}/status").read_text().splitlines()
@@ -67,7 +67,7 @@ class Measured:
 
 
 def cores() -> set[int]:
-    """All cores of the machine."""
+    """Return all cores of the machine."""
     return set(range(os.cpu_count() or 1))
 
 

@@ -1,7 +1,7 @@
 """Measures a scenario and its floors in alternating rounds.
 
-A shared machine is slow for seconds at a time. With alternating rounds both sides slow down
-together, so the ratio of a round hardly changes, and the median over the rounds even less.
+A shared machine is slow for seconds at a time. With alternating rounds, both sides slow down
+together, so the ratio in a round hardly changes, and the median of all rounds changes even less.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ ROUNDS = 13
 
 @dataclass(slots=True)
 class Samples:
-    """Round results of a scenario, and the rates of its floors."""
+    """The results of a scenario's rounds, and the rates of its floors."""
 
     outcomes: list[Outcome] = field(default_factory=list)
     processor_us: list[float] = field(default_factory=list)
@@ -32,7 +32,7 @@ class Samples:
         return median(outcome.rate for outcome in self.outcomes)
 
     def ratio(self, name: str) -> float:
-        """Rate as a fraction of a floor's rate."""
+        """Return the rate as a fraction of a floor's rate."""
         pairs = zip(self.outcomes, self.floors[name], strict=True)
         return median(outcome.rate / floor for outcome, floor in pairs)
 

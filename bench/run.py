@@ -20,7 +20,7 @@ from bench.floors import Floor, Floors, find_peer, run_floors, time_verification
 from bench.loads import CONNECTIONS, send_load
 from bench.processes import LOAD_CORE, Measured, pin, run_chain, run_service
 from bench.report import Report
-from bench.rounds import Samples, cut, take_turns
+from bench.rounds import Samples, cut, send_timed, take_turns
 from bench.scenarios import (
     BOUND_UPDATE,
     CONTRACT_LOGIN,
@@ -36,13 +36,17 @@ from bench.sizes import Sizes
 from bench.wallets import get_request
 
 WORKER_ROUNDS = 21
-"""Rounds that compare one worker with two. These vary more, depending on the scheduler."""
+"""Number of rounds that compare one worker with two. Their results vary more than others."""
 
 UPDATE_ROUNDS, UPDATES = 15, 64
-"""Rounds that compare updates by signature form, and updates per round."""
+"""Number of rounds that compare updates by signature form, and number of updates per round."""
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
-"""Catalog sizes that are compared."""
+"""Numbers of files in the catalogs that are compared."""
+
+OFFERS = 1_000
+OFFER_ROUNDS = 9
+"""Number of rounds that compare offers of paid posts with refusals."""
 
 RESPONSE_BYTES = {
     "gated read, warm": 5120,
@@ -51,7 +55,7 @@ RESPONSE_BYTES = {
     "list, drafts": 5120,
     "gated read, cold": 5120,
 }
-"""Response size of the floor for each type of read."""
+"""Response size in bytes of the floor for each type of read."""
 
 
 def main() -> None:
@@ -107,6 +111,7 @@ class Bench:
             self._measure_writes(database, fixture)
             for name, requests in warm_reads(fixture).items():
                 self._measure_read(database, fixture, name, requests(4 * self.count))
+            self._compare_offers(database, fixture)
             facts[f"start-up on {database.name}, s"] = service.start_seconds
             facts[f"memory of a worker on {database.name}, MB"] = service.memory_megabytes
         with run_service(folder, self.rpc_url, url, settings=WITHOUT_CACHE) as service:
@@ -139,7 +144,7 @@ class Bench:
         return floors.get(name, self.floors.write)(commit)
 
     def _compare_updates(self, database: Database, fixture: Fixture) -> None:
-        """Compare updates in every signature form: the cost of binding and of session keys."""
+        """Compare updates in every signature form, which have different costs."""
         scenarios = writes(fixture)
         kinds = [name for name in (SESSION_UPDATE, BOUND_UPDATE) if name in scenarios]
         samples = {name: Samples() for name in ("signed update", *kinds)}
@@ -152,13 +157,26 @@ class Bench:
             ratio = f"processor time of an {name} on {database.name} / signed update"
             self.report.ratios[ratio] = median(one / other for one, other in pairs)
 
+    def _compare_offers(self, database: Database, fixture: Fixture) -> None:
+        """Compare the offer of a paid post (402) with the refusal of the same post (403)."""
+        post_id = fixture.publish(1)
+        offer = get_request(f"/posts/{post_id}/content")
+        refusal = get_request(f"/freeFileByPostId?postId={post_id}")
+        ratios = []
+        for _ in range(OFFER_ROUNDS):
+            _, offers = send_timed(fixture.service, [offer] * OFFERS)
+            _, refusals = send_timed(fixture.service, [refusal] * OFFERS)
+            ratios.append(offers / refusals)
+        name = f"processor time of an offer on {database.name} / refusal"
+        self.report.ratios[name] = median(ratios)
+
     def _measure_read(
         self, database: Database, fixture: Fixture, name: str, load: list[bytes]
     ) -> None:
         self._measure(database, name, fixture, load, self.floors.response(RESPONSE_BYTES[name]))
 
     def measure_machine(self) -> None:
-        """Compare two empty handlers with one: the cost of a second process alone."""
+        """Compare two empty handlers with one, to find the cost of a second process alone."""
         with ExitStack() as stack:
             services = [stack.enter_context(run_floors()).service for _ in range(3)]
             for service in services:
@@ -172,7 +190,7 @@ class Bench:
         self.report.ratios[name] = median(ratios)
 
     def measure_workers(self, database: Database) -> None:
-        """Compare one worker with two: processor time per request, on all cores."""
+        """Compare the processor time per request of one worker and of two, on all cores."""
         with ExitStack() as stack:
             fixtures = {}
             for workers in (1, 2):
@@ -227,7 +245,7 @@ class Bench:
 
 
 def _spend(services: list[Measured], requests: list[bytes]) -> float:
-    """Processor time of the services that share these requests."""
+    """Return the processor time of the services that share these requests."""
 
     async def send() -> None:
         share, connections = len(requests) // len(services), CONNECTIONS // len(services)

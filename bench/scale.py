@@ -1,4 +1,4 @@
-"""Calculate what a large deployment needs, from measured costs: python -m bench.scale [bench.json]
+"""Calculate the needs of a large deployment from measured costs: python -m bench.scale [bench.json]
 
 Two figures are simulated, with a fixed seed: how often access must be read from the chain when
 readers are spread over many processes, and how busy a process may be before its slowest responses
@@ -26,7 +26,7 @@ READS = {
     "list, drafts": 0.03,
     "login": 0.02,
 }
-"""Share of each type of read. A CDN serves the thumbnails."""
+"""Share of each type among all reads. A CDN serves the thumbnails."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,15 +73,15 @@ class Costs:
 
 
 def zipf(count: int) -> list[float]:
-    """Cumulative weights of a Zipf distribution."""
+    """Return the cumulative weights of a Zipf distribution."""
     return list(itertools.accumulate(1 / rank for rank in range(1, count + 1)))
 
 
 def simulate_misses(deployment: Deployment, processes: int, sticky: bool, count: int) -> float:
-    """Share of gated reads that must read the chain.
+    """Return the share of gated reads that must read the chain.
 
     With `sticky`, a reader is sent to the same process each time. A reader opens a post and keeps
-    reading: 1 to 6 requests (the page, reloads, other pages) some seconds apart.
+    reading, which takes 1 to 6 requests (the page, reloads, other pages) some seconds apart.
     """
     draw = random.Random(deployment.seed)
     weights = zipf(deployment.popular_posts)
@@ -99,7 +99,7 @@ def simulate_misses(deployment: Deployment, processes: int, sticky: bool, count:
 def _visits(
     deployment: Deployment, draw: random.Random, weights: list[float]
 ) -> Iterator[tuple[float, int, int]]:
-    """Gated reads in chronological order: time, post and reader."""
+    """Return gated reads in chronological order, each with its time, post and reader."""
     rate = deployment.reads_per_second * READS["gated read"] / 3.5
     waiting: list[tuple[float, int, int, int]] = []
     now = 0.0
@@ -118,7 +118,7 @@ def _visits(
 
 
 def simulate_wait(costs: Costs, load: float, seed: int, count: int = 200_000) -> float:
-    """99th-percentile latency, in milliseconds, of a process under this load."""
+    """Return the 99th-percentile latency, in milliseconds, of a process under this load."""
     draw = random.Random(seed)
     kinds, shares = list(READS), list(READS.values())
     mean = sum(costs.requests[kind] * share for kind, share in READS.items()) / 1e6
@@ -127,7 +127,7 @@ def simulate_wait(costs: Costs, load: float, seed: int, count: int = 200_000) ->
     for _ in range(count):
         now += draw.expovariate(load / mean)
         kind = draw.choices(kinds, shares)[0]
-        # A request sometimes takes much longer than its mean: garbage collection, page faults.
+        # Garbage collection and page faults sometimes make a request much slower than average.
         takes = costs.requests[kind] / 1e6 * draw.lognormvariate(-0.125, 0.5)
         free_at = max(free_at, now) + takes
         waits.append(free_at - now)
@@ -136,7 +136,7 @@ def simulate_wait(costs: Costs, load: float, seed: int, count: int = 200_000) ->
 
 
 def plan(costs: Costs, deployment: Deployment) -> dict[str, float]:
-    """Figures for one deployment."""
+    """Return the figures for one deployment."""
     loads = {load: simulate_wait(costs, load, deployment.seed) for load in (0.5, 0.6, 0.7, 0.8)}
     load = max((load for load, wait in loads.items() if wait < 25), default=0.5)
     mean = sum(costs.requests[kind] * share for kind, share in READS.items())

@@ -1,4 +1,4 @@
-"""Scenarios: the requests that each one sends to a service."""
+"""Scenarios, and the requests that each scenario sends to a service."""
 
 from collections.abc import Callable
 from functools import partial
@@ -8,7 +8,7 @@ from bench.loads import CONNECTIONS
 from bench.wallets import get_request
 
 Requests = Callable[[int], list[bytes]]
-"""Build this many requests. Signed requests are valid for 60 seconds."""
+"""Builds the given number of requests. Signed requests are valid for 60 seconds."""
 
 WITHOUT_CACHE = {"IMPRINT_CHAIN_CACHE_SECONDS": "0"}
 """Service settings for cold reads."""
@@ -16,7 +16,7 @@ WITHOUT_CACHE = {"IMPRINT_CHAIN_CACHE_SECONDS": "0"}
 BOUND_UPDATE = "update by wallet, imprint-2"
 SESSION_UPDATE = "update by session key"
 CONTRACT_LOGIN = "login by a contract wallet"
-"""Scenarios for a service with these features."""
+"""Scenarios that run only on a service with these features."""
 
 PREPARED = ("signed update", BOUND_UPDATE, SESSION_UPDATE, "webhook")
 """Scenarios whose drafts are created one by one beforehand."""
@@ -26,7 +26,7 @@ _FULL_PAGE = 13
 
 
 def writes(fixture: Fixture) -> dict[str, Requests]:
-    """Logins, signed writes and webhook deliveries that the service supports."""
+    """Return logins, signed writes and webhook deliveries that the service supports."""
     forms, features = fixture.facts["signing_forms"], fixture.facts["features"]
     scenarios: dict[str, Requests] = {
         "login": fixture.logins,
@@ -44,7 +44,7 @@ def writes(fixture: Fixture) -> dict[str, Requests]:
 
 
 def warm_reads(fixture: Fixture) -> dict[str, Requests]:
-    """Cached gated reads and lists, with the posts they need."""
+    """Return cached gated reads and lists, with the posts that they need."""
     paid, free = fixture.publish(1), fixture.publish(0)
     for _ in range(_FULL_PAGE):
         fixture.publish(0)
@@ -60,7 +60,7 @@ def warm_reads(fixture: Fixture) -> dict[str, Requests]:
 
 
 def cold_reads(fixture: Fixture) -> dict[str, Requests]:
-    """Gated reads that each query the chain, for a service run `WITHOUT_CACHE`."""
+    """Return gated reads that each query the chain, for a service run `WITHOUT_CACHE`."""
     session, address = fixture.session(fixture.alice), fixture.alice.address
     # One post for each connection: concurrent reads of one post would share a chain read.
     posts = [fixture.publish(1) for _ in range(CONNECTIONS)]

@@ -23,13 +23,13 @@ from bench.wallets import get_request
 from imprint.domain.posts.slugs import page_path
 
 POSTS = 22
-"""More posts than one list page holds."""
+"""Number of posts, which is more than fits on one list page."""
 
 REQUESTS = 200
 """Number of requests per page, or per JSON response, in a round."""
 
 INDEXED_WITHIN = 60.0
-"""Seconds the service may take to index the posts."""
+"""Seconds that the service may take to index the posts."""
 
 FOLLOWS = {"IMPRINT_CHAIN_FOLLOW_SECONDS": "1"}
 

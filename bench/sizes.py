@@ -1,8 +1,8 @@
-"""How catalog size affects reads: the same requests to catalogs of several sizes.
+"""Measures how catalog size affects reads, by sending the same requests to several catalogs.
 
-Each is measured twice: without writes, so that responses come from the cache, and during writes,
-which invalidate it, so that every request reads the catalog. Reads of the post index are also
-compared with their floor, at the smallest size.
+Each catalog is measured twice: without writes, so that responses come from the cache, and during
+writes, which invalidate the cache, so that every request reads the catalog. Reads of the post index
+are also compared with their floor, at the smallest size.
 """
 
 import asyncio
@@ -25,16 +25,16 @@ from bench.rounds import ROUNDS, take_turns
 from bench.wallets import Wallet, get_request
 
 REQUESTS, CONNECTIONS = 150, 4
-"""Reads per round, and concurrent connections."""
+"""Number of reads per round, and of concurrent connections."""
 
 RARE = 100
-"""Number of rare hashtags requested: as many as the smallest catalog has."""
+"""Number of rare hashtags requested, which is the number in the smallest catalog."""
 
 WRITES = 10
-"""Drafts created one after another during the reads."""
+"""Number of drafts created one after another during the reads."""
 
 COMMON = 24
-"""Frequent words: even the smallest catalog has posts that contain three of them."""
+"""Number of frequent words. Even the smallest catalog has posts that contain three of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class Sizes:
             for size in sizes:
                 url, content = database.make(), self.folder / f"size-{database.name}-{size}"
                 with run_service(content, self.rpc_url, url):
-                    # It creates the schema, and marks the content store as its own.
+                    # The service creates the schema, and marks the content store as its own.
                     pass
                 database.fill(url, size)
                 if database.name == "sqlite":
@@ -120,7 +120,7 @@ def _response_size(fixture: Fixture, request: bytes) -> int:
 async def _time_reads(
     fixture: Fixture, reads: list[bytes], writes: int, readers: int = CONNECTIONS
 ) -> float:
-    """Median read latency in milliseconds while this many drafts are created."""
+    """Return the median read latency in milliseconds while this many drafts are created."""
     port = fixture.service.port
     outcome, written = await asyncio.gather(
         send_load(port, reads, readers), send_load(port, fixture.creates(writes), 1)
@@ -132,7 +132,7 @@ async def _time_reads(
 
 
 def _file_loads(fixture: Fixture) -> dict[str, Iterator[bytes]]:
-    """Endless requests. Successive ones differ where that matters."""
+    """Return endless requests for files. Successive requests differ where that matters."""
     cids = [fixture.create()["cid"] for _ in range(REQUESTS)]
     session, stranger = fixture.session(fixture.alice), Wallet(fixture.domain)
     drafts = f"/pendingFilesByOwner?owner={stranger.address}"
@@ -149,7 +149,7 @@ def _file_loads(fixture: Fixture) -> dict[str, Iterator[bytes]]:
 
 
 def _post_loads(fixture: Fixture, posts: int) -> dict[str, Iterator[bytes]]:
-    """Endless requests to the post index: lists, single posts, searches and a library."""
+    """Return endless requests to the post index: lists, single posts, searches and a library."""
     step = max(1, posts // REQUESTS)
     session = fixture.session(fixture.alice)
     return {
@@ -172,7 +172,7 @@ def _over(paths: list[str], headers: str = "") -> Iterator[bytes]:
 
 
 def _over_common_words() -> Iterator[bytes]:
-    """Three frequent words in an order never used before. The result fills a page."""
+    """Yield searches for three frequent words in a new order. The result fills a page."""
     orders = list(permutations(range(COMMON), 3))
     for number in count():
         words = "+".join(map(word, orders[number * 5_003 % len(orders)]))
@@ -180,7 +180,7 @@ def _over_common_words() -> Iterator[bytes]:
 
 
 def _over_rare_words() -> Iterator[bytes]:
-    """A frequent word and one of any rank. Every third is only a prefix."""
+    """Yield searches for a frequent word and a rarer one, which is sometimes only a prefix."""
     for number in count():
         common, other = word(number % 10), word(COMMON + number * 7_919 % (WORDS - COMMON))
         wanted = other if number % 3 else other[:-1]

@@ -1,4 +1,4 @@
-"""Memory of a service under a steady mix of reads: python -m bench.soak --minutes 120
+"""Measure the memory of a service under steady reads: python -m bench.soak --minutes 120
 
 Sends reads at a steady rate, prints the worker's resident memory, descriptors and threads, draws
 memory and latency over time (--plot), and fails if memory ends more than 5 MB above the tenth
@@ -31,7 +31,7 @@ BATCH = 400
 
 CONNECTIONS = 8
 INTERVALS = 24
-"""Printed lines, and points of the chart."""
+"""Number of printed lines, and of points in the chart."""
 
 ALLOWED_MEGABYTES = 5.0
 WARM_SECONDS = 600.0
@@ -49,7 +49,7 @@ class Mix:
         self._session = fixture.session(fixture.alice)
 
     def draw(self, number: int) -> list[bytes]:
-        """Draw that many requests."""
+        """Draw this many requests."""
         return [self._draw() for _ in range(number)]
 
     def _draw(self) -> bytes:
@@ -82,7 +82,7 @@ class Mix:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """The service after a batch of reads."""
+    """The state of the service after a batch of reads."""
 
     seconds: float
     reads: int
@@ -90,9 +90,9 @@ class Sample:
     descriptors: int
     threads: int
     latency: float
-    """The 99th percentile of the batch, in milliseconds."""
+    """The 99th percentile of the latencies in the batch, in milliseconds."""
     failures: int
-    """Responses with a status of 500 or more."""
+    """Number of responses with a status of 500 or more."""
 
 
 def _count_entries(folder: Path) -> int:
@@ -100,7 +100,7 @@ def _count_entries(folder: Path) -> int:
 
 
 async def soak(service: Measured, mix: Mix, seconds: float, rate: float) -> list[Sample]:
-    """Send reads for this long, at most `rate` a second."""
+    """Send reads for this long, at most `rate` per second."""
     began, samples, shown = time.monotonic(), list[Sample](), 0.0
     while (elapsed := time.monotonic() - began) < seconds:
         outcome = await send_load(service.port, mix.draw(BATCH), CONNECTIONS)

@@ -18,14 +18,14 @@ from imprint.domain.formats.addresses import Address, checksum_address, keccak25
 from imprint.domain.sessions import WRITING_ACTIONS
 
 WRITING_SECONDS = 6 * 3600
-"""Duration of writing sessions: longer than any run."""
+"""Lifetime of writing sessions in seconds, longer than any run."""
 
 
 @dataclass(slots=True)
 class Wallet:
     """A private key that signs writes and logins.
 
-    `contract` is the address of the contract wallet it signs for, if any.
+    `contract` is the address of the contract wallet that the key signs for, if any.
     """
 
     domain: SigningDomain
@@ -38,7 +38,7 @@ class Wallet:
         self.address = self.contract or parse_address("0x" + keccak256(public)[12:].hex())
 
     def sign_write(self, action: Action) -> dict[str, Any]:
-        """The signed members of a write's body."""
+        """Return the signed members of a write's body."""
         nonce, timestamp = secrets.token_hex(16), str(int(time.time()))
         kind = WRITE_TYPES[SigningForm.IMPRINT_1][action]
         message = {"action": action.value, "nonce": nonce, "timestamp": timestamp}
@@ -47,7 +47,10 @@ class Wallet:
         return {"salt": salt, "address": self.address, "signature": signature}
 
     def sign_update(self, service: str, cid: str, content: str) -> dict[str, Any]:
-        """Body of an update whose signature covers service, cid and content (`imprint-2`)."""
+        """Return the body of an update whose signature covers its service, CID and content.
+
+        The signature has the form `imprint-2`.
+        """
         salt, signed = self._bind_update(service, cid, content)
         signature = self.sign_digest(keccak256(signed))
         return {"salt": salt, "address": self.address, "signature": signature, "content": content}
@@ -55,7 +58,7 @@ class Wallet:
     def sign_update_with(
         self, key: "WritingKey", service: str, cid: str, content: str
     ) -> dict[str, Any]:
-        """The same body, signed by a writing-session key of this wallet."""
+        """Return the same body, signed by a writing-session key of this wallet."""
         salt, signed = self._bind_update(service, cid, content)
         return {
             "salt": salt,
@@ -66,7 +69,7 @@ class Wallet:
         }
 
     def sign_writing_session(self, key: "WritingKey", service: str) -> dict[str, Any]:
-        """Body of a request that opens a writing session."""
+        """Return the body of a request that opens a writing session."""
         now, nonce = int(time.time()), secrets.token_hex(16)
         actions = [action.value for action in WRITING_ACTIONS]
         values = {
@@ -108,7 +111,7 @@ class Wallet:
         }
 
     def sign_login(self, authority: str) -> dict[str, Any]:
-        """Body of a login."""
+        """Return the body of a login."""
         issued = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         message = (
             f"{authority} wants you to sign in with your Ethereum account:\n"
@@ -120,22 +123,23 @@ class Wallet:
         return {"salt": message, "address": self.address, "signature": signature}
 
     def sign_digest(self, digest: bytes) -> str:
-        """A 65-byte signature in hex."""
+        """Return a 65-byte signature in hex."""
         signed = self.key.sign_recoverable(digest, hasher=None)
         return "0x" + signed[:64].hex() + bytes([27 + signed[64]]).hex()
 
 
 @dataclass(slots=True)
 class WritingKey(BrowserKey):
-    """A writing-session key, and the session's id once it is open."""
+    """A writing-session key, and the session's ID once it is open."""
 
     session: str = ""
 
 
 def contract_wallet_code(owner: Address) -> bytes:
-    """Creation code of a contract wallet that accepts one key's signatures (ERC-1271).
+    """Return the creation code of a contract wallet that accepts one key's signatures (ERC-1271).
 
-    It hashes and stores nothing, so that a scenario measures only the service and its call.
+    The contract hashes and stores nothing, so that a scenario measures only the service and its
+    call.
     """
     runtime = bytes.fromhex(
         "6004355f52"  # memory[0] = the digest
@@ -150,7 +154,7 @@ def contract_wallet_code(owner: Address) -> bytes:
 
 
 def post_request(path: str, body: object, headers: str = "") -> bytes:
-    """The bytes of a POST request with a JSON body."""
+    """Return the bytes of a POST request with a JSON body."""
     data = body if isinstance(body, bytes) else json.dumps(body).encode()
     return (
         f"POST {path} HTTP/1.1\r\nHost: bench\r\nContent-Type: application/json\r\n"
@@ -159,5 +163,5 @@ def post_request(path: str, body: object, headers: str = "") -> bytes:
 
 
 def get_request(path: str, headers: str = "") -> bytes:
-    """The bytes of a GET request."""
+    """Return the bytes of a GET request."""
     return f"GET {path} HTTP/1.1\r\nHost: bench\r\n{headers}\r\n".encode()

@@ -1,7 +1,7 @@
 // Builds the scripts, styles and fonts of the pages into files that are named by their content.
 //
-//   node build.mjs           writes them, and removes what is old
-//   node build.mjs --check   compares what is committed with a new build, byte for byte
+//   node build.mjs           writes them, and removes old files
+//   node build.mjs --check   compares the committed files with a new build, byte for byte
 import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -11,8 +11,8 @@ const HERE = fileURLToPath(new URL(".", import.meta.url));
 const OUTPUT = join(HERE, "../src/imprint/web/site/assets");
 
 /**
- * What pages load, by the name that templates use. Scripts that an entry imports on demand become
- * separate files.
+ * The files that pages load, by the name that templates use. Scripts that an entry imports on
+ * demand become separate files.
  */
 const ENTRIES = {
   "theme.js": "page/theme.ts",

@@ -22,7 +22,7 @@ for (const folder of FOLDERS) {
 const free = new Set();
 
 /**
- * The first import cycle that a module leads to, below those that led to it; null if there is none.
+ * The first import cycle that a module leads to; null if there is none. `above` led to the module.
  */
 function findCircle(path, above = []) {
   if (free.has(path)) return null;

@@ -23,7 +23,7 @@ hypothesis.settings.load_profile("repeat")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Run only the share of the rotating cases named by SHARE, if any."""
+    """Run only the share of the rotating cases that SHARE names, if it is set."""
     if others := cases_of_other_shares(items, os.environ.get("SHARE", "0/1")):
         config.hook.pytest_deselected(items=others)
         left_out = set(others)
@@ -51,7 +51,7 @@ async def world(tmp_path: Path, records: None) -> AsyncIterator[World]:
 
 @pytest.fixture(scope="session")
 def postgresql() -> Iterator[Server]:
-    """A server for all tests in this process. Each creates or cleans its own database."""
+    """A server for all tests in this process. Each test creates or clears its own database."""
     server = Server()
     try:
         server.make()

@@ -36,10 +36,10 @@ WALLET_BEHAVIOURS = behaviours("HostileWallet")
 FACTORY_BEHAVIOURS = behaviours("HostileFactory")
 
 ACCEPTED_WALLETS = {"Accept", "AcceptByPrice"}
-"""Wallets that accept every signature: they return the right value and may read prices."""
+"""Behaviours of wallets that accept every signature."""
 
 EITHER_WALLETS = {"AcceptByBlock", "AcceptByCoinbase"}
-"""Wallets whose verdict depends on the chain and on the node."""
+"""Behaviours of wallets whose verdict depends on the chain and on the node."""
 
 ACCEPTED_FACTORIES = {
     "Deploy",
@@ -47,7 +47,7 @@ ACCEPTED_FACTORIES = {
     "DeployAndCallBack",
     "DeployAndDestroyItself",
 }
-"""Factories that deploy the right wallet and do not fail, whatever else they do."""
+"""Behaviours of factories that deploy the right wallet and do not fail."""
 
 
 def creation(contract: str, *values: Any) -> bytes:

@@ -1,4 +1,4 @@
-"""A PostgreSQL server for the tests: binaries from a wheel, data in a temporary folder.
+"""A PostgreSQL server for tests, with binaries from a wheel and data in a temporary folder.
 
 Nothing is synced to disk: the writes of a killed server survive in the page cache.
 """
@@ -73,7 +73,7 @@ def keeping_records_on(server: "Server | None") -> Iterator[None]:
 
 
 async def records_of(folder: Path) -> dict[str, str]:
-    """Return the database settings of the world in this folder, or none if it uses SQLite there."""
+    """Return the database settings of the world in this folder, or none if it uses SQLite."""
     server = _keeping[-1] if _keeping else None
     if server is None:
         return {}

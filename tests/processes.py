@@ -1,4 +1,4 @@
-"""Processes started by tests: on free ports, with readable logs, and terminated by process id."""
+"""Processes started by tests, with free ports and readable logs, and terminated by process id."""
 
 import os
 import random
@@ -17,12 +17,11 @@ import httpx2
 POLL_SECONDS = 0.05
 
 PLAIN = False
-"""Passed as `verify`, because local connections are not encrypted and loading certificates is
-slow."""
+"""Value of `verify` for local connections. They need no certificates, which are slow to load."""
 
 
 PORTS = range(10_000, 32_768)
-"""Below Linux's range for outgoing connections, so that a service can restart on its port."""
+"""Ports that Linux does not use for outgoing connections, so a service can reuse its port."""
 
 REFUSED_BY_FETCH = {10_080}
 """Ports to which browsers and Node refuse to connect ("bad port")."""
@@ -84,8 +83,7 @@ class Process:
     _running: "subprocess.Popen[bytes] | None" = None
 
     def start(self, ready: Callable[[], bool], seconds: float = 180) -> None:
-        """Start the process and wait until it is ready. Raises `NotReady`, with nothing left
-        running."""
+        """Start the process and wait until it is ready. On `NotReady`, nothing is left running."""
         self.spawn()
         deadline = time.monotonic() + seconds
         while not ready():

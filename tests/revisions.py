@@ -20,7 +20,7 @@ def content_hash(content: str) -> str:
 
 
 def revision_envelope(at: int, **message: Any) -> dict[str, Any]:
-    """The typed data of a revision; members of the message have defaults."""
+    """The typed data of a revision. `message` overrides the default members of its message."""
     return {
         "domain": {"name": "Imprint", "version": "1", "chainId": 31337},
         "types": {"RevisePost": MEMBERS},
@@ -41,7 +41,7 @@ def revision_envelope(at: int, **message: Any) -> dict[str, Any]:
 def sign_revision(
     world: World, wallet: Wallet, post: tuple[int | str, str], content: str, **message: Any
 ) -> dict[str, Any]:
-    """A signed revision of a post, which is its id and the cid of its document."""
+    """Return a signed revision. `post` is the id of the post and the CID of its document."""
     post_id, cid = post
     given = {"postId": str(post_id), "cid": cid, "contentHash": content_hash(content), **message}
     signed = wallet.sign_envelope(revision_envelope(world.clock.seconds, **given))
@@ -59,7 +59,7 @@ async def send_revision(
 async def revise(
     world: World, wallet: Wallet, post: tuple[int | str, str], content: str, **message: Any
 ) -> dict[str, Any]:
-    """The revision that must have been added."""
+    """Send a signed revision, which must be accepted, and return it."""
     response = await send_revision(world, wallet, post, content, **message)
     assert response.status_code == 200, response.text
     revision: dict[str, Any] = response.json()["revision"]
@@ -69,7 +69,7 @@ async def revise(
 async def published_post(
     world: World, wallet: Wallet, content: str = "As first published.", price: int = 0
 ) -> tuple[int, str]:
-    """A post of this wallet, of which the index knows: its id, and the cid of its document."""
+    """Publish and index a post by this wallet. Returns its id and the CID of its document."""
     file = await world.create(wallet, content)
     thumbnail = await world.publish(wallet, file["cid"])
     entry = (file["cid"], "Title", thumbnail, "About it", price, ["revisions"])

@@ -48,7 +48,7 @@ PATHS = {
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """The content of a write request, or what a signature covers."""
+    """The content of a write request, or the content that a signature covers."""
 
     action: str
     cid: str = ""

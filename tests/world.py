@@ -1,4 +1,4 @@
-"""A complete service in the test process: real catalog, store, chain and signatures."""
+"""A complete service in the test process, with a real catalog, store, chain and signatures."""
 
 import asyncio
 import io
@@ -28,7 +28,7 @@ from imprint.bootstrap import Adapters, build_indexer, build_service, open_adapt
 from imprint.devchain.blocks import Block
 from imprint.devchain.calls import Request, sign_request
 from imprint.devchain.chain import Chain
-from imprint.devchain.deployment import deploy_marketplace
+from imprint.devchain.deployment import deploy_adapter, deploy_marketplace
 from imprint.devchain.rpc import Dispatcher
 from imprint.devchain.webhooks import build_body_a, build_body_b, sign_body_a, sign_body_b
 from imprint.domain.formats.addresses import keccak256
@@ -155,7 +155,7 @@ class Node:
     chain: Chain
     fault: Fault | None = None
     lie: Callable[[bytes], bytes] | None = None
-    """Replaces the node's truthful response by a false one, before any fault is applied."""
+    """Replaces the node's truthful response with a false one, before any fault is applied."""
     asked: int = 0
     url: str = ""
     _server: web.Server | None = None
@@ -266,10 +266,10 @@ class World:
         body = wallet.sign("delete", nonce)
         return await self.client.post("/delete/file", params={"cid": cid}, json=body)
 
-    def transact(self, wallet: Wallet, call: bytes, value: int = 0) -> Block:
-        request = Request(
-            sender=wallet.address, to=self.marketplace.lower(), data=call, value=value
-        )
+    def transact(self, wallet: Wallet, call: bytes, value: int = 0, to: str | None = None) -> Block:
+        """Call the marketplace, or another contract."""
+        to = to or self.marketplace.lower()
+        request = Request(sender=wallet.address, to=to, data=call, value=value)
         return self.chain.submit(sign_request(self.chain, request))
 
     def create_post(self, wallet: Wallet, cid: str, price: int = DEFAULT_PRICE) -> Block:
@@ -281,6 +281,14 @@ class World:
 
     def buy(self, wallet: Wallet, post_id: int, price: int = DEFAULT_PRICE) -> Block:
         return self.transact(wallet, _call("subscribePost(uint256)", ["uint256"], [post_id]), price)
+
+    def buy_through(
+        self, adapter: str, payer: Wallet, post_ids: list[int], receiver: Wallet
+    ) -> Block:
+        """Buy posts for a receiver through a purchase adapter, at the default price."""
+        kinds, values = ["uint256[]", "address"], [post_ids, receiver.address]
+        call = _call("buyMany(uint256[],address)", kinds, values)
+        return self.transact(payer, call, DEFAULT_PRICE * len(post_ids), adapter)
 
     def set_price(self, wallet: Wallet, post_id: int, price: int) -> Block:
         call = _call("updatePostPrice(uint256,uint256)", ["uint256"] * 2, [post_id, price])
@@ -470,9 +478,12 @@ async def open_world(
     clock: MovableClock | None = None,
     adapt: Callable[[Adapters], Adapters] | None = None,
     rpc_path: str = "",
+    adapter: bool = False,
     **given: str,
 ) -> AsyncIterator[World]:
     """A world whose data is in `folder`. `given` are settings, named without their prefix.
+
+    With `adapter`, its marketplace has a purchase adapter.
 
     `adapt` may replace the usual adapters. `rpc_path` is appended to the URL of the node,
     like the API keys of node providers.
@@ -480,6 +491,8 @@ async def open_world(
     clock = clock or MovableClock()
     chain = Chain.open(folder / "chain.jsonl", lambda: clock.seconds)
     marketplace = deploy_marketplace(chain)
+    if adapter:
+        given["ADAPTER_ADDRESS"] = deploy_adapter(chain)
     node = Node(chain)
     await node.start()
     records = await records_of(folder)

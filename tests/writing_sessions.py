@@ -1,5 +1,4 @@
-"""A browser that uses a writing session: a P-256 key, and what a wallet signs to open the
-session."""
+"""A browser with a writing session: its P-256 key, and the message that opens the session."""
 
 import secrets
 from dataclasses import dataclass

@@ -9,17 +9,17 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 VARIABLE = "IMPRINT_COMMIT"
-"""Names the commit when there is no checkout, as in an image build."""
+"""Environment variable with the commit, for builds without a checkout such as image builds."""
 
 
 class CommitHook(BuildHookInterface[Any]):
-    """Adds the file `COMMIT` to wheels and sdists. Wheels built from an sdist reuse its file."""
+    """Adds the file `COMMIT` to wheels and sdists. A wheel built from an sdist reuses its file."""
 
     _scratch: tempfile.TemporaryDirectory[str] | None = None
     """Holds the file until the build has finished."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Add the file of an unpacked sdist or write a new one, unless this is a release."""
+        """Add the file of an unpacked sdist, or write a new file, unless this is a release."""
         if version == "editable" or "dev" not in self.metadata.version:
             return
         note = Path(self.root, "src/imprint/COMMIT")

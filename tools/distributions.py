@@ -21,7 +21,7 @@ PREFIX = "imprint_press"
 """The file name prefix of the distribution."""
 
 FIRST_EPOCH = "315532800"
-"""The year 1980, the earliest time that a wheel can store, used if there is no commit."""
+"""The first second of 1980, the earliest time that a wheel can store. Used without a commit."""
 
 
 class NotBuilt(Exception):
@@ -75,7 +75,7 @@ def _run_hatchling(root: Path, folder: Path, epoch: str, *targets: str) -> None:
 
 
 def read_wheel(wheel: Path) -> dict[str, bytes]:
-    """Return the files in a wheel by name."""
+    """Return the files in a wheel, keyed by name."""
     with zipfile.ZipFile(wheel) as archive:
         return {name: archive.read(name) for name in archive.namelist()}
 
@@ -102,7 +102,7 @@ def wheel_problems(wheel: Path, root: Path = ROOT) -> list[str]:
 
 
 def sdist_problems(sdist: Path, root: Path = ROOT) -> list[str]:
-    """Return the problems of an sdist: files needed for builds, licensing or tests, and extras."""
+    """Return the problems of an sdist: missing files, and files that do not belong in it."""
     top = f"{PREFIX}-{Version(read_version(root))}"
     with tarfile.open(sdist) as archive:
         names = {name.removeprefix(f"{top}/") for name in archive.getnames()}

@@ -8,7 +8,7 @@ ROOT = Path(__file__).parents[1]
 
 
 def files_matching(patterns: Iterable[str], root: Path = ROOT) -> list[Path]:
-    """Return the files matching one of these globs that git tracks or would add, sorted."""
+    """Return the files that match one of these globs and that git tracks or would add, sorted."""
     command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--"]
     globs = [f":(glob){pattern}" for pattern in patterns]
     listed = subprocess.run([*command, *globs], cwd=root, capture_output=True, check=True)  # noqa: S603

@@ -17,7 +17,7 @@ _IMAGE = re.compile(
     r"^(?P<before> *image: |ARG BASE=)(?P<name>[a-z0-9-]+(?:\.[a-z0-9-]+)+/[a-z0-9./_-]+:[\w.-]+)$",
     re.MULTILINE,
 )
-"""A third-party image, with its registry host and a tag."""
+"""Matches a third-party image, with its registry host and a tag."""
 
 _OWN_IN_COMPOSE = re.compile(r"\$\{IMAGE:-localhost/imprint:[\w.]+\}")
 _OWN_IN_KUBERNETES = re.compile(r"newName: \S+\n( +)newTag: \S+")
@@ -48,7 +48,7 @@ def read_digest(name: str) -> str:
 
 
 def pin_images(text: str, digests: Mapping[str, str], own: str | None = None) -> str:
-    """Return a deployment file with digests. `own` is Imprint's image digest, if it was pushed."""
+    """Return a deployment file with digests. `own` is the digest of Imprint's image, if pushed."""
     pinned = _IMAGE.sub(
         lambda found: f"{found['before']}{found['name']}@{digests[found['name']]}", text
     )

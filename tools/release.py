@@ -54,7 +54,7 @@ def main() -> int:
 
 
 def build_release(out: Path, *, with_image: bool, push: str | None = None) -> list[str]:
-    """Build and check everything, and return the file names.
+    """Build and check all files of a release, and return their names.
 
     Raises `Refused`, `NotBuilt` and `NotPinned`.
     """
@@ -82,7 +82,7 @@ def _write_deployment(archive: Path, epoch: str, own: str | None) -> None:
 
 
 def state_problems(version: str) -> list[str]:
-    """Return why the checkout cannot be released as this version."""
+    """Return the reasons why the checkout cannot be released as this version."""
     problems = []
     if _git("status", "--porcelain"):
         problems.append("The checkout has changes: commit or remove them (git status).")
@@ -114,7 +114,7 @@ def _git(*arguments: str) -> str:
 
 
 def _build_distributions(out: Path, epoch: str) -> None:
-    """Build the wheel and sdist twice. Bytes and contents must be the same."""
+    """Build the wheel and sdist twice. Both builds must have the same bytes."""
     wheel, sdist = build(out, epoch=epoch)
     problems = wheel_problems(wheel) + sdist_problems(sdist)
     with tempfile.TemporaryDirectory() as folder:
@@ -128,7 +128,7 @@ def _build_distributions(out: Path, epoch: str) -> None:
 
 
 def _build_image(archive: Path, version: str, push: str | None) -> str | None:
-    """Build the image, and return its name and digest in the repository it was pushed to."""
+    """Build the image. If it was pushed, return its name and its digest in the repository."""
     script = ROOT / "tools" / "build-image"
     if shutil.which("buildah") is None or not script.exists():
         print("The image is left out: it needs buildah and tools/build-image.")

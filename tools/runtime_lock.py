@@ -48,7 +48,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """The dependencies that pyproject.toml declares, including those of each extra."""
+    """The dependencies that pyproject.toml declares, including the dependencies of each extra."""
 
     dependencies: tuple[Requirement, ...]
     extras: Mapping[str, tuple[Requirement, ...]]
@@ -133,7 +133,7 @@ def _requirements_of(
     try:
         lines = requires(name) or []
     except PackageNotFoundError:
-        # It is for another system or Python, and none of those has dependencies.
+        # The package is for another system or Python, and no such package has dependencies.
         return
     for line in lines:
         requirement = Requirement(line)
@@ -156,7 +156,7 @@ def render_requirements(entries: Iterable[Entry]) -> str:
 def render_deploy_locks() -> dict[str, str]:
     """Return the files of deploy/ by name.
 
-    They list the dependencies of the image, and those for building the wheel.
+    The files list the dependencies of the image, and the dependencies for building the wheel.
     """
     heading = "# A part of requirements.lock, written by: make lock\n"
     parts = {

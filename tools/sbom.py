@@ -19,18 +19,18 @@ from tools.distributions import NAME
 from tools.runtime_lock import Entry, read_project, runtime_entries
 
 SCHEMAS = "http://cyclonedx.org/schema/"
-"""The URLs of the schemas. The library includes them, so nothing is downloaded."""
+"""The URLs of the schemas. The library includes the schemas, so nothing is downloaded."""
 
 LONGEST_LICENSE = 60
-"""Maximum number of characters in a licence's name. Some packages put its whole text there."""
+"""Maximum number of characters in a licence's name. Some packages give the whole text instead."""
 
 _licenses = LicenseFactory()
 
 
 def render_sbom(version: str, epoch: str) -> str:
-    """Return the bill as JSON, the same bytes for the same lock and time.
+    """Return the bill of materials as JSON. The same lock and time give the same bytes.
 
-    A component that only extras need is optional and names them.
+    A component that only extras need is optional and names these extras.
     """
     root = Component(
         name=NAME,
@@ -55,7 +55,7 @@ def render_sbom(version: str, epoch: str) -> str:
 
 
 def _extras_by_package() -> dict[str, list[str]]:
-    """Return the extras that require each package, or none if it is always required."""
+    """Return the extras that require each package. Packages that are always needed have none."""
     project = read_project()
     always = {entry.name for entry in runtime_entries(())}
     brought: dict[str, list[str]] = {name: [] for name in always}
@@ -111,7 +111,7 @@ def _needs(name: str, components: dict[str, Component]) -> list[str]:
 
 
 def sbom_problems(text: str, entries: list[Entry]) -> list[str]:
-    """Return where a bill violates the CycloneDX schema or names other packages than the lock."""
+    """Return the violations of the CycloneDX schema, and differences between bill and lock."""
     bill = json.loads(text)
     folder = files("cyclonedx.schema") / "_res"
     schemas = {

@@ -20,7 +20,7 @@ from imprint.web.docs.openapi import describe_interface
 
 LOGS = ROOT / ".tools" / "suites"
 PASSED = ROOT / ".ci" / "passed.json"
-"""Digests of the files that affect each suite, as of when it last passed."""
+"""The file with the digests of the files that affected each suite when it last passed."""
 
 MAKE = ("make", "--no-print-directory")
 
@@ -28,7 +28,7 @@ CORES = 2
 """Number of cores that suites running in parallel may keep busy."""
 
 TENTH = 10
-"""Every tenth commit runs every suite, because the environment of a suite also changes."""
+"""Number of commits after which every suite runs, because a suite's environment also changes."""
 
 REACHES_ALL = (
     "**/*.lock",
@@ -59,10 +59,9 @@ def render_description() -> str:
 class Suite:
     """One make target.
 
-    `cores` is the number of cores that it keeps busy. In CI it runs one of `shares` shares
-    of the rotating cases. It does not run at all if it has a `reach` and neither a file
-    there nor what it `reads` has changed since it passed. `seconds` is the duration
-    measured in CI.
+    `cores` is the number of cores that it keeps busy. In CI it runs one of `shares` shares of the
+    rotating cases. A suite with a `reach` is skipped if neither a file there nor the result of
+    `reads` has changed since the suite passed. `seconds` is the duration measured in CI.
     """
 
     target: str
@@ -144,13 +143,13 @@ SUITES = (
 )
 """All suites in the order in which they run.
 
-Suites that fail early come first, and neighbours share the cores.
+Suites that fail early come first, and adjacent suites share the cores.
 """
 
 
 @dataclass(slots=True)
 class Outcome:
-    """The result of a suite: its log and duration, or why it did not run."""
+    """The result of a suite: its log and duration, or the reason why it did not run."""
 
     suite: Suite
     left_out: str = ""
@@ -171,7 +170,7 @@ def digest_of(suite: Suite, root: Path = ROOT) -> str:
 
 
 def is_unreached(suite: Suite, commit: int, passed: dict[str, str], root: Path = ROOT) -> bool:
-    """Whether nothing that affects the suite has changed since it last passed."""
+    """Whether none of the files that affect the suite has changed since it last passed."""
     if not suite.reach or commit % TENTH == 0:
         return False
     return passed.get(suite.target) == digest_of(suite, root)
@@ -185,7 +184,7 @@ def count_commits() -> int:
 
 
 def read_passed() -> dict[str, str]:
-    """Return the recorded digests, by suite."""
+    """Return the recorded digests, keyed by suite."""
     return dict(json.loads(PASSED.read_text("utf-8"))) if PASSED.exists() else {}
 
 
@@ -257,7 +256,7 @@ async def run_suites(plan: Sequence[tuple[Suite, dict[str, str]]], run: Run) -> 
 
 
 def summarise(outcomes: Sequence[Outcome], seconds: float) -> str:
-    """Return a table of what ran, for how long, and what was skipped."""
+    """Return a table of the suites with their durations, and of the skipped suites."""
     lines = [f"{'suite':<16} {'seconds':>7}  cases"]
     for each in outcomes:
         kinds = ", ".join(f"{count} {kind}" for kind, count in each.counts.items())

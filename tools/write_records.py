@@ -32,6 +32,7 @@ RECORDS: dict[str, type[msgspec.Struct]] = {
     "Post": posts.Post,
     "HeldPost": posts.HeldPost,
     "Opening": posts.Opening,
+    "PostProof": posts.PostProof,
     "Author": posts.Author,
     "Profile": posts.Profile,
     "RevisionRecord": posts.RevisionRecord,
@@ -77,7 +78,7 @@ def update_records(source: str) -> str:
 
 
 class _Renderer:
-    """Renders records, and once each type that they refer to."""
+    """Renders records, and renders each type that they refer to only once."""
 
     def __init__(self, document: Schema) -> None:
         self._schemas: dict[str, Schema] = document["components"]["schemas"]

@@ -54,7 +54,7 @@ def update_suites(page: str) -> str:
 
 
 def declared_metrics() -> dict[str, Counter | Gauge | Histogram]:
-    """Return the metrics by their Prometheus names."""
+    """Return the metrics, keyed by their Prometheus names."""
     found = [m for m in vars(metrics).values() if isinstance(m, Counter | Gauge | Histogram)]
     return {
         f"{family.name}_total" if family.type == "counter" else family.name: metric

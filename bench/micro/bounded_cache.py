@@ -15,7 +15,7 @@ CALLS = 20_000
 """Number of calls per round."""
 
 ROUNDS = 15
-"""Rounds. The best one counts, because other processes can only slow it down."""
+"""Number of rounds. The best round counts, because other processes can only slow it down."""
 
 Step = Callable[[int], object]
 

@@ -1,4 +1,4 @@
-"""Measures the overhead of the catalog's rules, and what its two caches save.
+"""Measures the overhead of the catalog's rules, and the time that its two caches save.
 
 python -m bench.micro.catalog
 """
@@ -23,14 +23,14 @@ from imprint.domain.drafts.files import File
 from imprint.domain.posts.indexed_posts import PublicList
 
 QUERIES = 10
-"""Queries in the rule that is timed without SQL."""
+"""Number of queries in the rule that is timed without SQL."""
 
 FILES = 2_000
-"""Files in the catalog whose lists are read."""
+"""Number of files in the catalog whose lists are read."""
 
 
 class _NoDatabase:
-    """Fake connection and cursor: every statement returns one row."""
+    """Fake connection and cursor whose statements all return one row."""
 
     row_factory: object = None
 

@@ -2,7 +2,7 @@
 
     python -m bench.micro.codecs
 
-Prints the CPU time of one call in microseconds, the best of several rounds.
+Prints the CPU time of one call in microseconds, from the best of several rounds.
 """
 
 import time
@@ -30,10 +30,10 @@ except ImportError:
     SiweMessage = None
 
 ROUNDS = 40
-"""Rounds per function. The best one counts."""
+"""Number of rounds per function. The best round counts."""
 
 ROUND_SECONDS = 0.005
-"""Approximate CPU time of one round."""
+"""Approximate CPU time of one round in seconds."""
 
 NOW = datetime(2030, 1, 31, 12, 0, 0, tzinfo=UTC)
 READER = Address("0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266")
@@ -74,7 +74,7 @@ KEY = b"k" * 32
 
 
 def measure(call: Callable[[], object]) -> float:
-    """CPU time of one call in microseconds, the best of several rounds."""
+    """Return the CPU time of one call in microseconds, from the best of several rounds."""
     once = timeit.timeit(call, number=10, timer=time.process_time) / 10
     number = max(1, round(ROUND_SECONDS / max(once, 1e-7)))
     rounds = timeit.repeat(call, number=number, repeat=ROUNDS, timer=time.process_time)

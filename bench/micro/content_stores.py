@@ -27,7 +27,7 @@ AT_ONCE = 16
 
 
 async def _time(run: Callable[[bytes], Awaitable[object]], documents: list[bytes]) -> float:
-    """Median duration of sequential calls, in milliseconds."""
+    """Return the median duration of sequential calls, in milliseconds."""
     times = []
     for document in documents:
         began = time.perf_counter()

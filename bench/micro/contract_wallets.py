@@ -13,7 +13,7 @@ from imprint.devchain.chain import Chain
 from imprint.domain.formats.addresses import keccak256, parse_address
 
 ROUNDS, CALLS = 15, 200
-"""Rounds, and calls per round."""
+"""Number of rounds, and number of calls per round."""
 
 
 def main() -> None:

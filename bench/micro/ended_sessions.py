@@ -1,7 +1,7 @@
 """Measure reads that check a session on PostgreSQL: python -m bench.micro.ended_sessions
 
-The statement that finds a post: alone, with the time of the last logout, and with the session
-lookup. Each figure is one round trip on one connection.
+Measures the statement that finds a post alone, with the time of the last logout, and with the
+session lookup. Each figure is for one round trip on one connection.
 """
 
 from contextlib import ExitStack
@@ -19,7 +19,7 @@ from imprint.adapters.stores.postgresql_files import CHECKED, MARKED
 POST = "1"
 
 FILES, ENDED = 1_000, 10_000
-"""Rows in each of the two tables."""
+"""Number of rows in each of the two tables."""
 
 END_MANY = """
 INSERT INTO ended_sessions (subject, generation, expires_at)

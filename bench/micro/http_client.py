@@ -1,7 +1,7 @@
-"""Compare the JSON-RPC POST client with aiohttp: time to import, and time per exchange.
+"""Compare the import time and the time per exchange of the JSON-RPC POST client and aiohttp.
 
-Run it with `python -m bench.micro.http_client`. Figures are the best of several rounds, in which
-both take turns, so that other work on the machine matters little.
+Run it with `python -m bench.micro.http_client`. Figures are the best of several rounds. Both
+clients take turns, so that other work on the machine matters little.
 """
 
 import asyncio
@@ -15,10 +15,10 @@ import aiohttp
 from imprint.adapters.chain.http_client import HttpClient
 
 ROUNDS, EXCHANGES = 20, 500
-"""Rounds per client, and sequential exchanges per round."""
+"""Number of rounds per client, and of sequential exchanges per round."""
 
 IMPORTS = 7
-"""Imports per module, each in a new process."""
+"""Number of imports per module, each in a new process."""
 
 REQUEST = b'[{"jsonrpc":"2.0","id":1,"method":"eth_chainId","params":[]}]'
 RESPONSE = b'[{"jsonrpc":"2.0","id":1,"result":"0x7a69"}]' + b" " * 600
@@ -36,14 +36,14 @@ class Node(asyncio.Protocol):
 
 
 def import_milliseconds(module: str) -> float:
-    """Shortest time to import a module once the standard library modules both use are loaded."""
+    """Return the shortest time to import a module, apart from common standard library modules."""
     program = f"import asyncio, ssl, time; t = time.perf_counter(); import {module}; "
     command = [sys.executable, "-c", program + "print((time.perf_counter() - t) * 1000)"]
     return min(float(subprocess.check_output(command)) for _ in range(IMPORTS))
 
 
 async def exchange_microseconds(post: Callable[[], Awaitable[bytes]]) -> float:
-    """Duration of one exchange, measured in one round."""
+    """Return the duration of one exchange in microseconds, measured in one round."""
     began = time.perf_counter()
     for _ in range(EXCHANGES):
         assert len(await post()) == len(RESPONSE)

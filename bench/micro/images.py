@@ -1,6 +1,6 @@
 """Compare image recoding in the sandbox with Pillow in-process.
 
-Run it with `python -m bench.micro.images`. Figures are the best of several rounds, in which both
+Run it with `python -m bench.micro.images`. Figures are the best of several rounds. Both methods
 take turns, so that other work on the machine matters little.
 """
 
@@ -17,13 +17,13 @@ from imprint.adapters.images.sandbox import SandboxedRecoder
 from imprint.domain.formats.addresses import Address
 
 ROUNDS = 9
-"""Recodings per image and method."""
+"""Number of recodings per image and method."""
 
 SIZES = ((320, 240), (1280, 720), (4000, 3000))
 
 
 def draw(size: tuple[int, int], form: str) -> bytes:
-    """An image with about as much detail as a photograph."""
+    """Return an image with about as much detail as a photograph."""
     noise = Image.frombytes("L", (64, 64), random.Random(1).randbytes(4096))
     out = io.BytesIO()
     noise.resize(size, Image.Resampling.BICUBIC).convert("RGB").save(out, form)
@@ -31,14 +31,14 @@ def draw(size: tuple[int, int], form: str) -> bytes:
 
 
 async def milliseconds(run: Callable[[bytes], Awaitable[bytes]], image: bytes) -> float:
-    """Time to recode an image once."""
+    """Return the time to recode an image once, in milliseconds."""
     began = time.perf_counter()
     await run(image)
     return (time.perf_counter() - began) * 1000
 
 
 async def recode_in_process(image: bytes) -> bytes:
-    """The sandbox's code, run in-process."""
+    """Run the sandbox's code in this process."""
     return recode(image)
 
 

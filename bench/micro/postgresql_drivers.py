@@ -1,4 +1,4 @@
-"""Cost of a draft transaction with each driver: python -m bench.micro.postgresql_drivers
+"""Measure a draft transaction with each driver: python -m bench.micro.postgresql_drivers
 
 Needs `pip install 'psycopg[binary]'`, which is not a dependency. Eight concurrent writers, each
 with its own connection, run separate statements, the same statements in psycopg's pipeline, and a
@@ -36,7 +36,7 @@ STEPS = (
     "INSERT INTO files VALUES ({0}, 'name-' || {0})",
     "INSERT INTO nonces VALUES ({0})",
 )
-"""The statements of one write, with one value each: look up, insert, delete, insert, insert."""
+"""The statements of one write, with one value each."""
 
 AT_ONCE = """
 WITH noted AS (INSERT INTO intents VALUES ($1, 'intent') RETURNING id),
@@ -102,7 +102,7 @@ async def _psycopg_writers(url: str, stack: AsyncExitStack) -> dict[str, list[Wo
 
 
 async def _spend(works: list[Work]) -> tuple[float, float]:
-    """Wall-clock and processor seconds of one run."""
+    """Return the wall-clock and processor seconds of one run."""
 
     async def repeat(work: Work) -> None:
         for _ in range(TRANSACTIONS // WRITERS):

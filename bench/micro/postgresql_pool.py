@@ -1,7 +1,7 @@
 """Compare our connection pool with asyncpg's: python -m bench.micro.postgresql_pool
 
-Each in turn acquires a connection, runs SELECT 1 and releases it, for a few seconds. asyncpg's pool
-is measured as it is, and without the query that resets a connection.
+Each pool in turn acquires a connection, runs SELECT 1 and releases it, for a few seconds. asyncpg's
+pool is measured as it is, and without the query that resets a connection.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ READS = 2_000
 """Number of reads per turn."""
 
 TASKS, CONNECTIONS = 8, 10
-"""Concurrent readers, and the size of each pool."""
+"""Number of concurrent readers, and number of connections in each pool."""
 
 Read = Callable[[], Awaitable[object]]
 Reset = Callable[[object], Awaitable[None]]
@@ -57,7 +57,7 @@ async def _compare(url: str) -> None:
 
 
 async def _time(read: Read) -> tuple[float, float]:
-    """Reads per second, and processor time of one read in microseconds."""
+    """Return the reads per second, and the processor time of one read in microseconds."""
 
     async def run() -> None:
         for _ in range(READS // TASKS):

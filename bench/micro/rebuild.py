@@ -1,7 +1,8 @@
 """Measure how fast the post index is rebuilt: python -m bench.micro.rebuild
 
-A node in a separate process serves prepared logs over loopback. The indexer reads, decodes and
-applies them. Only its own processor time counts, so PostgreSQL's server is excluded.
+A node in a separate process serves prepared logs over the loopback interface. The indexer reads,
+decodes and applies these logs. Only its own processor time counts, so PostgreSQL's server is
+excluded.
 """
 
 import multiprocessing
@@ -139,7 +140,7 @@ def _result(blocks: list[list[dict[str, Any]]], call: dict[str, Any]) -> Any:
 
 
 def _make_blocks() -> list[list[dict[str, Any]]]:
-    """Repeats one post, eight purchases with their mints, two transfers and a price change."""
+    """Return blocks with a repeated mix of posts, purchases, mints, transfers and price changes."""
     events = _events(Random(12))
     blocks: list[list[dict[str, Any]]] = [[]]
     for number in range(1, -(-EVENTS // EVENTS_PER_BLOCK) + 1):

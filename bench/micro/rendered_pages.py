@@ -16,7 +16,7 @@ from imprint.web.site.texts.post_html import TextMarkup, text_markup
 TEXTS = Path(__file__).parents[2] / "site" / "samples" / "texts"
 
 CALLS = 400
-"""Calls per step. The best one counts, because other processes can only slow it down."""
+"""Number of calls per step. The fastest call counts, since other processes only slow it down."""
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""Compare the table router and the lean middleware stack with those of Starlette.
+"""Compare the table router and the lean middleware stack with Starlette's.
 
 python -m bench.micro.routing
 """

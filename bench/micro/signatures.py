@@ -1,7 +1,7 @@
 """Measure signature verification of a write: python -m bench.micro.signatures
 
-First the bare curves over the 66 bytes of typed data, then whole verifications. Each figure, in
-microseconds, is the best of several alternating rounds.
+Measures first the bare curves over the 66 bytes of typed data, then whole verifications. Each
+figure is in microseconds, from the best of several alternating rounds.
 """
 
 import os
@@ -45,7 +45,7 @@ def main() -> None:
 
 
 def _curves() -> dict[str, Callable[[], object]]:
-    """One verification on each curve, and loading a key."""
+    """Return functions that verify once on each curve, and one that loads a key."""
     signed, digest, algorithm = os.urandom(66), os.urandom(32), ec.ECDSA(hashes.SHA256())
     recoverable = PrivateKey().sign_recoverable(digest, hasher=None)
     p256, edwards = ec.generate_private_key(ec.SECP256R1()), ed25519.Ed25519PrivateKey.generate()

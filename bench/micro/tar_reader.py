@@ -2,7 +2,7 @@
 
     python -m bench.micro.tar_reader
 
-Prints the CPU time per member header in microseconds, the best of several rounds.
+Prints the CPU time per member header in microseconds, from the best of several rounds.
 """
 
 import io

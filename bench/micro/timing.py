@@ -6,16 +6,16 @@ from collections.abc import Awaitable, Callable, Mapping
 Call = Callable[[], Awaitable[object]]
 
 ROUNDS = 30
-"""Rounds in which every candidate runs once, so that all see the same load."""
+"""Number of rounds. Every candidate runs once per round, so that all see the same load."""
 
 CALLS = 500
-"""Calls per candidate and round."""
+"""Number of calls per candidate and round."""
 
 
 async def time_calls(
     candidates: Mapping[str, Call],
 ) -> dict[str, float]:
-    """Microseconds of one call for each candidate, the best of all rounds."""
+    """Return the microseconds of one call for each candidate, from the best of all rounds."""
     best = dict.fromkeys(candidates, float("inf"))
     for _ in range(ROUNDS):
         for name, call in candidates.items():

@@ -39,7 +39,8 @@ export async function isHolder(
   return (await balanceOf(provider, facts.chain.marketplace, account, postId)) > 0n;
 }
 
-async function readEntry(provider: Provider, postId: bigint): Promise<Entry> {
+/** The current author and price of a post. */
+export async function readEntry(provider: Provider, postId: bigint): Promise<Entry> {
   return decodeEntry(await call(provider, SELECTORS.getPostInfo + word(postId)));
 }
 

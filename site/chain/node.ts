@@ -65,7 +65,7 @@ export async function estimateFee(
   return gas * price;
 }
 
-/** What an account has, in wei. */
+/** The balance of an account, in wei. */
 export async function readFunds(provider: Provider, address: Address): Promise<bigint> {
   const funds = await provider.request({ method: "eth_getBalance", params: [address, "latest"] });
   return BigInt(String(funds));
@@ -74,7 +74,7 @@ export async function readFunds(provider: Provider, address: Address): Promise<b
 /** Error codes of wallets whose node is briefly busy or away (EIP-1474, EIP-1193). */
 const AWAY = [-32005, 4900, 4901];
 
-/** Who does not respond, if a retry may help. */
+/** Name whoever does not respond, if a retry may help; otherwise null. */
 function nameSilent(error: unknown): string | null {
   if (error instanceof Unreachable) return navigator.onLine ? WORDS.theService : WORDS.theNetwork;
   if (error instanceof Refusal)

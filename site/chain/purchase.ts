@@ -8,7 +8,7 @@ export interface Purchase extends Sending {
   readonly account: Address;
   /** In wei, as a decimal text. */
   readonly price: string;
-  /** `entitled`: the chain has sold it, and the text is being requested from the service. */
+  /** `entitled`: the post is bought, and the text is being requested from the service. */
   readonly step: "transaction" | "mined" | "entitled";
 }
 
@@ -35,7 +35,7 @@ export function advancePurchase(purchase: Purchase, event: PurchaseEvent): Purch
 }
 
 /**
- * Whether the wallet was asked: it may have been paid, and must not be restarted automatically.
+ * Whether the wallet was asked to pay. If so, the purchase must not restart automatically.
  */
 export const isBegun = ({ asked, step }: Purchase): boolean =>
   asked !== null || step !== "transaction";

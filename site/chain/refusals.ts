@@ -22,7 +22,7 @@ const SENTENCES: Readonly<Record<keyof typeof ERRORS, string>> = {
   PaymentRefused: WORDS.authorsWalletDoesntAccept,
 };
 
-/** The same by the selectors of the errors. */
+/** The same sentences, by the selectors of the errors. */
 const BY_SELECTOR: ReadonlyMap<string, string> = new Map(
   Object.entries(ERRORS).map(([name, selector]) => [
     selector,
@@ -40,10 +40,12 @@ const UNNAMED = WORDS.marketplaceRefusedTransactionWithout;
 export async function findRefusal(
   provider: Provider,
   from: Address,
-  { to, data }: Call,
+  { to, data, value }: Call,
 ): Promise<string | null> {
+  const paid = value !== undefined && { value: `0x${value.toString(16)}` };
   try {
-    await provider.request({ method: "eth_call", params: [{ from, to, data }, "latest"] });
+    const params = [{ from, to, data, ...paid }, "latest"];
+    await provider.request({ method: "eth_call", params });
     return null;
   } catch (error) {
     const sentence = refusalSentence(error);

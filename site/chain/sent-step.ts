@@ -1,5 +1,5 @@
 /**
- * The step in which a wallet sends one transaction: asked, sent, mined, also across reloads.
+ * The step in which a wallet sends one transaction, from the prompt to the block, across reloads.
  *
  * Its one rule: while a transaction may be on its way, no second one is sent unless the user says
  * so.
@@ -9,7 +9,7 @@ import type { Call, Hex, Receipt } from "imprint-press";
 import type { Retries } from "./retries.ts";
 import { type Chain, followTransaction, searchTransaction } from "./transaction.ts";
 
-/** The stored state; `step` is the current one, and others may come before and after. */
+/** The stored state. `step` is the current step; there may be others before and after. */
 export interface Sending {
   /** `transaction`: the wallet sends it. `mined`: it is sent, and waiting for a block. */
   readonly step: string;
@@ -20,13 +20,13 @@ export interface Sending {
 
 export type SendingEvent =
   | { readonly type: "asked"; readonly nonce: number }
-  /** The wallet has sent nothing: rejected, no funds, or its owner says so. */
+  /** The wallet has sent nothing: its owner rejected it, has no funds, or says so. */
   | { readonly type: "declined" }
   | { readonly type: "sent"; readonly transaction: Hex }
   /** The transaction failed, or its owner knows that it is gone. */
   | { readonly type: "ended" };
 
-/** What an event changes. Throws `TypeError` for one that cannot happen now. */
+/** The changes by an event. Throws `TypeError` for an event that cannot happen in this state. */
 export function advanceSending(sending: Sending, event: SendingEvent): SendingChange {
   const { step, asked } = sending;
   switch (event.type) {
@@ -52,20 +52,20 @@ export type SendingChange = Partial<Sending> & { readonly step?: "transaction" |
 export type Doubt =
   /** The wallet's response is lost, and the chain has seen nothing of it. */
   | "lost"
-  /** The same, but the account has pending transactions, and one of them may be it. */
+  /** The response is lost, but one of the account's pending transactions may be the sent one. */
   | "unsettled"
   /** The account has used its nonce for another transaction. */
   | "replaced"
-  /** The node does not know it. */
+  /** The node does not know the transaction. */
   | "unknown"
-  /** The node knows it, but it is not mined. */
+  /** The node knows the transaction, but it is not mined. */
   | "pending";
 
 export type Outcome =
   /** The chain has the wanted effect, whichever transaction caused it. */
   | { readonly kind: "done" }
   | { readonly kind: "mined"; readonly receipt: Receipt }
-  /** The contract would refuse it, so nothing was sent. */
+  /** The contract would refuse the call, so nothing was sent. */
   | { readonly kind: "refused"; readonly sentence: string }
   | { readonly kind: "reverted" }
   | { readonly kind: "doubt"; readonly doubt: Doubt };

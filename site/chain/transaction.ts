@@ -18,11 +18,11 @@ export type Followed =
   | { readonly kind: "mined"; readonly receipt: Receipt }
   /** The account has used its nonce for another transaction. */
   | { readonly kind: "replaced" }
-  /** The node does not know it, and has not for minutes. */
+  /** The node has not known the transaction for minutes. */
   | { readonly kind: "unknown" }
   | { readonly kind: "pending" };
 
-/** Polls before the user is told that it takes long: about ten minutes. */
+/** The number of polls before the user is told that it takes long: about ten minutes. */
 const LOOKS = 170;
 /** Consecutive polls without a trace before a used nonce counts: nodes lag behind one another. */
 const REPLACED_LOOKS = 6;

@@ -1,4 +1,4 @@
-/** The script of the documentation: copying, languages, search, the current section, and trying. */
+/** The script of the documentation: copying, languages, search, sections, and trying operations. */
 
 import { showAccountMenu } from "../reader/account.ts";
 import { showThemeSwitch } from "../reader/theme-switch.ts";

@@ -4,11 +4,11 @@ import { WORDS } from "./words.ts";
 
 export interface Entry {
   title: string;
-  /** Where it is: the path of an operation, or the operation of a field. */
+  /** Where the entry is: the path of an operation, or the operation of a field. */
   place: string;
   kind: "Operation" | "Error" | "Field" | "Guide";
   anchor: string;
-  /** More words by which it is found, in lower case. */
+  /** Additional words that find the entry, in lower case. */
   words: string;
 }
 

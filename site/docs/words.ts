@@ -1,4 +1,4 @@
-/** The sentences of the documentation's scripts. Another language is another such object. */
+/** The sentences of the documentation's scripts. A translation is another such object. */
 
 export const WORDS = {
   pictureFormats: "PNG, JPEG or WebP",

@@ -12,7 +12,7 @@ export const isEncrypted = (): boolean => globalThis.isSecureContext;
 /** The message about what needs https: `Copying needs https, …`. */
 export const encryptionSentence = (what: string): string => WORDS.needsSecureConnection(what);
 
-/** The click needs https; the message says so. */
+/** The requested action needs https; the message says so. */
 export class NotEncrypted extends Error {
   override readonly name = "NotEncrypted";
 

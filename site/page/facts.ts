@@ -2,7 +2,7 @@
 
 import type { ServiceFacts } from "imprint-press";
 
-/** As `/.well-known/imprint.json`, except for `now`: a page may come from a cache. */
+/** Like `/.well-known/imprint.json`, except for `now`: a page may come from a cache. */
 type PageFacts = Omit<ServiceFacts, "now">;
 
 /** The facts that this page carries. Throws if the page has none. */
@@ -14,7 +14,7 @@ function readFacts(page: Document): PageFacts {
 
 export const facts: PageFacts = readFacts(document);
 
-/** Where readers reach the publication (`mailto:` or `https:`); null if it does not say. */
+/** The contact of the publication (`mailto:` or `https:`); null if it names none. */
 export const contact: string | null = document.getElementById("facts")?.dataset.contact ?? null;
 
 /** Whether this is `imprint dev`, whose node has accounts that sign without a prompt. */

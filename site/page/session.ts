@@ -26,7 +26,7 @@ let expiry: ReturnType<typeof setTimeout> | undefined;
 export const session: ReadonlySignal<Session | null> = current;
 
 class PageReader extends ImprintReader {
-  /** Also after a reload, or a session would seem to have ended long ago. */
+  /** Also applies after a reload; otherwise a session would seem to have ended long ago. */
   override setClock(unixSeconds: number): void {
     super.setClock(unixSeconds);
     const ahead = Math.round(unixSeconds - Date.now() / 1000);
@@ -47,12 +47,6 @@ class PageReader extends ImprintReader {
   /** End all writing sessions, in all browsers of the session's address. */
   async revokeWritingSessions(): Promise<void> {
     await this.request("/writing/sessions", { method: "DELETE" });
-  }
-
-  /** The stored bytes of a post that the session may read, or that is free. */
-  async readPostDocument(id: string): Promise<Uint8Array> {
-    const response = await this.request(`/p/${encodeURIComponent(id)}/document`);
-    return new Uint8Array(await response.arrayBuffer());
   }
 }
 

@@ -1,4 +1,4 @@
-/** What this browser stores for the site; a browser that stores nothing is not an error. */
+/** The values that this browser stores for the site; storing nothing is not an error. */
 
 /** The storage key of the session. */
 export const SESSION_KEY = "imprint.session";
@@ -6,7 +6,7 @@ export const SESSION_KEY = "imprint.session";
 /** The storage key of the chosen wallet and account. */
 export const CHOICE_KEY = "imprint.wallet";
 
-/** The event of a page that starts to act for an account, for parts that load only then. */
+/** The event sent when a page starts to act for an account, for parts that load only then. */
 export const ACCOUNT_EVENT = "imprint:account";
 
 /** The value of a key; null if there is none or it cannot be read. */
@@ -25,7 +25,7 @@ export function remember(key: string, value: unknown): void {
   tryToKeep(key, value);
 }
 
-/** The same for values whose loss is reported: false if this browser does not store it. */
+/** Like `remember`, for values whose loss is reported: false if the value is not stored. */
 export function tryToKeep(key: string, value: unknown): boolean {
   try {
     if (value === null) localStorage.removeItem(key);

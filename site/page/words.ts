@@ -1,4 +1,4 @@
-/** The sentences that all parts of the pages' scripts share: of the page, the wallet and the chain. Another language is another such object. */
+/** The sentences that the scripts of all pages share. A translation is another such object. */
 
 const NUMBER = new Intl.NumberFormat("en");
 
@@ -10,6 +10,9 @@ export function count(number: number, one: string, many = `${one}s`): string {
 export const WORDS = {
   // page/format.ts
   under: (amount: string) => `under ${amount}`,
+
+  // chain/batch.ts
+  walletDoesNotSay: "Your wallet doesn’t say whether the payment went through.",
 
   // chain/marketplace.ts
   marketplaceDoesNotKnow: "The marketplace does not know this post.",

@@ -55,7 +55,7 @@ function show(place: HTMLElement): void {
     fill(shelf, list);
     await more(list, q, found.page);
   };
-  fill(place, h("div", { class: "shelf-tools" }, form, feedButton()), shelf);
+  fill(place, h("div", { class: "shelf-tools" }, form, downloadButton(), feedButton()), shelf);
   void start("");
 }
 
@@ -141,6 +141,28 @@ const empty = (q: string): HTMLElement =>
         h("p", null, WORDS.postsBuyOrReceive),
         h("p", null, h("a", { class: "button primary", href: "/" }, WORDS.findSomethingRead)),
       );
+
+/** Everything that the reader holds, as files to keep. */
+function downloadButton(): HTMLElement {
+  const progress = h("span", { role: "status", "aria-live": "polite" });
+  const pack = async () => {
+    const { packLibrary } = await import("./download.ts");
+    const onPost = (done: number, all: number) => fill(progress, WORDS.packing(done, all));
+    const zip = await withSession(() => packLibrary(reader, { onPost }));
+    const href = URL.createObjectURL(zip);
+    h("a", { href, download: "library.zip" }).click();
+    // The browser may still be reading it.
+    setTimeout(() => URL.revokeObjectURL(href), 60_000);
+  };
+  const ask = async () => {
+    asked.disabled = true;
+    await attempt(pack);
+    fill(progress);
+    asked.disabled = false;
+  };
+  const asked = button(WORDS.downloadLibrary, () => void ask(), { class: "button" });
+  return h("div", { class: "shelf-download" }, asked, " ", progress);
+}
 
 /** A feed of everything that the reader holds, for feed readers. */
 function feedButton(): HTMLElement {

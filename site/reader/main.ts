@@ -4,7 +4,7 @@
  */
 
 import { button, fill } from "../page/dom.ts";
-import { isDevelopment } from "../page/facts.ts";
+import { facts, isDevelopment } from "../page/facts.ts";
 import { notify } from "../page/notices.ts";
 import { ACCOUNT_EVENT, CHOICE_KEY, onOtherTab, recall, SESSION_KEY } from "../page/storage.ts";
 import { readOffer, showOffer } from "./gate/offer.ts";
@@ -92,6 +92,15 @@ if (post && correction && versions && post.dataset.free === "false")
 
 const sharing = find("share");
 if (sharing) offerSharing(sharing);
+
+// Gifts and several posts at once need the purchase adapter.
+if (facts.chain.adapter !== undefined)
+  load(import("./cart.ts"), ({ offerCart }) =>
+    offerCart(post, (cart, isGift, wish) => {
+      const items = cart.map(({ id, title, price }) => ({ id, title, price: BigInt(price) }));
+      load(import("./order/index.ts"), ({ openOrder }) => openOrder(items, isGift, wish));
+    }),
+  );
 
 const proof = find("proof");
 if (post && proof) {

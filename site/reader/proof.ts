@@ -1,11 +1,13 @@
-/** The proof of a post: its record on the chain, and checks of the bytes and of corrections. */
+/** The proof of a post: its record on the chain, and checks of it, of the bytes and of corrections. */
 
 import { effect } from "@preact/signals-core";
-import { verifyDocument } from "imprint-press";
+import { type PostProof, Refusal, verifyDocument, verifyProof } from "imprint-press";
 import { button, fill, h } from "../page/dom.ts";
 import { encryptionSentence, isEncrypted } from "../page/encryption.ts";
 import { facts } from "../page/facts.ts";
 import { reader, session } from "../page/session.ts";
+import { account } from "../wallet/connection.ts";
+import { developmentNode } from "../wallet/development.ts";
 import { explain } from "../wallet/failures.ts";
 import { verifyRevision } from "./signed-revision.ts";
 import { WORDS } from "./words.ts";
@@ -19,6 +21,8 @@ export function showProof(post: HTMLElement, place: HTMLElement): void {
     class: "button",
   });
   const way = h("div");
+  const file = h("p");
+  void offerProof(id, file);
   place.append(
     h(
       "dl",
@@ -26,6 +30,7 @@ export function showProof(post: HTMLElement, place: HTMLElement): void {
       row(WORDS.marketplace, facts.chain.marketplace),
       row(WORDS.chain, `id ${facts.chain.id}`),
     ),
+    file,
     way,
     result,
   );
@@ -36,6 +41,48 @@ export function showProof(post: HTMLElement, place: HTMLElement): void {
     else if (isReadable) fill(way, h("p", null, check));
     else fill(way, h("p", null, WORDS.documentPaidPostIsnt));
   });
+}
+
+/** Link the proof as a file, once the block of the post is final. */
+async function offerProof(id: string, place: HTMLElement): Promise<void> {
+  const proof = await readProof(id).catch(() => undefined);
+  if (proof === null) fill(place, WORDS.blockNotFinal);
+  else if (proof)
+    fill(
+      place,
+      h(
+        "a",
+        { href: `/posts/${id}/proof.json`, download: `proof-${id}.json` },
+        WORDS.downloadProof,
+      ),
+    );
+}
+
+/** The proof of a post; null before its block is final. */
+async function readProof(id: string): Promise<PostProof | null> {
+  try {
+    return await reader.getPostProof(id);
+  } catch (error) {
+    if (error instanceof Refusal && error.code === "not_final") return null;
+    throw error;
+  }
+}
+
+/** Compare the proof with the page, and with the chain if there is a wallet to ask. */
+async function checkChain({ id, cid, author }: Claim): Promise<{ isGood: boolean; text: string }> {
+  const proof = await readProof(id);
+  if (proof === null) return { isGood: true, text: WORDS.blockNotFinal };
+  const { log } = proof;
+  const isOurs =
+    proof.cid === cid && proof.author === author && log.address === facts.chain.marketplace;
+  if (!isOurs) return { isGood: false, text: WORDS.chainContradicts };
+  const node = account.value?.provider ?? developmentNode;
+  // A wallet on another chain, or one that does not respond, confirms nothing.
+  const isConfirmed = node && (await verifyProof(node, proof).catch(() => null));
+  if (isConfirmed === null) return { isGood: true, text: WORDS.chainNotChecked };
+  return isConfirmed
+    ? { isGood: true, text: WORDS.chainConfirms(proof.block.number) }
+    : { isGood: false, text: WORDS.chainContradicts };
 }
 
 const row = (name: string, value: string): HTMLElement =>
@@ -50,16 +97,16 @@ interface Claim {
 }
 
 /** Check the document on the chain by its CID, and the newest correction by its signature. */
-async function verify({ id, cid, author, revision }: Claim, result: HTMLElement): Promise<void> {
+async function verify(claim: Claim, result: HTMLElement): Promise<void> {
+  const { id, cid, author, revision } = claim;
   fill(result, WORDS.fetchingDocument);
   try {
     const bytes = await reader.readPostDocument(id);
     const isSame = await verifyDocument(bytes, cid);
-    const sentences = [
-      isSame
-        ? WORDS.verifiedBrowserDownloadedComputed(WORDS.bytes(bytes.length))
-        : WORDS.serviceSentBytesDont,
-    ];
+    const chain = await checkChain(claim);
+    const sentences = isSame
+      ? [WORDS.verifiedBrowserDownloadedComputed(WORDS.bytes(bytes.length)), chain.text]
+      : [WORDS.serviceSentBytesDont];
     let isSigned: boolean | null = true;
     if (revision > 0) {
       const version = await reader.readPostContent(id, { revision });
@@ -72,7 +119,7 @@ async function verify({ id, cid, author, revision }: Claim, result: HTMLElement)
             : WORDS.correctionForged;
       sentences.push(say(revision));
     }
-    result.dataset.kind = isSame && isSigned !== false ? "good" : "bad";
+    result.dataset.kind = isSame && chain.isGood && isSigned !== false ? "good" : "bad";
     fill(result, sentences.join(" "));
   } catch (error) {
     result.dataset.kind = "bad";

@@ -1,4 +1,4 @@
-/** Sharing a post: by the device where it can, otherwise by a link to copy. */
+/** Shares a post through the device if possible, otherwise by a link to copy. */
 
 import { button } from "../page/dom.ts";
 import { notify } from "../page/notices.ts";

@@ -3,7 +3,7 @@
 import { recoverPublicKeyAsync } from "@noble/secp256k1";
 import { digestOf, hashBytes, hashText, type PostContent, type TypedData } from "imprint-press";
 
-/** The post that a correction must be of. */
+/** The post that a correction must belong to. */
 export interface CorrectedPost {
   /** The CID of the document on the chain. */
   readonly cid: string;

@@ -1,4 +1,4 @@
-/** The sentences of the scripts for readers. Another language is another such object. */
+/** The sentences of the scripts for readers. A translation is another such object. */
 
 import { count } from "../page/words.ts";
 
@@ -79,6 +79,48 @@ export const WORDS = {
   paymentPending:
     "The payment was sent and is waiting to be confirmed. Your wallet can speed it up; you don’t have to pay again.",
 
+  // reader/cart.ts
+  givePost: "Give this post",
+  cart: "Cart",
+  addToCart: "Add to cart",
+  inCart: "In your cart",
+  cartFull: (most: number) => `Your cart is full: ${count(most, "post")} at most.`,
+  inCartNow: (posts: number) => `${count(posts, "post")} in your cart.`,
+  cartHolds: (posts: number, total: string) => `${count(posts, "post")} in your cart · ${total}`,
+  buyAll: "Buy all",
+  emptyCart: "Empty the cart",
+  orderUnfinished: "A payment you began here isn’t finished.",
+  continueOrder: "Continue",
+
+  // reader/order/reducer.ts
+  cartEmpty: "There’s nothing left to buy.",
+  nameReceiver: "Enter the address of the person who gets it.",
+  receiverInvalid:
+    "This isn’t a valid address. Check it for typing errors, or copy it again: it has 40 digits after 0x.",
+  youHaveSome: "You can already read some of these posts, so we took them out. Check what’s left.",
+  receiverHasSome: "This address can already read some of it, so we took that out.",
+  pricesChanged: "The prices have changed. Check the new total.",
+  orderFailedChain:
+    "The payment failed on the chain, so nothing was bought. You keep your money, apart from the network fee.",
+
+  // reader/order/view.ts
+  yourCart: "Your cart",
+  close: "Close",
+  total: (total: string) => `Total ${total}`,
+  giveTo: "Give it to",
+  giveToOptional: "Give them to somebody else (optional)",
+  giveHint: "An Ethereum address. Whoever has it can read the post at once, and keeps it.",
+  giveHintOptional: "An Ethereum address. Leave this empty to buy for yourself.",
+  giveFor: (total: string) => `Give it for ${total}`,
+  buyFor: (total: string) => `Buy for ${total}`,
+  orderingAnotherTab: "You’re paying for an order in another tab. Confirm or decline it there.",
+  postsYours: (posts: number) =>
+    posts === 1 ? "The post is yours" : `All ${posts} posts are yours`,
+  postsGiven: (posts: number, receiver: string) =>
+    `${posts === 1 ? "The post is" : `All ${posts} posts are`} in the library of ${receiver} now.`,
+  confirmedGiven: (receiver: string) => `Confirmed: given to ${receiver}`,
+  openLibrary: "Open your library",
+
   // reader/library.ts
   everythingYouveBoughtOr:
     "Everything you’ve bought or been given. Sign in to see it: your wallet signs once, free of charge.",
@@ -97,6 +139,8 @@ export const WORDS = {
     "Copy this link now; it won’t be shown again. Anyone with it can read your posts.",
   atom: "Atom",
   createPrivateFeed: "Create a private feed",
+  downloadLibrary: "Download my library",
+  packing: (done: number, all: number) => `${done} of ${all} posts`,
 
   // reader/main.ts
   partPageCouldntLoad: "Part of this page couldn’t load because the service isn’t responding.",
@@ -112,7 +156,15 @@ export const WORDS = {
     "The document of a paid post isn’t public. Its owners can verify it here after signing in.",
   fetchingDocument: "Fetching the document…",
   verifiedBrowserDownloadedComputed: (length: string | number) =>
-    `Verified: this browser downloaded ${length}, computed their CID with SHA-256, and it matches the one above. That the chain names this CID is the service’s word; this browser hasn’t checked it.`,
+    `Verified: this browser downloaded ${length}, computed their CID with SHA-256, and it matches the one above.`,
+  downloadProof: "Download the proof",
+  blockNotFinal:
+    "The block is too new to be final. Come back later for a proof that anyone can check.",
+  chainNotChecked:
+    "That the chain names this CID is the service’s word; this browser hasn’t checked it. Connect a wallet to check, or download the proof.",
+  chainConfirms: (block: number) =>
+    `Your wallet’s node confirms the proof: block ${block} records that this author published it.`,
+  chainContradicts: "The proof doesn’t match the chain. Don’t trust this text.",
   serviceSentBytesDont:
     "This service sent bytes that don’t match the CID above. Don’t trust this text.",
 

@@ -23,7 +23,7 @@ export interface Sample {
   readonly price: string;
   readonly hashtags: readonly string[];
   readonly picture: Picture;
-  /** The numbers of the accounts that buy it. */
+  /** The numbers of the accounts that buy the post. */
   readonly buyers: readonly number[];
 }
 
@@ -64,7 +64,7 @@ export const AUTHORS: ReadonlyMap<number, SampleAuthor> = new Map([
   ],
 ]);
 
-/** The oldest first: the last one is at the top of the front page. */
+/** The sample posts, oldest first: the last one is at the top of the front page. */
 export const SAMPLES: readonly Sample[] = [
   {
     text: backupNames,

@@ -18,7 +18,7 @@ import { type Sample, type SampleAuthor, titleOf } from "./posts.ts";
 /** Milliseconds between two polls for a receipt: the development chain mines at once. */
 const EVERY_MS = 200;
 
-/** How long the index may take to show a new post. */
+/** Milliseconds that the index may take to show a new post. */
 const PATIENCE_MS = 30_000;
 
 interface Person {

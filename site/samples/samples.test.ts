@@ -30,6 +30,14 @@ test("every sample has something to read", () => {
   }
 });
 
+test("one paid sample has an opening, with more below it than above", () => {
+  const parts = SAMPLES.map(({ text, price }) => ({ price, parts: text.split("\n<!--more-->\n") }));
+  const [opened, ...others] = parts.filter(({ parts }) => parts.length > 1);
+  assert.ok(opened && opened.price !== "0" && others.length === 0);
+  const [opening = "", rest = ""] = opened.parts;
+  assert.ok(opening.length > 300 && rest.length > opening.length);
+});
+
 test("nobody buys free posts or their own", () => {
   for (const sample of SAMPLES) {
     assert.ok(!sample.buyers.includes(sample.author), titleOf(sample));

@@ -8,7 +8,7 @@ type Loaded<Props> =
   | { readonly view: ComponentType<Props> }
   | { readonly view: null; readonly hasFailed: boolean };
 
-/** A component that loads its view, and offers to retry if the network is away. */
+/** A component that loads its view, and offers to retry if the network is down. */
 export function lazy<Props extends object>(
   load: () => Promise<ComponentType<Props>>,
   name: string,

@@ -1,4 +1,4 @@
-/** Loads what the service knows of an author, for the views that begin with it. */
+/** Loads the service's record of an author, for the views that need it. */
 
 import { type Author, Refusal } from "imprint-press";
 import type { ComponentChildren } from "preact";
@@ -9,9 +9,9 @@ import { FailureNote } from "./failure-note.tsx";
 
 interface Props {
   by: Account;
-  /** What is said while it is loading. */
+  /** The sentence shown while the author is loading. */
   waiting: string;
-  /** The view; null is an account that has neither a post nor a profile. */
+  /** The view; null means an account that has neither a post nor a profile. */
   children(author: Author | null): ComponentChildren;
 }
 

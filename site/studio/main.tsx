@@ -1,4 +1,4 @@
-/** The Studio: where authors write, publish, see their income and keep their profile. */
+/** The Studio: where authors write, publish, see their income and edit their profile. */
 
 import { render } from "preact";
 import { Frame } from "./frame.tsx";

@@ -2,7 +2,7 @@
 
 import { type ReadonlySignal, signal } from "@preact/signals";
 
-/** Views of which there is one, beside the drafts. */
+/** Views without a key, besides the list of drafts. */
 const SINGLE = ["import", "income", "profile"] as const;
 type Single = (typeof SINGLE)[number];
 
@@ -18,7 +18,7 @@ export type Route =
 const isKeyed = (view: string | undefined): view is Keyed => KEYED.some((each) => each === view);
 const isSingle = (view: string | undefined): view is Single => SINGLE.some((each) => each === view);
 
-/** The route of a hash; an unknown one is the list of drafts. */
+/** The route of a hash; an unknown hash means the list of drafts. */
 export function parseRoute(hash: string): Route {
   const [view, key, ...rest] = hash.replace(/^#?\/?/, "").split("/");
   if (isSingle(view) && key === undefined) return { view };

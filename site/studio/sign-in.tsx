@@ -6,7 +6,7 @@ import { reconnect } from "../wallet/connection.ts";
 import { connect, explain, signIn } from "../wallet/index.ts";
 import { WORDS } from "./words.ts";
 
-/** The view without a connected wallet; an earlier one is reconnected first. */
+/** The view without a connected wallet; an earlier wallet is reconnected first. */
 export function Welcome() {
   const [isSought, setSought] = useState(() => recall(CHOICE_KEY) !== null);
   useEffect(() => {

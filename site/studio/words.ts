@@ -1,4 +1,4 @@
-/** The sentences of the Studio. Another language is another such object. */
+/** The sentences of the Studio. A translation is another such object. */
 
 import { count } from "../page/words.ts";
 
@@ -71,6 +71,17 @@ export const WORDS = {
     "This draft isn’t in your account. It may have been published or deleted, or belong to another account.",
   draftCouldntOpened: (sentence: string | number) => `The draft couldn’t be opened. ${sentence}`,
 
+  // studio/editor/markdown-editor.tsx
+  pictureAdded: "Picture added.",
+  pictureCouldntAdded: "The picture couldn’t be added.",
+  text: "Text",
+  tabIndentsLeaveEditor:
+    "Tab indents. To leave the editor with the keyboard, press Escape, then Tab.",
+  both: "Both",
+  view: "View",
+  minRead: (words: string | number) => ` · ${words} min read`,
+  sizeOf: (bytes: string | number, limit: string | number) => ` · ${bytes} of ${limit}`,
+
   // studio/editor/preview.tsx
   serviceCantReachedLast: "The service can’t be reached. This is the last preview.",
   serviceBusyLastPreview: "The service is busy. This is the last preview.",
@@ -141,7 +152,6 @@ export const WORDS = {
   draftClosedBeforePicture:
     "The draft was closed before the picture was ready. Open it and add the picture again.",
   beginWrite: "Begin to write.",
-  textDraftMarkdown: "Text of the draft, in Markdown",
 
   // studio/editor/text/toolbar.tsx
   bold: "Bold",
@@ -188,19 +198,11 @@ export const WORDS = {
   end: "End",
 
   // studio/editor/writing-room.tsx
+  textDraftMarkdown: "Text of the draft, in Markdown",
   versionIsBack: "The earlier version is back. What you had is now among the versions.",
-  pictureAdded: "Picture added.",
-  pictureCouldntAdded: "The picture couldn’t be added.",
   draftSavedElsewhereYoure: "This draft was saved elsewhere. You’re now seeing that version.",
   youreNowEditingOther: "You’re now editing the other version. Yours is among your drafts.",
   bothKeptOtherVersion: "Both are kept: the other version in its draft, yours here as a new one.",
-  text: "Text",
-  tabIndentsLeaveEditor:
-    "Tab indents. To leave the editor with the keyboard, press Escape, then Tab.",
-  both: "Both",
-  view: "View",
-  minRead: (words: string | number) => ` · ${words} min read`,
-  sizeOf: (bytes: string | number, limit: string | number) => ` · ${bytes} of ${limit}`,
   belongsToAnotherAccount: (owner: string, shown: string) =>
     `This text belongs to ${owner}, but your wallet now shows ${shown}. It’s safe in this browser. Switch back to ${owner} in your wallet to save it.`,
   belongsToNoAccount: (owner: string) =>

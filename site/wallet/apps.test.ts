@@ -60,7 +60,7 @@ test("the code is a picture that a scanner reads as the address", async () => {
   assert.equal(decodeQR(pixelsOf(encodeQR(PAGE, "raw", { border: 4, scale: 4 }))), PAGE);
 });
 
-/** A picture as scanners get it. */
+/** The pixels of a QR code, as scanners see it. */
 function pixelsOf(modules: readonly (readonly boolean[])[]) {
   const [height, width] = [modules.length, modules[0]?.length ?? 0];
   const data = new Uint8Array(

@@ -6,7 +6,7 @@ interface WalletApp {
   link(page: string): string;
 }
 
-/** Only apps whose makers document such a link, and whose browser works on every EVM chain. */
+/** Apps whose makers document such a link, and whose browsers work on every EVM chain. */
 export const WALLET_APPS: readonly WalletApp[] = [
   {
     name: "MetaMask",
@@ -57,7 +57,7 @@ export function addressForApps({
   return protocol === "https:" && !isLocal ? href : null;
 }
 
-/** A QR code of an address, as the URL of a picture; it is made here, and nobody is asked. */
+/** A QR code of an address, as the URL of a picture that is drawn without any request. */
 export async function drawCode(address: string): Promise<string> {
   const { default: encodeQR } = await import("qr");
   // Scanners need a margin of four modules.

@@ -20,9 +20,9 @@ interface Habits {
   chain?: number;
   /** The error it throws when asked to switch to an unknown chain. */
   unknown?: Error;
-  /** It says yes, and stays where it is. */
+  /** Whether it agrees to switch, but stays on its chain. */
   stays?: boolean;
-  /** It adds a chain without switching to it. */
+  /** Whether it adds a chain without switching to it. */
   addsOnly?: boolean;
 }
 

@@ -4,7 +4,7 @@ import type { Provider } from "imprint-press";
 import { facts } from "../page/facts.ts";
 import { WrongChain } from "./failures.ts";
 
-/** Error codes of wallets for an unknown chain; some wrap it. */
+/** The error code of wallets for an unknown chain; some wrap it in another error. */
 const UNKNOWN_CHAIN = 4902;
 
 /**

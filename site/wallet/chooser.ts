@@ -125,7 +125,7 @@ const finding = (before: string, after = "."): HTMLElement =>
     after,
   );
 
-/** On a phone: the apps in whose browsers this page has a wallet. */
+/** On a phone, links to the apps in whose browsers this page has a wallet. */
 function appLinks(address: string | null): Child[] {
   if (address === null) return [h("p", null, WORDS.appsNeedEncryption)];
   return [
@@ -149,7 +149,7 @@ function appLinks(address: string | null): Child[] {
   ];
 }
 
-/** On a desktop: this page's address for a phone. */
+/** On a desktop, a code with this page's address for a phone. */
 function code(address: string): HTMLElement {
   const picture = h("img", { alt: WORDS.codeOfPage, width: 176, height: 176 });
   const figure = h(

@@ -33,7 +33,7 @@ const PATIENCE = 1500;
 
 const found = signal<readonly AnnouncedWallet[]>([]);
 
-/** The wallets that announced themselves so far. */
+/** The wallets that have announced themselves so far. */
 export const wallets: ReadonlySignal<readonly AnnouncedWallet[]> = found;
 
 /**

@@ -12,7 +12,7 @@ interface Explanation {
   action: "retry" | "sign-in" | "switch-chain" | "unlock" | "reload" | null;
   /** The user declined, or closed a dialog: not an error to show in red. */
   isCancelled: boolean;
-  /** There was no response, so it may have been done. */
+  /** There was no response, so the request may have taken effect. */
   hasNoResponse?: boolean;
 }
 
@@ -62,8 +62,8 @@ export class NodeUnreachable extends Error {
 }
 
 /**
- * What to do if the wallet does not know the network. Without a public node nobody can add it from
- * here, so that is said, and whom to ask.
+ * What to do if the wallet does not know the network. Without a public node, this page cannot
+ * add it, so the sentence says so, and whom to ask.
  */
 export function describeUnknownNetwork(
   { name, id, rpc_url }: Pick<typeof facts.chain, "name" | "id" | "rpc_url">,
@@ -84,7 +84,7 @@ const say = (sentence: string, action: Action = null, isCancelled = false): Expl
 
 const REJECTED = say(WORDS.declinedWalletNothingSent, "retry", true);
 
-/** By the codes of EIP-1193, of JSON-RPC, and of individual wallets. */
+/** Explanations by the codes of EIP-1193, of JSON-RPC, and of individual wallets. */
 const WALLET_CODES: Record<string, Explanation> = {
   4001: REJECTED,
   5000: REJECTED,
@@ -102,7 +102,7 @@ const SIGN_IN = say(WORDS.sessionEndedSignAgain, "sign-in");
 
 const BUSY = say(WORDS.serviceBusyTryAgain, "retry");
 
-/** By the codes of the service; for others its own sentence is shown. */
+/** Explanations by the codes of the service; for other codes, its own sentence is shown. */
 const REFUSALS: Partial<Record<Code, Explanation>> = {
   session_missing: say(WORDS.signContinue, "sign-in"),
   session_expired: SIGN_IN,

@@ -12,7 +12,7 @@ import { AccountChanged } from "./failures.ts";
 const STATEMENT = WORDS.signReadWhatOwn;
 
 let connecting: Promise<Account> | null = null;
-/** By account: while one is being asked, another can sign in. */
+/** The running sign-ins, by account: while one is being asked, another can sign in. */
 const signing = new Map<Address, Promise<Session>>();
 
 /** The account of this page, or the one that the user chooses now. Throws `Cancelled`. */

@@ -3,21 +3,20 @@
 from pathlib import Path
 
 RELEASE = "1.1.0.dev"
-"""The release version, or between releases the next version followed by `.dev`."""
+"""The release version. Between releases, it is the next version followed by `.dev`."""
 
 _SHOWN_DIGITS = 12
 """Number of commit digits in a version string."""
 
 
 def name_version(release: str, package: Path) -> str:
-    """The package version, which between releases includes the commit, as in
-    `1.1.0.dev+0123456789ab`."""
+    """Return the package version, which includes the commit between releases."""
     commit = _find_commit(package) if release.endswith(".dev") else None
     return release if commit is None else f"{release}+{commit[:_SHOWN_DIGITS]}"
 
 
 def _find_commit(package: Path) -> str | None:
-    """The commit that the build recorded, or else the checked-out commit."""
+    """Return the commit that the build recorded, or else the checked-out commit."""
     try:
         if (package / "COMMIT").exists():
             return (package / "COMMIT").read_text("ascii").strip()
@@ -29,7 +28,7 @@ def _find_commit(package: Path) -> str | None:
 def _read_head(git: Path) -> str | None:
     """Read the checked-out commit without running git. Raises `OSError` outside a checkout."""
     if git.is_file():
-        # Of a worktree, whose branches are kept with those of the others.
+        # In a worktree, the branches are stored in the common directory.
         git = git.parent / git.read_text("utf-8").removeprefix("gitdir:").strip()
     head = (git / "HEAD").read_text("utf-8").strip()
     name = head.removeprefix("ref: ")

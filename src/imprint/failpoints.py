@@ -1,7 +1,7 @@
 """Failpoints: named points at which a test kills the process, as a power cut would.
 
-A failpoint that is not armed costs next to nothing. No setting arms one: only a program
-that calls `arm` itself does, as the crash tests do before they run a command.
+A failpoint that is not armed costs next to nothing. No setting can arm a failpoint. Only a program
+that calls `arm` can, as the crash tests do before they run a command.
 
     before_intent  after_intent                the record that a document will be stored
     during_put     unsynced_put  after_put     its bytes: written, renamed, durable
@@ -51,7 +51,7 @@ def reach(name: str) -> None:
 
 
 def arm(where: str) -> None:
-    """Arm the failpoint `where`: the name of a failpoint, with `:3` for its third pass.
+    """Arm the failpoint `where`, a name that may end with the pass, such as `:3` for the third.
 
     Raises `ValueError` for an unknown name.
     """

@@ -11,7 +11,7 @@ HIDDEN = "[hidden]"
 """Placeholder for a secret in a log line."""
 
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "color_message"}
-"""Standard record attributes. All others were passed as `extra` and become fields."""
+"""Standard record attributes. Other attributes were passed as `extra` and become fields."""
 
 _SERVER_LOGGERS = ("uvicorn", "uvicorn.error", "uvicorn.access", "uvicorn.asgi")
 

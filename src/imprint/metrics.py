@@ -1,10 +1,10 @@
 """Prometheus metrics.
 
-Counters only increase, and gauges hold a current value. Labels have few values, so that no
-metric grows with the number of files, readers or posts. Every worker has its own values, which
+Counters only increase, and gauges hold a current value. Labels have few values, so that no metric
+grows with the number of files, readers or posts. Every worker has its own values, which
 `server/metrics_server.py` merges. Counters are summed, including those of workers that have exited,
-and a gauge takes its largest value unless `SUMMED` or `LEAST` names it. A gauge that is NaN is
-unknown and is not exported.
+and the largest value of a gauge is used unless `SUMMED` or `LEAST` names the gauge. A gauge that is
+NaN is unknown and is not exported.
 """
 
 import math
@@ -212,7 +212,7 @@ BUILD_INFO.labels(__version__, platform.python_version()).set(1)
 def read_counter(
     counter: Counter, wanted: Mapping[str, str]
 ) -> list[tuple[Mapping[str, str], float]]:
-    """Return the labels and values of this process's counter, filtered by these labels."""
+    """Return the samples of this process's counter that have these labels."""
     return [
         (sample.labels, sample.value)
         for metric in counter.collect()

@@ -21,7 +21,7 @@ NO_HEADERS: Mapping[str, str] = {}
 
 
 class CallSpan(Protocol):
-    """Start the span of a call."""
+    """The span of a call to a dependency."""
 
     def end(self, result: str) -> None:
         """End the span with the result `ok`, `failed` or `cancelled`."""
@@ -35,10 +35,10 @@ class RequestSpan(Protocol):
 
 
 class Tracer(Protocol):
-    """Creates spans. The newest span of the running task is the parent of the next one."""
+    """Creates spans. The newest span of the running task is the parent of the next span."""
 
     def start_request(self, method: str, headers: Mapping[bytes, bytes]) -> RequestSpan:
-        """Start the span of a request, in the trace that its headers name, if any."""
+        """Start the span of a request, which continues the trace that the headers name, if any."""
 
     def start_call(self, dependency: str, operation: str) -> CallSpan:
         """Start the span of a call."""
@@ -48,7 +48,7 @@ class Tracer(Protocol):
 
 
 class _Tracing:
-    """The tracer of this process, if any."""
+    """The tracer that this process uses, if any."""
 
     tracer: Tracer | None = None
 
@@ -64,7 +64,7 @@ def start_request(method: str, headers: Mapping[bytes, bytes]) -> RequestSpan | 
 
 
 def trace_headers() -> Mapping[str, str]:
-    """Return the headers that continue the trace at another service, or none if tracing is off."""
+    """Return the headers that continue the trace at another service. Empty if tracing is off."""
     return NO_HEADERS if _Tracing.tracer is None else _Tracing.tracer.headers()
 
 

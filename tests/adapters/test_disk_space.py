@@ -81,7 +81,7 @@ def reserved(folder: Path) -> int:
 
 
 def full_disk(times: int) -> Callable[[], str]:
-    """Return an open function that fails, as on a full disk, the given number of times."""
+    """Return a function that fails the given number of times with the error of a full disk."""
     left = iter(range(times))
 
     def opening() -> str:

@@ -26,7 +26,7 @@ GAS = 5_000_000
 DEPLOYMENT_GAS = 12_000_000
 """Gas that suffices for the largest contract."""
 GAS_PRICE = 20 * 10**9
-"""Far above the initial price of a new chain, which may rise with earlier payments."""
+"""Gas price in wei, far above the initial price of a new chain, which payments may raise."""
 MINING_SECONDS = 20
 POST_CREATED = "0xf753f630973e9c5274697eb346810b78c35457ef0df3e0c5c7ade5841d55ca77"
 

@@ -16,7 +16,7 @@ from tests.world import problem
 PATIENCE = 30.0
 
 FOLLOW_SECONDS = "2"
-"""The default settings of the service."""
+"""Seconds between polls of the chain, as a setting: the default of the service."""
 
 
 @pytest.fixture

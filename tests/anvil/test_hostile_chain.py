@@ -28,7 +28,7 @@ OLD_LIMIT = 8 * 1024 * 1024
 """Size in bytes of logs that once stopped the follower permanently."""
 
 PROMISE = 5.0
-"""Seconds after its block within which a post must also be published here."""
+"""Seconds after its block within which the service must show a post as published."""
 
 BUSY = 15.0
 """Additional seconds allowed on a busy machine."""

@@ -1,4 +1,4 @@
-"""Hostile wallets and factories on a real node: the same verdicts as on the test chain."""
+"""Hostile wallets and factories get the same verdicts on a real node as on the test chain."""
 
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime

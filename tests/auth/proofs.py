@@ -9,7 +9,7 @@ Proof = TypeVar("Proof")
 
 
 def proved(proof: Proof | Unproved[Proof]) -> Proof:
-    """Return a proof by a key. Raises `signature_invalid` if only a contract could prove it."""
+    """Return a proof by a key. Raises `signature_invalid` if only a contract could verify it."""
     if isinstance(proof, Unproved):
         raise invalid_signature()
     return proof

@@ -1,4 +1,4 @@
-"""Export keys: Ed25519 signatures, valid only for the signed message and its key."""
+"""Export keys make Ed25519 signatures that are valid only for the signed message and its key."""
 
 import pytest
 

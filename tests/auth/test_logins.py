@@ -22,7 +22,7 @@ Refused = Callable[[Callable[[], object]], Code | None]
 
 
 def write_message(account: LocalAccount, **changes: str | None) -> str:
-    """Write a login message as a wallet does. None leaves a line out."""
+    """Write a login message as a wallet does. A value of None leaves out its line."""
     fields = {
         "origin": "example.com",
         "address": account.address,

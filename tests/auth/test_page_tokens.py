@@ -1,4 +1,4 @@
-"""Page tokens: encrypted, short-lived, and with a single valid spelling."""
+"""Page tokens are encrypted and short-lived, and have a single valid spelling."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,4 @@
-"""Page tokens for posts: the same for the same page, and not valid for other lists."""
+"""Page tokens for posts are the same for the same page, and not valid for other lists."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""Sessions: those issued here can be read by any JWT library. All others are refused."""
+"""Sessions issued here can be read by any JWT library, and all others are refused."""
 
 import hashlib
 from datetime import UTC, datetime, timedelta

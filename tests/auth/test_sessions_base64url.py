@@ -1,4 +1,4 @@
-"""Base64url: no padding, and a single encoding for every byte string."""
+"""Base64url has no padding, and a single encoding for every byte string."""
 
 import pytest
 from hypothesis import given

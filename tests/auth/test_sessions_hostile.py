@@ -185,7 +185,7 @@ def test_a_non_canonical_encoding_of_header_or_claims_is_refused(
     refused: Refused,
 ) -> None:
     def respell(part: str) -> str:
-        """Set a bit that decoding drops."""
+        """Set a bit that is ignored when decoding."""
         alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
         return part[:-1] + alphabet[alphabet.index(part[-1]) + 1]
 

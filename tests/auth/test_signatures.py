@@ -1,4 +1,4 @@
-"""Signatures: every accepted encoding, and nothing else."""
+"""Signatures are accepted in the supported encodings, and in no others."""
 
 import pytest
 from eth_account import Account

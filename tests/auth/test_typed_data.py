@@ -1,4 +1,4 @@
-"""Signed writes: the required envelope, and the single use that each signature allows."""
+"""A signed write needs the right envelope, and a signature for exactly this write."""
 
 import json
 from collections.abc import Callable

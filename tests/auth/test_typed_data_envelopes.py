@@ -177,7 +177,7 @@ def test_a_malformed_envelope_is_refused(said: object, refused: Refused) -> None
     assert code is Code.INVALID_TYPED_DATA
 
 
-def test_refusing_ten_thousand_declared_types_costs_no_more_than_two(
+def test_refusing_ten_thousand_declared_types_costs_no_more_than_refusing_two(
     refused: Refused, count_calls: Callable[[Callable[[], object]], int]
 ) -> None:
     def declaring(count: int) -> dict[str, Any]:

@@ -92,7 +92,7 @@ def test_a_message_with_missing_or_extra_members_is_refused(
 
 
 def other_types(form: str, action: str) -> list[Any]:
-    """Return types that differ slightly from those of this form and action."""
+    """List types that differ slightly from the types of this form and action."""
     kind, members = declare(form, action)
     shorter = [[each for each in members if each is not out] for out in members]
     reordered = [list(order) for order in permutations(members) if list(order) != members]

@@ -1,4 +1,4 @@
-"""The three forms of a signed write: what each accepts, and what its signatures are bound to."""
+"""The three forms of a signed write: the values each accepts, and the data its signature covers."""
 
 from dataclasses import replace
 from datetime import timedelta

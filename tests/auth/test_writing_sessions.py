@@ -120,7 +120,7 @@ def test_the_domain_type_and_primary_type_are_optional() -> None:
     assert open_with(said, signature).wallet == ADDRESS
 
 
-def test_a_signature_not_made_by_a_key_is_unproved_with_the_same_digest() -> None:
+def test_a_signature_that_only_a_contract_could_verify_is_unproved() -> None:
     said = envelope()
     claim = OpeningClaim(said, WALLET.address, "0x" + "ab" * 100)
     unproved = VERIFIER.verify(claim, NOW)

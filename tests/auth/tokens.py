@@ -1,4 +1,4 @@
-"""Arbitrary tokens signed like sessions, for tests of which tokens are trusted."""
+"""Arbitrary tokens signed like sessions, to test that only genuine sessions are trusted."""
 
 import base64
 import hmac

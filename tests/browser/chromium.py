@@ -13,7 +13,7 @@ PLAIN_HOST = "imprint.test"
 SUGGESTIONS = ("WebUIOmniboxPopup", "WebUIOmniboxAimPopup", "WebUIOmniboxFullPopup")
 """Features for suggestions below the address bar.
 
-They are separate pages, two per window, that take as long to open as the window itself.
+Suggestions are separate pages, two per window, that take as long to open as the window.
 """
 
 WITHOUT = (
@@ -22,7 +22,7 @@ WITHOUT = (
     *("LensOverlay", "MediaRouter", "NetworkTimeServiceQuerying", "OptimizationHints"),
     *("PaintHolding", "PreconnectToSearch", "ThirdPartyStoragePartitioning"),
 )
-"""Features disabled by Playwright, repeated because Chromium reads only the last such flag."""
+"""Features disabled by Playwright, repeated because Chromium reads only the last flag."""
 
 FLAGS = (
     # As root, Chromium has no sandbox of its own.

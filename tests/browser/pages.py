@@ -23,7 +23,7 @@ COLOUR_RULES = ("color-contrast", "link-in-text-block")
 
 
 MORE_RULES = {"label-content-name-mismatch": {"enabled": True}}
-"""Rules that axe leaves out by default. People who speak to a page say what they see."""
+"""Rules that axe skips by default. Voice control needs labels that match the visible text."""
 
 
 @dataclass(slots=True)

@@ -25,6 +25,22 @@ PUT_PICTURE = """async ([kind, selector]) => {
 }"""
 """Drops or pastes a picture that is red on the left and blue on the right."""
 
+WORD_POSITION = """(word) => {
+  const words = document.createTreeWalker(document.querySelector(".cm-content"), 4);
+  for (let node = words.nextNode(); node; node = words.nextNode()) {
+    const at = node.data.search(new RegExp(`\\\\b${word}\\\\b`));
+    if (at < 0) continue;
+    node.parentElement.scrollIntoView({ block: "center" });
+    const range = document.createRange();
+    range.setStart(node, at);
+    range.setEnd(node, at + word.length);
+    const { x, y, width, height } = range.getBoundingClientRect();
+    return [x + width / 2, y + height / 2];
+  }
+  return null;
+}"""
+"""Scrolls a word of the text in the editor into view and returns its centre."""
+
 
 def write(opened: Opened, title: str) -> Page:
     """Connect, write a text, and open its publication form."""
@@ -93,3 +109,34 @@ def change_progress(page: Page, **details: object) -> None:
         }""",
         details,
     )
+
+
+def replace_word(page: Page, wrong: str, right: str) -> None:
+    """Select a word in the editor with a double click, and type another."""
+    # What is loaded above the text meanwhile moves it.
+    while page.evaluate("getSelection().toString()") != wrong:
+        x, y = page.wait_for_function(WORD_POSITION, arg=wrong).json_value()
+        page.mouse.dblclick(x, y)
+    page.keyboard.type(right)
+
+
+def open_correction(page: Page, title: str) -> Locator:
+    """Open the correction of a post from the list in the Studio and return its text field."""
+    page.locator(".own-post", has_text=title).get_by_role("link", name="Correct").click()
+    expect(page.get_by_role("heading", name=f"Correct “{title}”")).to_be_visible()
+    field = page.get_by_role("textbox", name="Text of the post")
+    expect(field).to_be_visible()
+    return field
+
+
+def sign_correction(page: Page, note: str) -> None:
+    """Enter a note about the correction, and let the wallet sign it."""
+    page.get_by_label("What did you correct?").fill(note)
+    page.get_by_role("button", name="Sign the correction").click()
+    expect(page.get_by_role("link", name="See the post")).to_be_focused()
+
+
+def see_correction(page: Page, note: str) -> None:
+    """Follow the link to the post that was corrected."""
+    page.keyboard.press("Enter")
+    expect(page.locator("#correction")).to_contain_text(note)

@@ -37,7 +37,7 @@ PUBLICATION = {
     "PUBLICATION_FOOTER": "© 2026 Tidewater",
     "PUBLICATION_CONTACT": "mailto:editors@tidewater.example",
 }
-"""The place in the pictures."""
+"""The settings of the publication in the screenshots."""
 
 PAGES = {
     "about.md": """# About Tidewater

@@ -36,7 +36,7 @@ make run
 
 HELD = """(id) => fetch(`/posts/${id}`, {cache: "no-store"})
   .then((response) => response.json()).then(({holders}) => holders > 0)"""
-"""Whether the index has a holder for a post. It reads blocks shortly after the chain has them."""
+"""Whether the index has a holder of a post. The index is slightly behind the chain."""
 
 
 @dataclass(frozen=True, slots=True)

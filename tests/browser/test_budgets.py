@@ -58,7 +58,7 @@ class Traffic:
 
 @dataclass(frozen=True, slots=True)
 class FirstVisit:
-    """What a new browser loads and paints for a page."""
+    """The resources and paints of a page in a new browser."""
 
     traffic: Traffic
     blocking: list[str]

@@ -1,38 +1,36 @@
-"""Corrections: from a typo in the Studio to what readers see of the change."""
+"""Corrections, from a typo in the Studio to the change that readers see."""
 
 import re
 
+import pytest
 from playwright.sync_api import Page, expect
 from tests.browser.pages import OpenPage, axe_violations, axe_violations_in_both_schemes
 from tests.browser.posts import NewPost, publish
+from tests.browser.publishing import open_correction, replace_word, see_correction, sign_correction
 from tests.browser.shelf import PRICE, SECRET, Visit
 from tests.browser.wallet import NewWallet
-from tests.browser.writing import sign_in
+from tests.browser.writing import expect_caret, paste, sign_in
 from tests.processes import Service
 
 TYPO = "The ink is wett."
 RIGHT = "The ink is wet."
 NOTE = "A typo in the first sentence."
 
+KEPT_PAGE = """async (path) => (await fetch(path, { cache: "force-cache" })).text()"""
+"""Returns a page from the browser's cache, no matter how old it is."""
+
 
 def correct(page: Page, title: str) -> None:
-    """Correct the typo of a post from the list in the Studio, and go to the post."""
-    page.locator(".own-post", has_text=title).get_by_role("link", name="Correct").click()
-    expect(page.get_by_role("heading", name=f"Correct “{title}”")).to_be_visible()
-    sign = page.get_by_role("button", name="Sign the correction")
-    expect(sign).to_be_disabled()
-    field = page.get_by_label("Text", exact=True)
-    field.fill(field.input_value().replace(TYPO, RIGHT))
+    """Correct the typo in a post from the Studio's list of posts, and open the post."""
+    field = open_correction(page, title)
+    expect(page.get_by_role("button", name="Sign the correction")).to_be_disabled()
+    replace_word(page, "wett", "wet")
+    expect(field).to_contain_text(RIGHT)
     versions = page.get_by_role("region", name="Both versions")
     expect(versions.locator("ins")).to_have_text("wet")
     expect(versions.locator("mark")).to_have_text("wett")
-    page.get_by_label("What did you correct?").fill(NOTE)
-    assert axe_violations_in_both_schemes(page) == []
-    sign.click()
-    link = page.get_by_role("link", name="See the post")
-    expect(link).to_be_focused()
-    link.press("Enter")
-    expect(page.get_by_role("heading", name=title)).to_be_visible()
+    sign_correction(page, NOTE)
+    see_correction(page, NOTE)
 
 
 def test_an_author_corrects_a_typo_and_readers_see_what_changed(
@@ -64,6 +62,49 @@ def test_an_author_corrects_a_typo_and_readers_see_what_changed(
     expect(page.get_by_text(RIGHT)).to_have_count(0)
     page.get_by_role("link", name="Read the newest version").click()
     expect(page.locator("#text")).to_contain_text(RIGHT)
+
+
+@pytest.mark.parametrize(
+    "viewport", [{"width": 1280, "height": 800}, {"width": 320, "height": 568}]
+)
+def test_the_text_of_a_post_is_corrected_in_the_editor_of_drafts(
+    open_page: OpenPage, new_wallet: NewWallet, service: Service, viewport: dict[str, int]
+) -> None:
+    wallet = new_wallet()
+    text = f"# A wet ink\n\n{TYPO}\n\nIt shines."
+    [post_id] = publish(service.url, [NewPost("A wet ink", text)], wallet.account)
+    opened = open_page(wallet, viewport=viewport, has_touch=True)
+    page = opened.page
+    sign_in(opened, page)
+    opened.visit(f"/p/{post_id}")
+    page.get_by_role("link", name="Correct", exact=True).tap()
+    field = page.get_by_role("textbox", name="Text of the post")
+    # The title is on the chain: its heading is not part of what is corrected.
+    expect(field).to_have_text(f"{TYPO}It shines.")
+    replace_word(page, "wett", "wet")
+    replace_word(page, "shines", "dries")
+    page.keyboard.press("Control+Shift+ArrowLeft")
+    page.get_by_role("button", name="Bold").tap()
+    expect(field).to_be_focused()
+    page.keyboard.press("Control+End")
+    page.keyboard.press("Enter")
+    paste(page, "Look here.", 'Look <a href="https://a.example/">here</a>.')
+    expect(field).to_contain_text("Look [here](https://a.example/).")
+    expect(field).to_contain_text("It **dries**.")
+    expect(page.get_by_role("region", name="Both versions").locator("mark").first).to_be_visible()
+    expect_caret(page)
+    page.get_by_role("button", name="Preview", exact=True).tap()
+    expect(page.locator(".preview strong")).to_have_text("dries")
+    assert axe_violations_in_both_schemes(page) == []
+    sign_correction(page, NOTE)
+    # The browser had the page of the post in its cache.
+    kept = page.evaluate(
+        KEPT_PAGE, page.get_by_role("link", name="See the post").get_attribute("href")
+    )
+    assert "<strong>dries</strong>" in kept
+    see_correction(page, NOTE)
+    expect(page.locator("#text strong")).to_have_text("dries")
+    expect(page.locator("#text").get_by_role("heading")).to_have_count(0)
 
 
 def test_a_buyer_sees_what_changed_in_a_paid_post_and_others_only_the_note(

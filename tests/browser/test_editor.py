@@ -1,38 +1,21 @@
 """The editor by keyboard and by touch: the caret in view, the toolbar, lists, tables, pasting."""
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 from tests.browser.pages import OpenPage, axe_violations_in_both_schemes
 from tests.browser.wallet import NewWallet
-from tests.browser.writing import KEPT, begin, editor, sign_in, title
+from tests.browser.writing import (
+    KEPT,
+    begin,
+    editor,
+    expect_caret,
+    paste,
+    sign_in,
+    text_of,
+    title,
+)
 
 SIZES = {"desk": (1280, 800), "small desk": (1024, 600), "tablet": (768, 1024), "phone": (320, 568)}
-
-CARET = """() => {
-  const caret = document.querySelector(".cm-cursor-primary").getBoundingClientRect();
-  const head = document.querySelector(".writing-head").getBoundingClientRect();
-  const foot = document.querySelector(".writing-foot").getBoundingClientRect();
-  return caret.top >= head.bottom && caret.bottom <= foot.top && foot.bottom <= innerHeight + 1;
-}"""
-"""Whether the caret is between the bars above and below the text."""
-
-PASTE = """([plain, html]) => {
-  const data = new DataTransfer();
-  data.setData("text/plain", plain);
-  if (html) data.setData("text/html", html);
-  document.querySelector(".cm-content").dispatchEvent(
-    new ClipboardEvent("paste", { clipboardData: data, bubbles: true, cancelable: true }));
-}"""
-
-
-def text_of(page: Page) -> str:
-    """The text of the draft, line by line."""
-    lines: list[str] = page.locator(".cm-line").all_inner_texts()
-    return "\n".join(line.rstrip("\n") for line in lines)
-
-
-def expect_caret(page: Page) -> None:
-    page.wait_for_function(CARET)
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -62,7 +45,7 @@ def test_the_caret_stays_between_the_bars(
     expect_caret(page)
 
 
-def test_the_title_has_a_field_of_its_own(open_page: OpenPage, new_wallet: NewWallet) -> None:
+def test_the_title_has_its_own_field(open_page: OpenPage, new_wallet: NewWallet) -> None:
     opened = open_page(new_wallet())
     page = opened.page
     sign_in(opened, page)
@@ -81,7 +64,7 @@ def test_the_title_has_a_field_of_its_own(open_page: OpenPage, new_wallet: NewWa
 @pytest.mark.parametrize(
     "viewport", [{"width": 1280, "height": 800}, {"width": 320, "height": 568}]
 )
-def test_the_toolbar_leaves_the_caret_where_writing_goes_on(
+def test_the_toolbar_leaves_the_caret_where_the_author_continues_writing(
     open_page: OpenPage, new_wallet: NewWallet, viewport: dict[str, int]
 ) -> None:
     opened = open_page(new_wallet(), viewport=viewport, has_touch=True)
@@ -113,7 +96,7 @@ def test_the_toolbar_leaves_the_caret_where_writing_goes_on(
     expect_caret(page)
 
 
-def test_rich_text_is_pasted_as_markdown_and_undo_brings_the_words_back(
+def test_rich_text_is_pasted_as_markdown_and_undo_restores_the_plain_text(
     open_page: OpenPage, new_wallet: NewWallet
 ) -> None:
     opened = open_page(new_wallet())
@@ -121,7 +104,7 @@ def test_rich_text_is_pasted_as_markdown_and_undo_brings_the_words_back(
     sign_in(opened, page)
     begin(page, "")
     html = '<h2>Why</h2><p>It <b>holds</b> <a href="https://a.example/">fast</a>.</p><script>x</script>'
-    page.evaluate(PASTE, ["Why\nIt holds fast.", html])
+    paste(page, "Why\nIt holds fast.", html)
     expect(editor(page)).to_contain_text("## Why")
     assert text_of(page) == "## Why\n\nIt **holds** [fast](https://a.example/)."
     page.keyboard.type(" Always.")
@@ -131,8 +114,31 @@ def test_rich_text_is_pasted_as_markdown_and_undo_brings_the_words_back(
     assert text_of(page) == "Why\nIt holds fast."
     page.keyboard.press("Control+Shift+ArrowLeft")
     page.keyboard.press("Control+Shift+ArrowLeft")
-    page.evaluate(PASTE, ["https://b.example/", ""])
+    paste(page, "https://b.example/")
     assert text_of(page) == "Why\nIt holds [fast.](https://b.example/)"
+
+
+@pytest.mark.parametrize("is_in_title", [False, True], ids=["the text", "the title"])
+def test_a_heading_pasted_into_an_empty_draft_immediately_becomes_its_title(
+    open_page: OpenPage, new_wallet: NewWallet, is_in_title: bool
+) -> None:
+    opened = open_page(new_wallet())
+    page = opened.page
+    sign_in(opened, page)
+    begin(page, "")
+    field = title(page) if is_in_title else editor(page)
+    paste(page, "# On glue\n\nIt holds.\n\n## Why", into=field)
+    expect(title(page)).to_have_value("On glue")
+    expect(editor(page)).to_be_focused()
+    assert text_of(page) == "It holds.\n\n## Why"
+    page.keyboard.type("?")
+    page.evaluate(KEPT, "# On glue\n\nIt holds.\n\n## Why?")
+    page.keyboard.press("Control+z")
+    page.keyboard.press("Control+z")
+    expect(title(page)).to_have_value("")
+    paste(page, "Glue\nIt holds fast.", "<h1>Glue</h1><p>It holds <b>fast</b>.</p>")
+    expect(title(page)).to_have_value("Glue")
+    assert text_of(page) == "It holds **fast**."
 
 
 def test_the_preview_shows_footnotes_coloured_code_and_aligned_tables(

@@ -1,24 +1,50 @@
-"""Imports: exports of other services become drafts exactly once, whatever happens in between."""
+"""Imports: exports of other services become drafts exactly once, and drafts become posts."""
 
 from pathlib import Path
 from zipfile import ZIP_DEFLATED, ZipFile
 
+import pytest
 from playwright.sync_api import Page, Route, expect
+from tests.browser.accounts import Account
+from tests.browser.exports import (
+    EXPORTS,
+    FIXTURES,
+    PAID,
+    TITLE,
+    TYPO,
+    Export,
+    choose,
+    found_posts,
+    open_import,
+)
 from tests.browser.pages import OpenPage, axe_violations_in_both_schemes
+from tests.browser.publishing import (
+    expect_published,
+    open_correction,
+    post_title,
+    publish,
+    replace_word,
+    see_correction,
+    sign_correction,
+)
 from tests.browser.wallet import NewWallet
-from tests.browser.writing import editor, line, open_list, sign_in
+from tests.browser.writing import editor, line, open_list, sign_in, standing
+from tests.browser.writing import title as title_field
 
-FIXTURES = Path(__file__).parents[2] / "site" / "studio" / "import" / "fixtures"
+from imprint.domain.formats.addresses import parse_address
+from imprint.domain.posts.feeds import author_path
+
 TITLES = ["On “slow” bread", "Unfinished", "About", "My first oven", "Rye"]
 
-
-def open_import(page: Page) -> None:
-    page.get_by_role("link", name="Import", exact=True).click()
-    expect(page.get_by_role("heading", name="Import")).to_be_visible()
+FEED = """async ([path, words]) => {
+  const feed = await (await fetch(path, { cache: "no-store" })).text();
+  return feed.includes(words) && feed;
+}"""
+"""Fetches a feed. Returns it if it contains the words, otherwise false."""
 
 
 def choose_export(page: Page, *others: Path) -> None:
-    page.get_by_label("Files or zips").set_input_files([FIXTURES / "ghost.json", *others])
+    choose(page, FIXTURES / "ghost.json", *others)
 
 
 def zip_pictures(folder: Path) -> Path:
@@ -56,10 +82,10 @@ def test_posts_become_drafts_exactly_once_despite_a_page_reload(
     open_import(page)
     page.get_by_label("Address of your old site").fill("baker.example")
     choose_export(page, zip_pictures(tmp_path))
-    posts = page.get_by_role("list", name="Posts in your files").locator(".import-line")
+    posts = found_posts(page)
     expect(posts).to_have_count(3)
     expect(posts.first).to_contain_text("1 picture inside")
-    page.get_by_label("A folder").set_input_files(FIXTURES / "blog")
+    choose(page, FIXTURES / "blog")
     expect(posts).to_have_count(len(TITLES))
     page.get_by_label("What changes in On “slow” bread").click()
     expect(page.get_by_text("It was for paying members there.")).to_be_visible()
@@ -93,3 +119,70 @@ def test_posts_become_drafts_exactly_once_despite_a_page_reload(
     page.goto(page.url.replace("#/draft/", "#/publish/"))
     expect(page.get_by_label("Description")).to_have_value("A loaf takes three days.")
     expect(page.get_by_role("button", name="slow-food")).to_be_visible()
+
+
+def import_post(page: Page, export: Export) -> None:
+    """Import the only post of an export, and open its draft."""
+    open_import(page)
+    choose(page, *export.files)
+    post = found_posts(page)
+    expect(post).to_have_count(1)
+    for said in filter(None, (TITLE, export.format, export.remark)):
+        expect(post).to_contain_text(said)
+    page.get_by_role("button", name="Create 1 draft").click()
+    page.get_by_role("link", name="Imported: open the draft").click()
+    expect(title_field(page)).to_have_value(TITLE)
+    for written in filter(None, (export.origin, TYPO, PAID)):
+        expect(editor(page)).to_contain_text(written)
+
+
+def publish_with_opening(page: Page, export: Export) -> str:
+    """Publish the draft at a price, with a free opening, and return the path of the post."""
+    if not export.has_line:
+        editor(page).get_by_text(TYPO).click()
+        page.get_by_role("button", name="Free until here").click()
+    expect(page.locator(".opening-handle")).to_have_text("Free until here")
+    expect(standing(page)).to_have_text("Saved")
+    page.get_by_role("link", name="Publish…").click()
+    expect(post_title(page)).to_have_value(TITLE)
+    # By default the first words of the opening, which could not be corrected.
+    page.get_by_label("Description").fill("A loaf.")
+    page.get_by_label("Price in").fill("0.01")
+    expect(page.locator("#publish-free-part")).to_contain_text("words")
+    publish(page)
+    return expect_published(page)
+
+
+def feed_with(page: Page, author: Account, words: str) -> str:
+    """Wait until an author's feed has these words, and return it."""
+    path = f"{author_path(parse_address(author.address))}.atom"
+    found: str = page.wait_for_function(FEED, arg=[path, words], polling=200).json_value()
+    return found
+
+
+@pytest.mark.parametrize("format_name", EXPORTS)
+def test_an_export_becomes_a_post_with_an_opening_a_correction_and_a_feed_entry(
+    open_page: OpenPage, new_wallet: NewWallet, tmp_path: Path, format_name: str
+) -> None:
+    wallet = new_wallet()
+    export = EXPORTS[format_name](tmp_path, wallet.account)
+    opened = open_page(wallet)
+    page = opened.page
+    sign_in(opened, page)
+    import_post(page, export)
+    path = publish_with_opening(page, export)
+    feed = feed_with(page, wallet.account, TYPO)
+    assert PAID not in feed
+    open_list(page)
+    field = open_correction(page, TITLE)
+    replace_word(page, "ovven", "oven")
+    expect(field).to_contain_text("The oven needs three hours.")
+    sign_correction(page, "A typo.")
+    see_correction(page, "A typo.")
+    feed = feed_with(page, wallet.account, "The oven needs three hours.")
+    assert TYPO not in feed
+    assert PAID not in feed
+    # Readers who have not paid.
+    reader = open_page().visit(path)
+    expect(reader.locator("#opening")).to_contain_text("The oven needs three hours.")
+    assert PAID not in reader.content()

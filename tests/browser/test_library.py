@@ -1,9 +1,13 @@
 """The library, marks on held posts, proofs of posts, themes, and signing out."""
 
 import re
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
+from zipfile import ZipFile
 
+import httpx2
 import pytest
 from playwright.sync_api import Page, expect
 from tests.browser.accounts import Account, Chain, NewAccount, make_account
@@ -11,7 +15,7 @@ from tests.browser.pages import OpenPage, axe_violations, axe_violations_in_both
 from tests.browser.posts import NewPost, buy, give, publish
 from tests.browser.shelf import SECRET, Shelf
 from tests.browser.wallet import NewWallet
-from tests.processes import Service
+from tests.processes import PLAIN, Service
 
 PAGE = 24
 """The number of posts per library page."""
@@ -65,6 +69,23 @@ def test_the_library_lists_bought_posts_and_opens_them(
     assert axe_violations_in_both_schemes(page) == []
     page.get_by_role("link", name="The ferry").click()
     expect(page.locator("#text")).to_contain_text(SECRET)
+
+
+def test_the_library_can_be_downloaded_as_readable_files(
+    signed_in: SignedIn, holders: Holders, tmp_path: Path
+) -> None:
+    page = signed_in(holders.buyer)
+    with page.expect_download() as downloading:
+        page.get_by_role("button", name="Download my library").click()
+    downloading.value.save_as(tmp_path / "library.zip")
+    with ZipFile(tmp_path / "library.zip") as archive:
+        assert archive.testzip() is None
+        texts = {name: archive.read(name).decode() for name in archive.namelist()}
+    (ferry,) = (text for name, text in texts.items() if name.endswith("-the-ferry/post.md"))
+    assert 'title: "The ferry"' in ferry
+    assert SECRET in ferry
+    assert "[The ferry](posts/" in texts["README.md"]
+    assert any(name.endswith("-the-ferry/document.json") for name in texts)
 
 
 def test_the_library_marks_a_gift(signed_in: SignedIn, holders: Holders) -> None:
@@ -160,6 +181,26 @@ def test_the_bytes_of_a_free_post_can_be_verified(open_page: OpenPage, shelf: Sh
     page.locator("#proof summary").click()
     page.get_by_role("button", name="Verify in this browser").click()
     expect(page.locator(".proof-result")).to_contain_text("Verified: this browser downloaded")
+    assert axe_violations(page) == []
+
+
+def test_the_proof_of_a_final_post_is_checked_with_the_chain(
+    open_page: OpenPage, service: Service, chain: Chain, shelf: Shelf
+) -> None:
+    path = f"/posts/{shelf.free}/proof.json"
+    for _ in range(64):
+        chain.ask("evm_mine")
+    deadline = time.monotonic() + 60
+    # The index reads a block twice before it is final.
+    while httpx2.get(service.url + path, verify=PLAIN).status_code != 200:
+        assert time.monotonic() < deadline
+        chain.ask("evm_mine")
+        time.sleep(0.2)
+    page = open_page().visit(f"/p/{shelf.free}")
+    page.locator("#proof summary").click()
+    expect(page.get_by_role("link", name="Download the proof")).to_have_attribute("href", path)
+    page.get_by_role("button", name="Verify in this browser").click()
+    expect(page.locator(".proof-result")).to_contain_text("node confirms the proof")
     assert axe_violations(page) == []
 
 

@@ -1,4 +1,4 @@
-"""Openings: what everybody reads of a paid post, and the line that an author puts and drags."""
+"""Openings: what everybody reads of a paid post, and the line that an author inserts and drags."""
 
 from playwright.sync_api import Page, expect
 from tests.browser.pages import OpenPage, axe_violations, axe_violations_in_both_schemes
@@ -10,7 +10,7 @@ from tests.browser.writing import begin, editor, sign_in
 TEXT = f"# The harbour\n\nEverybody may read this.\n\n<!--more-->\n\n{SECRET}."
 
 
-def test_everybody_reads_the_opening_and_buyers_the_rest(
+def test_everybody_reads_the_opening_and_only_buyers_read_the_rest(
     open_page: OpenPage, new_wallet: NewWallet, shelf: Shelf
 ) -> None:
     opened = open_page(new_wallet())
@@ -37,7 +37,7 @@ def test_everybody_reads_the_opening_and_buyers_the_rest(
     expect(page.locator("#text")).to_contain_text("Everybody may read this.")
 
 
-def test_an_author_puts_the_line_with_a_button_and_drags_it(
+def test_an_author_inserts_the_line_with_a_button_and_drags_it(
     open_page: OpenPage, new_wallet: NewWallet
 ) -> None:
     opened = open_page(new_wallet())

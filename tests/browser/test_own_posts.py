@@ -143,7 +143,7 @@ def test_an_author_continues_a_post_from_its_page(
     expect(page.get_by_role("heading", name="Chapter")).to_be_visible()
 
 
-def test_readers_see_no_panel_of_the_author(
+def test_readers_do_not_see_the_authors_panel(
     open_page: OpenPage, new_wallet: NewWallet, service: Service
 ) -> None:
     [post_id] = publish(service.url, [NewPost("Not mine", "# Not mine\n\nText.")])

@@ -39,7 +39,7 @@ def test_a_draft_is_written_stored_locally_and_saved(
     assert axe_violations(page) == []
 
 
-def test_the_proof_explains_why_it_cannot_verify(open_page: OpenPage, place: Place) -> None:
+def test_the_proof_explains_why_it_cannot_be_verified(open_page: OpenPage, place: Place) -> None:
     page = open_plain(open_page(), f"/p/{place.free}")
     page.locator("#proof > summary").click()
     expect(page.locator("#proof")).to_contain_text(f"Verifying here {NEEDS}")

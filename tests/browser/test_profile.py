@@ -104,7 +104,7 @@ def test_a_profile_is_in_every_byline(
     expect(shown.locator("#library")).to_contain_text("Bea Quill")
 
 
-def test_two_authors_of_one_name_are_told_apart(
+def test_two_authors_with_the_same_name_can_be_distinguished(
     open_page: OpenPage, new_wallet: NewWallet, service: Service
 ) -> None:
     tag, shorts = "twonames", []

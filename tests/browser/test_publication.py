@@ -124,7 +124,7 @@ IPHONE: dict[str, Any] = {
 def visitor(
     browser: Browser, tidewater: str, wallet: BrowserWallet | None = None, **options: Any
 ) -> Iterator[Page]:
-    """A page of somebody who reaches the place under its public address."""
+    """A page of a visitor who opens the site at its public address."""
     context = browser.new_context(reduced_motion="reduce", **options)
     context.add_init_script(WATCH)
     if wallet is not None:
@@ -169,7 +169,7 @@ def test_a_phone_without_a_wallet_gets_links_that_open_the_page_in_wallet_apps(
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
-def test_a_desktop_without_a_wallet_gets_a_code_that_is_made_here(
+def test_a_desktop_without_a_wallet_gets_a_qr_code_generated_by_the_page(
     browser: Browser, tidewater: str
 ) -> None:
     asked: list[str] = []
@@ -185,7 +185,9 @@ def test_a_desktop_without_a_wallet_gets_a_code_that_is_made_here(
     assert [each for each in asked if not each.startswith((ORIGIN, "data:"))] == []
 
 
-def test_nothing_is_offered_that_a_phone_could_not_open(browser: Browser, tidewater: str) -> None:
+def test_no_link_or_qr_code_is_offered_that_a_phone_could_not_open(
+    browser: Browser, tidewater: str
+) -> None:
     page = browser.new_page(**IPHONE)
     page.goto(tidewater)
     page.locator("#account button").click()
@@ -201,7 +203,7 @@ def test_nothing_is_offered_that_a_phone_could_not_open(browser: Browser, tidewa
     page.close()
 
 
-def test_a_network_without_a_public_node_is_explained_with_whom_to_ask(
+def test_a_network_without_a_public_node_is_explained_with_a_contact(
     browser: Browser, tidewater: str
 ) -> None:
     keys = Keys.create()

@@ -77,7 +77,7 @@ def test_exceeded_limits_are_shown_while_typing(open_page: OpenPage, new_wallet:
     expect(page.get_by_role("alert")).to_have_count(0)
 
 
-def test_the_form_lists_what_is_missing_and_what_is_fixed(
+def test_the_form_lists_what_is_missing_and_what_cannot_change_later(
     open_page: OpenPage, new_wallet: NewWallet
 ) -> None:
     opened = open_page(new_wallet(), viewport={"width": 320, "height": 568})
@@ -152,7 +152,7 @@ def test_a_picture_that_cannot_be_stored_is_shown_with_a_warning(
     expect(alert).to_have_count(0)
 
 
-def test_a_draft_without_a_text_shows_that_it_is_missing(
+def test_a_draft_without_a_text_says_that_its_text_is_missing(
     open_page: OpenPage, new_wallet: NewWallet
 ) -> None:
     opened = open_page(new_wallet())

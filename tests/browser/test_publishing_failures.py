@@ -18,7 +18,7 @@ from tests.browser.wallet import NewWallet
 from tests.processes import Service
 
 MINUTE = 60_000
-"""Milliseconds that are longer than the pause between two requests to an unreachable node."""
+"""A minute in milliseconds: longer than the pause between requests to an unreachable node."""
 
 
 def alert(page: Page, text: str) -> None:

@@ -11,7 +11,7 @@ from tests.browser.wallet import NewWallet, wait_until
 from tests.processes import Service
 
 MINUTE = 60_000
-"""Milliseconds that are longer than the pause between two requests to an unreachable node."""
+"""A minute in milliseconds: longer than the pause between requests to an unreachable node."""
 
 
 def test_a_wallet_on_another_network_is_asked_to_switch(reader: Visit) -> None:

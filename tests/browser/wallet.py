@@ -50,11 +50,11 @@ class BrowserWallet:
     locked: bool = False
     knows_chain: bool = True
     refuses: set[str] = field(default_factory=set)
-    """Methods that the user rejects until they are removed from this set."""
+    """Methods that the user rejects, until the test removes them from this set."""
     unreachable: bool = False
     """Whether the wallet's node does not respond."""
     undecided: set[str] = field(default_factory=set)
-    """Methods awaiting the user. Requests wait until they are removed from this set."""
+    """Methods whose requests wait for the user, until the test removes the method from this set."""
     waits_for_blocks: bool = False
     """Whether the wallet's node appears to have mined no new blocks."""
     withholds: set[str] = field(default_factory=set)

@@ -29,6 +29,23 @@ KEPT = """async (text) => {
 }"""
 """Waits until the local copy in this browser contains a text."""
 
+CARET = """() => {
+  const caret = document.querySelector(".cm-cursor-primary").getBoundingClientRect();
+  const head = document.querySelector(".writing-head").getBoundingClientRect();
+  const foot = document.querySelector(".writing-foot").getBoundingClientRect();
+  return caret.top >= head.bottom && caret.bottom <= foot.top && foot.bottom <= innerHeight + 1;
+}"""
+"""Whether the caret is between the bars above and below the text."""
+
+PASTE = """(field, [plain, html]) => {
+  const data = new DataTransfer();
+  data.setData("text/plain", plain);
+  if (html) data.setData("text/html", html);
+  field.dispatchEvent(
+    new ClipboardEvent("paste", { clipboardData: data, bubbles: true, cancelable: true }));
+}"""
+"""Pastes plain text, and the same as HTML, into a field."""
+
 
 def sign_in(opened: Opened, page: Page) -> None:
     """Open the Studio and connect the wallet, unless the page does so automatically."""
@@ -103,6 +120,22 @@ def standing(page: Page) -> Locator:
 def line(page: Page, title: str) -> Locator:
     """Return the line of a draft in the list."""
     return page.locator(".draft-line", has_text=title)
+
+
+def text_of(page: Page) -> str:
+    """The text of the draft, line by line."""
+    lines: list[str] = page.locator(".cm-line").all_inner_texts()
+    return "\n".join(line.rstrip("\n") for line in lines)
+
+
+def expect_caret(page: Page) -> None:
+    """Wait until the caret is between the bars above and below the text."""
+    page.wait_for_function(CARET)
+
+
+def paste(page: Page, plain: str, html: str = "", into: Locator | None = None) -> None:
+    """Paste a text into a field, by default into the editor."""
+    (into or page.locator(".cm-content")).evaluate(PASTE, [plain, html])
 
 
 def open_list(page: Page) -> None:

@@ -157,7 +157,7 @@ async def test_a_nearly_full_disk_is_a_warning(world: World):
     assert (await find(world, "disk", MIN_FREE_DISK_BYTES=str(free // 2)))["status"] == "warning"
 
 
-async def test_everything_else_is_checked_without_a_database(world: World):
+async def test_all_other_checks_run_without_a_database(world: World):
     nowhere = "postgresql://someone:a-long-password@127.0.0.1:1/nowhere"
     result = await run_check(world, DATABASE_URL=nowhere, **GOOD)
     assert result.exit_code == 1
@@ -192,14 +192,18 @@ async def test_a_chain_without_a_registered_network_name_is_a_warning(world: Wor
     assert (status, marks["webhooks"]) == (0, "✓")
 
 
-async def test_check_fails_if_there_are_neither_webhooks_nor_a_follower(world: World):
+async def test_check_fails_if_neither_webhooks_nor_a_follower_are_configured(world: World):
     status, marks = await check(world, CHAIN_FOLLOW_SECONDS="0")
     assert (status, marks["webhooks"]) == (1, "✗")
 
 
 @pytest.mark.parametrize(
     ("name", "text", "subject"),
-    [("CHAIN_ID", "1", "node"), ("MARKETPLACE_ADDRESS", "0x" + "11" * 20, "contract")],
+    [
+        ("CHAIN_ID", "1", "node"),
+        ("MARKETPLACE_ADDRESS", "0x" + "11" * 20, "contract"),
+        ("ADAPTER_ADDRESS", "0x" + "11" * 20, "contract"),
+    ],
 )
 async def test_a_chain_other_than_the_configured_one_fails_the_command(
     world: World, name: str, text: str, subject: str

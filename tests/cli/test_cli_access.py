@@ -1,4 +1,4 @@
-"""What commands must not change: read-only ones anything, and others an older schema."""
+"""Read-only commands change nothing, and only a few others may change an older schema."""
 
 import asyncio
 import os
@@ -50,6 +50,7 @@ WRITING = {
     "backup": ["backup", "--out", "{out}"],
     "erase": ["erase", "0x" + "11" * 20, "--yes"],
     "export": ["export", "--out", "{out}"],
+    "export-site": ["export-site", "--output", "{out}", "--base-url", "https://a.example"],
     "gc --really": ["gc", "--really"],
     "import": ["import", "{export}"],
     "import-pinata": ["import-pinata"],
@@ -258,7 +259,9 @@ def run_process(place: Place, words: list[str]) -> "subprocess.CompletedProcess[
 
 
 @pytest.mark.parametrize("name", [*LOOKING, *WRITING])
-def test_an_older_schema_is_kept_and_a_message_says_what_to_run(place: Place, saved, name: str):
+def test_an_older_schema_is_kept_and_a_message_names_the_upgrade_command(
+    place: Place, saved, name: str
+):
     if name == "migrate-catalog" and place.server is not None:
         pytest.skip("The source is in a file.")
     put_older_catalog(place)

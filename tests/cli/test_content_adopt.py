@@ -10,7 +10,7 @@ from tests.documents import list_documents
 
 @pytest.fixture
 def strange(here: Path, tmp_path: Path) -> dict[str, str]:
-    """Settings of another catalog on the documents of the installation `here`."""
+    """Settings of another catalog that uses the documents of the installation `here`."""
     assert run(environment_of(here), "backup", "--out", tmp_path / "claims").exit_code == 0
     assert run(environment_of(tmp_path / "other"), "upgrade").exit_code == 0
     database = f"sqlite:///{tmp_path / 'other' / 'imprint.db'}"

@@ -34,7 +34,7 @@ async def deploy(world: World, *arguments: str | Path):
     return await asyncio.to_thread(run, environ, "deploy", *arguments)
 
 
-async def test_a_key_deploys_and_standard_output_has_only_the_settings(
+async def test_deploying_with_a_key_prints_only_the_settings_to_standard_output(
     world: World, key_file: Path
 ):
     result = await deploy(world, "--key-file", key_file, "--yes")
@@ -47,6 +47,24 @@ async def test_a_key_deploys_and_standard_output_has_only_the_settings(
     }
     assert settings["IMPRINT_CHAIN_START_BLOCK"] == str(world.chain.head.number)
     assert world.chain.account(settings["IMPRINT_MARKETPLACE_ADDRESS"].lower()).code
+
+
+async def test_deploying_an_adapter_prints_its_setting(world: World, key_file: Path):
+    given = ("--adapter", "--marketplace", world.marketplace, "--key-file", key_file, "--yes")
+    result = await deploy(world, *given)
+    assert result.exit_code == 0, result.output
+    name, address = result.stdout.strip().split("=")
+    assert name == "IMPRINT_ADAPTER_ADDRESS"
+    code = world.chain.account(address.lower()).code
+    assert bytes.fromhex(world.marketplace[2:]) in code
+
+
+@pytest.mark.parametrize("place", [None, "0x12", "0x" + "11" * 20])
+async def test_an_adapter_needs_a_marketplace(world: World, key_file: Path, place: str | None):
+    before = world.chain.head.number
+    given = () if place is None else ("--marketplace", place)
+    result = await deploy(world, "--adapter", *given, "--key-file", key_file, "--yes")
+    assert (result.exit_code != 0, world.chain.head.number) == (True, before)
 
 
 async def test_a_keystore_is_opened_with_its_password(world: World, tmp_path: Path):

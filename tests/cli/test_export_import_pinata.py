@@ -14,7 +14,7 @@ OWNER = "0x" + "ab" * 20
 
 @pytest.fixture
 def pinata() -> Iterator[PinataFake]:
-    """The fake, running in its own thread next to the event loop of the command."""
+    """A fake Pinata that runs in its own thread, beside the event loop of the command."""
     fake, loop = PinataFake(), asyncio.new_event_loop()
     loop.run_until_complete(fake.start())
     thread = threading.Thread(target=loop.run_forever)

@@ -83,7 +83,7 @@ async def test_a_dry_run_shows_held_strays_and_changes_nothing(world: World):
     assert sum(cid in result.output for cid in cids) == 3
 
 
-async def test_gc_really_destroys_only_strays_and_due_documents(world: World):
+async def test_the_really_option_destroys_only_strays_and_due_documents(world: World):
     author = world.wallet(1)
     kept = await world.create(author, "Kept.")
     thumbnail = await world.publish(author, kept["cid"])
@@ -99,7 +99,7 @@ async def test_gc_really_destroys_only_strays_and_due_documents(world: World):
     assert (await find(world))["strays"]["private"]["strays"] == 0
 
 
-async def test_gc_really_respects_the_grace_period_of_deleted_drafts(world: World):
+async def test_the_really_option_respects_the_grace_period_of_deleted_drafts(world: World):
     gone = await delete_draft(world)
     result = await gc(world, "--really", "--json")
     assert json.loads(result.stdout) == {"destroyed": 0}

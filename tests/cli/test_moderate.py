@@ -44,7 +44,7 @@ async def test_an_unknown_post_is_refused(world: World) -> None:
     assert json.loads((await moderate(world, "log", "--json")).stdout) == []
 
 
-async def test_wrong_targets_are_refused(world: World) -> None:
+async def test_invalid_targets_are_refused(world: World) -> None:
     for words in (
         ("refuse", "post", "1"),
         ("allow", "tag", "ink"),
@@ -67,7 +67,7 @@ async def test_reports_are_listed_without_control_characters(world: World) -> No
     assert (record["postId"], record["text"]) == (post_id, "Grüße [red]")
 
 
-async def test_a_restore_with_a_newer_log_withholds_what_was_withheld_since(
+async def test_restoring_with_a_newer_log_withholds_posts_withheld_since_the_backup(
     world: World, tmp_path: Path
 ) -> None:
     first, second = await publish(world, 1), await publish(world, 1)
@@ -119,7 +119,7 @@ async def erase(world: World, *words: str, typed: str | None = None) -> Result:
     return await asyncio.to_thread(run, environ, "erase", *words, typed=typed)
 
 
-async def test_a_person_can_be_erased_while_the_service_is_running(
+async def test_the_data_of_a_person_can_be_erased_while_the_service_is_running(
     world: World, tmp_path: Path
 ) -> None:
     post_id, other = await publish(world, 1, content="Gone."), await publish(world, 2)

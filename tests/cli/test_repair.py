@@ -96,7 +96,7 @@ def test_a_lost_installation_id_is_restored_from_the_folder(here):
 
 @pytest.mark.parametrize("damage", ["nothing", "index", "installation", "file"])
 def test_a_backup_of_another_installation_is_refused(here, tmp_path, damage):
-    """This includes a backup from before the installation got a new id."""
+    """A backup from before the installation got a new id is also refused."""
     environ = environment_of(here)
     assert run(environ, "backup", "--out", tmp_path / "saved.tar").exit_code == 0
     assert run(environ, "adopt", "--new-id", "--yes").exit_code == 0
@@ -325,7 +325,7 @@ LOSSES = {
 
 
 def _add_of_desk(here):
-    """Take two measures, and add a report and a profile; returns the rows of their tables."""
+    """Take two moderation measures, add a report and a profile, and return their tables' rows."""
     for words in (("withhold", "tag", "ink"), ("unlist", "author", PROFILE[0])):
         assert run(environment_of(here), "moderate", *words).exit_code == 0
     with closing(sqlite3.connect(here / "imprint.db", isolation_level=None)) as connection:
@@ -349,7 +349,7 @@ def test_a_repair_keeps_measures_reports_and_profiles(here):
 
 @pytest.mark.parametrize("table", LOSSES)
 @pytest.mark.parametrize("with_backup", [True, False])
-def test_a_lost_table_of_the_desk_is_reported_and_comes_from_a_backup(
+def test_a_lost_moderation_or_profile_table_is_restored_from_a_backup(
     here, tmp_path, table, with_backup
 ):
     before = _add_of_desk(here)
@@ -368,7 +368,7 @@ def test_a_lost_table_of_the_desk_is_reported_and_comes_from_a_backup(
 @pytest.mark.parametrize(
     "change", ["measure_log SET target = 'pen' WHERE id = 1", "profiles SET name = 'Eve'"]
 )
-def test_a_changed_row_of_the_desk_is_detected_and_comes_from_a_backup(here, tmp_path, change):
+def test_a_changed_measure_or_profile_is_restored_from_a_backup(here, tmp_path, change):
     before = _add_of_desk(here)
     table = change.partition(" ")[0]
     environ, saved = environment_of(here), tmp_path / "saved.tar"

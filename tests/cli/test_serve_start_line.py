@@ -1,4 +1,4 @@
-"""The first log line of a service: values as spelled in the settings, without secrets."""
+"""The first log line of a service shows values as spelled in the settings, without secrets."""
 
 import pytest
 from tests.settings.environments import JWT, KEY, PINATA, read

@@ -1,4 +1,4 @@
-"""`imprint upgrade`: from the first schema, killed at every step, and reverted."""
+"""Runs of `imprint upgrade` from the first schema, killed at every step, and reverted."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""Fixtures: a running `imprint dev`, used through the client as by any program."""
+"""Fixtures: a running `imprint dev`, and a client that is connected to it."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator

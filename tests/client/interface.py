@@ -11,7 +11,7 @@ def snake_case(name: str) -> str:
 
 
 def described() -> set[str]:
-    """Return the Python names of all operations except those for providers."""
+    """Return the Python names of all operations except the webhooks of providers."""
     return {
         snake_case(operation["operationId"])
         for path in describe_interface("1")["paths"].values()

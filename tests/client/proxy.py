@@ -21,7 +21,7 @@ Fault = web.Response | str
 
 @dataclass(slots=True)
 class Proxy:
-    """Forwards requests after applying each of the given faults. `seen` has the bodies."""
+    """Applies the next of `faults` to each request. `seen` has the bodies of all requests."""
 
     target: str
     http: aiohttp.ClientSession

@@ -33,7 +33,7 @@ BESIDE = {
 """Methods that are not operations themselves but use some."""
 
 
-def test_every_operation_except_provider_ones_has_a_client_method():
+def test_every_operation_except_webhooks_has_a_client_method():
     assert [name for name in sorted(described()) if not hasattr(Imprint, name)] == []
 
 

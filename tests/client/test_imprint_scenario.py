@@ -40,7 +40,7 @@ SIGNED_CALLS = (
     *("login", "createDraft", "updateDraft", "publishDraft", "deleteDraft", "updateProfile"),
     "revisePost",
 )
-"""Calls that take the wallet first."""
+"""Calls whose first argument is the wallet."""
 COVER = (ROOT / "examples" / "viem" / "cover.png").read_bytes()
 ATTEMPTS = 150
 AMOUNTS = {"price", "min_price", "max_price"}

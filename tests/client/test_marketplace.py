@@ -1,4 +1,4 @@
-"""Marketplace calls compared with another library, amounts, and receipts."""
+"""Marketplace calls, compared with those of another library, and amounts and receipts."""
 
 import pytest
 from eth_abi.abi import encode
@@ -27,7 +27,9 @@ def calldata(name: str, kinds: list[str], *values: object) -> bytes:
 
 
 @given(TEXTS, TEXTS, TEXTS, st.integers(0, 10**18), st.lists(st.text(max_size=40), max_size=10))
-def test_a_post_call_is_encoded_as_by_other_libraries(cid, title, description, price, hashtags):
+def test_a_post_call_is_encoded_as_other_libraries_encode_it(
+    cid, title, description, price, hashtags
+):
     call = create_post_call(
         HERE,
         cid=cid,

@@ -52,14 +52,14 @@ def test_an_invalid_private_key_is_refused_without_quoting_it(key):
 
 
 @given(st.text())
-async def test_a_message_is_signed_as_by_eth_account(text):
+async def test_a_message_signature_matches_eth_account(text):
     signed = ACCOUNT.sign_message(encode_defunct(text=text)).signature.to_0x_hex()
     assert await WALLET.sign_message(text) == signed
 
 
 @pytest.mark.parametrize("action", list(Action))
 @pytest.mark.parametrize("form", list(SigningForm))
-async def test_a_write_is_signed_as_by_eth_account(form, action):
+async def test_a_write_signature_matches_eth_account(form, action):
     write = Write(action, cid="bafk", content="Wörter", thumbnail=b"\x89PNG", hashtags="a,b")
     data = write_typed_data(
         form, SIGNING, SERVICE, write, address=WALLET.address, nonce="n", timestamp=1_700_000_000
@@ -68,7 +68,7 @@ async def test_a_write_is_signed_as_by_eth_account(form, action):
     assert await WALLET.sign_typed_data(data) == signed.signature.to_0x_hex()
 
 
-async def test_opening_a_writing_session_is_signed_as_by_eth_account():
+async def test_the_signature_that_opens_a_writing_session_matches_eth_account():
     data = opening_typed_data(
         SIGNING,
         SERVICE,
@@ -84,7 +84,7 @@ async def test_opening_a_writing_session_is_signed_as_by_eth_account():
 
 
 @given(st.tuples(*[NUMBERS] * 4), st.integers(0, 2**200), st.binary(max_size=300))
-def test_a_transaction_is_signed_as_by_eth_account(numbers, value, data):
+def test_a_signed_transaction_matches_eth_account(numbers, value, data):
     nonce, tip, fee, gas = numbers
     call = Call(ACCOUNT.address, data, value)
     raw = Transaction(31337, nonce, tip, fee, gas, call).sign(WALLET._key)

@@ -30,7 +30,7 @@ def indexing_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servi
 
 @pytest.fixture
 def scenario_service(tmp_path: Path) -> Iterator[Service]:
-    """A service that follows the chain and has no posts yet, as the scenario counts them."""
+    """A service that follows the chain and has no posts yet, because the scenario counts posts."""
     given = {"DEV_RPC_PORT": str(free_port()), "CHAIN_FOLLOW_SECONDS": "1"}
     with running(Service(tmp_path, given, "dev")) as opened:
         yield opened

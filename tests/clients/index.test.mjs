@@ -31,7 +31,7 @@ test("a post is listed, shown, bought, and then in a library and among the sales
 
   const signedIn = await signIn(reader);
   const refusal = await refusalOf(signedIn.readPostContent(id));
-  assert.deepEqual([refusal.status, refusal.code], [403, "not_entitled"]);
+  assert.deepEqual([refusal.status, refusal.code], [402, "payment_required"]);
   await buyPost(reader, postId, PRICE);
   assert.equal((await signedIn.readPostContent(id)).content, "Listed words.");
 

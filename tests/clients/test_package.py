@@ -1,4 +1,4 @@
-"""The package as packed by npm: installed alone, used in Node, and bundled for browsers."""
+"""The package as packed by npm can be installed alone, used in Node, and bundled."""
 
 import gzip
 import os

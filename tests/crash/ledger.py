@@ -30,18 +30,12 @@ def known_documents(folder: Path) -> set[Document]:
     with _reading(folder) as catalog:
         written = "SELECT cid FROM files UNION ALL SELECT cid FROM revisions"
         versions = {(cid, "private") for (cid,) in catalog.execute(written)}
-        thumbnails = {
-            (cid, "public")
-            for (cid,) in catalog.execute(
-                "SELECT thumbnail_cid FROM file_groups WHERE thumbnail_cid IS NOT NULL"
-            )
-        }
+        shown = """SELECT thumbnail_cid FROM file_groups WHERE thumbnail_cid IS NOT NULL
+            UNION ALL SELECT avatar_cid FROM profiles WHERE avatar_cid IS NOT NULL"""
+        pictures = {(cid, "public") for (cid,) in catalog.execute(shown)}
         noted = set(catalog.execute("SELECT cid, network FROM intents"))
         return (
-            versions
-            | thumbnails
-            | noted
-            | set(catalog.execute("SELECT cid, network FROM detached"))
+            versions | pictures | noted | set(catalog.execute("SELECT cid, network FROM detached"))
         )
 
 
@@ -59,7 +53,8 @@ def find_faults(folder: Path, *, destroyed: bool = False) -> list[str]:
         for (cid,) in catalog.execute(readable):
             faults += _look_at(folder, cid, "private", stored)
         held = f"""SELECT DISTINCT g.thumbnail_cid FROM file_groups g JOIN files f
-            ON f.group_id = g.id WHERE f.{LIVE} AND g.thumbnail_cid IS NOT NULL"""
+            ON f.group_id = g.id WHERE f.{LIVE} AND g.thumbnail_cid IS NOT NULL
+            UNION SELECT avatar_cid FROM profiles WHERE avatar_cid IS NOT NULL"""
         for (cid,) in catalog.execute(held):
             faults += _look_at(folder, cid, "public", stored)
         burnt = """SELECT nonce FROM nonces WHERE action IN ('create', 'update', 'publish')

@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import httpx2
 import pytest
@@ -13,6 +14,7 @@ from tests.crash.fork_server import ROOT, ForkServer
 from tests.crash.ledger import find_faults, open_intents, stored_documents
 from tests.crash.test_index import INDEXING
 from tests.crash.victim import LEASE_SECONDS, open_scene
+from tests.profiles import portrait, save_profile, send_profile
 from tests.revisions import published_post, send_revision
 from tests.world import ORIGIN, MovableClock, Wallet, World, open_world, picture, problem
 
@@ -184,6 +186,49 @@ async def test_a_revision_interrupted_by_a_crash_is_all_or_nothing(
     assert open_intents(tmp_path) == 0
     # The text as first published, its picture and the new text.
     assert len(stored_documents(tmp_path)) == 3
+
+
+@pytest.mark.rotates
+@pytest.mark.parametrize("at", STORING)
+async def test_a_profile_interrupted_by_a_crash_is_all_or_nothing(
+    tmp_path: Path, fork_server: ForkServer, at: str
+):
+    old, new = portrait(), portrait()
+    async with open_world(tmp_path) as world:
+        author = world.wallet(0)
+        before = await save_profile(world, author, old, name="Before")
+        await MasterKeys(world.adapters.stores.keys, world.adapters.cipher).verify()
+    async with open_scene(tmp_path, fork_server, at, PUBLIC_URL=ORIGIN) as scene:
+        await scene.victim.start(scene.world.client, "/healthz")
+        with pytest.raises(httpx2.TransportError):
+            await send_profile(scene.world, author, new, name="After", nonce=NONCE)
+        assert await scene.victim.end() == failpoints.KILLED
+    async with open_world(tmp_path, clock=MovableClock(datetime.now(UTC))) as world:
+        shown = await read_profile(world, author)
+        if at in DONE:
+            assert shown["name"] == "After"
+        else:
+            assert shown == before
+            again = await send_profile(world, author, new, name="After", nonce=NONCE)
+            assert again.status_code == 200, again.text
+        spent = await send_profile(world, author, name="Later", nonce=NONCE)
+        assert (problem(spent), spent.json()["action"]) == ((409, "nonce_used"), "profile")
+        shown = await read_profile(world, author)
+        assert shown["name"] == "After"
+        assert shown["avatarCid"] != before["avatarCid"]
+        assert (await world.client.get(f"/ipfs/{shown['avatarCid']}")).status_code == 200
+        await collect(world)
+    assert find_faults(tmp_path) == []
+    assert open_intents(tmp_path) == 0
+    # The picture before is kept for a day.
+    assert len(stored_documents(tmp_path)) == 2
+
+
+async def read_profile(world: World, author: Wallet) -> dict[str, Any]:
+    profile: dict[str, Any] = (await world.client.get(f"/authors/{author.address}")).json()[
+        "profile"
+    ]
+    return profile
 
 
 @pytest.mark.rotates

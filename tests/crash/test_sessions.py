@@ -93,7 +93,7 @@ async def count(tx: Transaction, text: str, **values: Any) -> int:
 
 
 async def opened_and_spent(world: World) -> tuple[int, int]:
-    """Return the numbers of the wallet's sessions and of nonces spent on opening one."""
+    """Return how many sessions the wallet has, and how many nonces opened one."""
     stores, wallet = world.adapters.stores, world.wallet(0).address
 
     async def read(tx: Transaction) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""The alert rules in `deploy/prometheus`: valid, tested, documented, with existing metrics."""
+"""The alert rules in `deploy/prometheus` are valid, tested and documented."""
 
 import re
 from collections import Counter

@@ -1,4 +1,4 @@
-"""The compose files: parsed by Compose's own library, consistent with the service and image."""
+"""The compose files, parsed by Compose's own library, match the service and the image."""
 
 import json
 import re

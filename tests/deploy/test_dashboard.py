@@ -1,4 +1,4 @@
-"""The dashboard in `deploy/grafana`: complete, and with valid Prometheus queries."""
+"""The dashboard in `deploy/grafana` is complete and has valid Prometheus queries."""
 
 import json
 import re

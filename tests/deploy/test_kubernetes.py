@@ -1,4 +1,4 @@
-"""The Kubernetes manifests: decoded with Kubernetes' own types, consistent with the service."""
+"""The Kubernetes manifests, decoded with Kubernetes' own types, match the service."""
 
 import json
 import re

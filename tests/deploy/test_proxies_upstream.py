@@ -29,7 +29,7 @@ from imprint.settings import SETTINGS
 pytestmark = pytest.mark.rotates("proxy")
 
 READS = 5
-"""The number of reads that one address may send."""
+"""The number of reads that one address may send before it is rate-limited."""
 
 SECONDS = {"s": 1, "m": 60}
 
@@ -45,7 +45,7 @@ SHORT_TIMES = {
     "caddy": {"keepalive 60s": "keepalive 1s", "read_body 20s": "read_body 10s"},
     "haproxy": {"pool-purge-delay 5s": "pool-purge-delay 1s"},
 }
-"""Shorter timeouts that replace those too long for a test."""
+"""Replacements for the timeouts that are too long for a test."""
 
 KEEP_ALIVE = 10
 """Seconds for which the service keeps idle connections.

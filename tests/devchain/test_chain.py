@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from eth_account import Account
 
-from imprint.devchain.deployment import DeploymentImpossible, deploy_marketplace
+from imprint.devchain.deployment import DeploymentImpossible, deploy_adapter, deploy_marketplace
 from imprint.devchain.evm import Message
 from imprint.devchain.transactions import INITIAL_BALANCE, TransactionRefused
 
@@ -246,6 +246,15 @@ def test_the_marketplace_has_a_fixed_address_and_is_deployed_once(bench: Any) ->
     assert bench.chain.account(address.lower()).code
     assert deploy_marketplace(bench.chain) == address
     assert bench.chain.head.number == 1
+
+
+def test_the_adapter_is_deployed_once_regardless_of_earlier_transactions(bench: Any) -> None:
+    deploy_marketplace(bench.chain)
+    bench.send(to=STRANGER)
+    address = deploy_adapter(bench.chain)
+    assert bench.chain.account(address.lower()).code
+    assert deploy_adapter(bench.chain) == address
+    assert bench.chain.head.number == 3
 
 
 def test_the_marketplace_can_be_deployed_only_by_an_unused_first_account(bench: Any) -> None:

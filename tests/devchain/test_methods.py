@@ -8,13 +8,13 @@ WORDS = {name: f"0x{number:064x}" for number, name in enumerate(["one", "two", "
 
 
 def speaker(first: int, second: int) -> str:
-    """Return code that logs the word 42 with two topics."""
+    """Build contract code that logs the word 42 with two topics."""
     return f"602a5f52 60{second:02x} 60{first:02x} 60205fa2 00"
 
 
 @pytest.fixture
 def voices(bench: Any) -> tuple[str, str]:
-    """Two contracts from blocks 1 and 2 that log in blocks 3, 4 and 5: left, right, left."""
+    """Two contracts, created in blocks 1 and 2. They log in blocks 3, 4, 5: left, right, left."""
     left, right = bench.deploy(speaker(1, 2)), bench.deploy(speaker(1, 3))
     for one in (left, right, left):
         bench.send(to=one)

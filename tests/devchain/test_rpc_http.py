@@ -139,7 +139,7 @@ async def test_a_repeated_host_header_gets_403(http: httpx2.AsyncClient) -> None
         ("example.org", "example.org", False),
     ],
 )
-async def test_a_host_header_that_is_the_connection_address_is_accepted(
+async def test_a_host_header_that_matches_the_connection_address_is_accepted(
     bench: Any, address: str, host: str, known: bool
 ) -> None:
     sent: list[Any] = []

@@ -1,4 +1,4 @@
-"""Which measure applies: the strictest, until it is undone."""
+"""The strictest moderation measure applies until it is undone."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -23,7 +23,7 @@ TARGETS = post_targets(7, AUTHOR, "cid", ("ink",))
 
 
 def measures(*decided: tuple[TargetKind, Measure, Ground]) -> Measures:
-    """The measures after these decisions about a post, with a second between each."""
+    """Return the measures after these decisions about a post, made one second apart."""
     of_kind = {target.kind: target for target in TARGETS}
     return Measures().after(
         LoggedDecision(
@@ -55,7 +55,7 @@ POLICY, LEGAL = Ground.POLICY, Ground.LEGAL
         ([(POST, Measure.WITHHELD, LEGAL), (POST, Measure.UNDONE, LEGAL)], None),
     ],
 )
-def test_the_strictest_measure_counts(decided, expected) -> None:
+def test_the_strictest_measure_applies(decided, expected) -> None:
     assert strictest(measures(*decided)) == expected
 
 

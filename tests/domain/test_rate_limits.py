@@ -85,7 +85,7 @@ def test_the_least_recently_used_key_is_evicted() -> None:
 # Costs
 
 
-def test_a_request_counts_by_its_cost() -> None:
+def test_a_request_counts_as_much_as_it_costs() -> None:
     limiter = RateLimiter(Rate(100, 10))
     assert refused_for(limiter, "a", NOW, 70) is None
     assert refused_for(limiter, "a", NOW, 40) == 1
@@ -193,7 +193,7 @@ def test_a_client_may_always_hold_one_item_of_the_largest_size() -> None:
     assert Budget.of(100, largest=1000).take("a", 1000)
 
 
-def test_a_refused_take_changes_nothing() -> None:
+def test_taking_too_much_of_a_budget_changes_nothing() -> None:
     budget = Budget.of(100)
     assert not budget.take("a", 26)
     assert (budget.taken, budget.held("a")) == (0, 0)

@@ -22,7 +22,7 @@ SETTINGS = {
     "WEBHOOK_A_SECRET": "8d1f0c81be27d4693b1f0c8e9d2a7465",
     "PUBLIC_URL": "http://flips.test",
 }
-"""A fixed origin, because sessions are bound to it while each service has its own port."""
+"""Settings with a fixed origin: sessions are bound to it, but each service has its own port."""
 AUTHORS = 3
 DRAFTS = 30
 POSTS = 10

@@ -71,7 +71,7 @@ async def see_death(stores: Stores, replica: Replica) -> None:
 
 
 async def see_takeover(scene: Scene, stores: Stores, heir: Replica) -> None:
-    """Wait until the heir takes the lease and applies the events of the chain."""
+    """Wait until `heir` takes the lease and applies the events of the chain."""
     await wait_until(lambda: follows(stores, heir))
     wallet = scene.world.wallet(1)
     if heir.clock is not None:

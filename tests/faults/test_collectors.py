@@ -32,7 +32,7 @@ EAGER = {"JANITOR_SECONDS": "0.02", "GRACE_HOURS": "0", "RATE_LIMITS": "off"}
 """Settings with which documents are destroyed as soon as nothing refers to them."""
 
 SETTLED = (200, 503)
-"""The statuses of a write that took effect, or was refused as its document is not safe."""
+"""Statuses of a write that took effect, or was refused because its document was not safe."""
 
 
 def paint(seed: int, side: int) -> bytes:

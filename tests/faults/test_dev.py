@@ -46,6 +46,7 @@ def test_free_ports_are_found_and_printed_in_the_welcome_message(tmp_path: Path)
             facts["chain"]["rpc_url"], json=asked, verify=PLAIN, timeout=60
         ).json()
         assert int(response["result"], 16) == 31337
+        assert facts["chain"]["adapter"]
         ready = httpx2.get(f"{url}/readyz", verify=PLAIN, timeout=60).json()
         assert ready["status"] == "ready"
     finally:

@@ -19,7 +19,7 @@ REFUSALS = 20
 """Number of refused writes on a full disk. Readiness is checked after each."""
 
 MOST_WRITES = 500
-"""Number of writes by which one must be refused, as some rows still fit existing pages."""
+"""Number of writes of which one must be refused: some rows may still fit existing pages."""
 
 PAUSE = 2.5
 """Seconds without writes, during which readiness relies on its probes."""

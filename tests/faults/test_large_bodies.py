@@ -20,8 +20,8 @@ CONTENT = ("Words. " * (600 * 1024))[: 4 * 1024 * 1024 - 64]
 GROWTH = 250
 """Megabytes by which the memory of the service may grow.
 
-All bodies in flight take 128. Without turns for large documents, 320 to 400 were measured,
-and 170 to 200 with them.
+All bodies in flight take 128 MB. The measured growth was 170 to 200 MB with large documents
+taking turns, and 320 to 400 MB without.
 """
 
 RATES = ("RATE_READS", "RATE_SIGNED", "RATE_WRITES", "RATE_LOGINS", "RATE_BYTES")

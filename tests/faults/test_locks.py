@@ -24,8 +24,8 @@ MARGIN = 4.0
 """Additional seconds for a slow machine, too few for a second call of five seconds."""
 
 ATTEMPTS = 3
-"""Number of attempts. A slow machine exceeds the margin only sometimes, two sequential calls
-always."""
+"""Number of attempts. A slow machine exceeds the margin only sometimes, but two sequential
+calls always exceed it."""
 
 _HOLD = """
 import sqlite3, sys
@@ -52,7 +52,7 @@ def locked_file(path: Path) -> Iterator[None]:
 
 @asynccontextmanager
 async def locked_records(scene: Scene) -> AsyncIterator[None]:
-    """Lock the records that writes need from another session."""
+    """Lock, in another session, the records that writes need."""
     if "DATABASE_URL" not in scene.given:
         with locked_file(scene.folder / "data" / "imprint.db"):
             yield

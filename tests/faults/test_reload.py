@@ -24,8 +24,7 @@ from imprint.server.listeners import listen
 RELOADS = 10 if LONG else 1
 DONE = "reloaded: new workers serve"
 WATCHDOG = "10000000"
-"""Microseconds between notifications, because the socket of systemd drops messages if it is
-full."""
+"""Microseconds between watchdog notifications: rare enough not to fill systemd's socket."""
 
 KUBO = "kubo:http://127.0.0.1:1"
 FAILED = "reload failed; the service continues as before"
@@ -69,7 +68,7 @@ def count_writes(counted: dict[str, float]) -> float:
 
 
 async def scrape_complete(port: int, writes: int) -> dict[str, float]:
-    """Wait for the metrics of all workers. Those of a slow one may be missing at first."""
+    """Wait for the metrics of all workers. Those of a slow worker may be missing at first."""
     deadline = time.monotonic() + SECONDS
     while True:
         counted = await scrape(port)

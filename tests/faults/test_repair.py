@@ -74,7 +74,7 @@ def records(folder: Path) -> dict[str, dict[str, Any]]:
 
 
 def unchecked(found: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """The same rows without checksums, because a repair fills those in."""
+    """Return the rows without their checksums, which a repair fills in."""
     return {cid: row | {"checksum": None} for cid, row in found.items()}
 
 
@@ -228,7 +228,7 @@ async def test_an_unreadable_file_is_replaced_entirely_by_the_backup(tmp_path: P
 
 FRAME = 24 + PAGE
 FEW_FILES = 16
-"""Few enough drafts that SQLite has not checkpointed any of the log into the database yet."""
+"""Number of drafts, so few that SQLite has not checkpointed the log into the database yet."""
 
 
 def place_in_header(_: Path, at: int) -> int:

@@ -29,28 +29,28 @@ LABELS = [
 ]
 
 IGNORES_EMPTY = ["/posts", "/me/library", "/me/posts", "/me/sales", "/ipfs/{cid}"]
-"""An empty parameter violates its schema but is treated as absent. The limit of a table is refused
+"""Paths that treat an empty parameter, which violates its schema, as absent. A CSV limit is refused
 without `text/csv`."""
 
 UNPROMISED = ["/filesByNextPageToken"]
-"""No pattern can generate a valid page token."""
+"""Paths that need a page token, which no pattern can generate."""
 
 UNREAD = ["/webhook/provider-b/publish", "/webhook/quicknode/publish"]
-"""Without the three signature headers, a request is a connection test, whatever its body."""
+"""Paths where any request without the three signature headers is a connection test."""
 
 TAGGED = [
     each.path
     for each in OPERATIONS
     if any(parameter.schema in ("Hashtag", "Hashtags") for parameter in each.parameters)
 ]
-"""A text that violates the narrowed hashtag pattern may still be valid: it may use a letter of
-a rarer script."""
+"""Paths with hashtags. A text that violates the narrowed hashtag pattern may still be valid, with a
+letter of a rarer script."""
 
 REFUSED = [400, 401, 403, 404, 405, 406, 409, 413, 415, 422, 428, 429, "5xx"]
 """Permitted statuses for a request that violates its schema, including "too large"."""
 
 LOGOUT = "/auth/logout"
-"""This operation would end the session that the other requests still need."""
+"""The path that would end the session that the other requests still need."""
 
 CASES = int(os.environ.get("CASES", "0"))
 """The minimum number of requests to send. 0 means one short round."""

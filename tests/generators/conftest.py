@@ -17,7 +17,7 @@ CLIENTS = ROOT / "docs" / "clients.md"
 """The page that documents the commands for front ends."""
 
 DOCUMENTED = "http://127.0.0.1:8000"
-"""The service address that this page uses."""
+"""The service address in the documented commands."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -99,7 +99,7 @@ class Connection:
         self.writer.transport.abort()
 
     def reset(self) -> None:
-        """Close so that the other side sees a reset even if nothing is unread."""
+        """Close the connection so that the other side sees a reset, even without unread bytes."""
         endpoint = self.writer.get_extra_info("socket")
         endpoint.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET_ON_CLOSE)
         self.writer.transport.abort()

@@ -22,7 +22,7 @@ from tests.hostile.wallets import DOMAIN, FORM, JSON, LOGIN_DOMAIN, READER_KEY, 
 
 READS_PER_SECOND = 50
 WRITES_PER_SECOND = 1.5
-"""Stays within the default rate limits of one address and one signer for over half a minute."""
+"""Rate of writes, within the limits of one address and one signer for over half a minute."""
 
 TIMEOUT = 10.0
 """Seconds after which the client stops waiting for a response."""
@@ -62,7 +62,7 @@ class Sample(msgspec.Struct, frozen=True):
 
 
 class Facts(msgspec.Struct, frozen=True):
-    """What to read: a free post, a post the reader has bought, another post, and a thumbnail."""
+    """The documents to read: a free post, a bought post, another post, and a thumbnail."""
 
     free_post: int
     paid_post: int

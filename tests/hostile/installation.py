@@ -96,7 +96,7 @@ class Installation:
 
     @contextmanager
     def serve(self, attack: Attack, postgresql: Server | None) -> Iterator[tuple[Service, Facts]]:
-        """Run a service until the block ends. Yields it and what can be read from it."""
+        """Run a service until the block ends. Yields the service and the documents to read."""
         # The attack before may have enlarged responses, also those that publish posts here.
         self.node.enlarge(0, 0)
         given, open_files = attack.settings, attack.open_files

@@ -1,4 +1,4 @@
-"""Hostile archives: commands that read one exit soon with a message, and use little memory.
+"""Commands that read a hostile archive exit soon with a message, and use little memory.
 
 Each attack is a separate process. `pytest tests/hostile/test_archives.py -k NAME -s`
 replays one and prints its cost.

@@ -48,7 +48,7 @@ TEXTS = {
 """Texts that are cheap to write, by type."""
 
 COPIES = {"empty links": 12, "ligatures": 12}
-"""Number of free posts with such a text, each with a different ending. The default is two."""
+"""Number of free posts per text, each with a different ending. The default is two."""
 
 TITLE = 33
 """Number of leading characters of a text used as its posts' title and description."""
@@ -66,7 +66,7 @@ UNREACHED = {"/filesByNextPageToken", "/.well-known/security.txt"}
 class Town:
     """Posts with the same text, and their author, who also holds a token for one of them.
 
-    The paid one has it as its opening, if it is Markdown; `opened` has it below a short opening.
+    A Markdown text is the opening of the paid post. In `opened`, it follows a short opening.
     """
 
     world: World
@@ -163,6 +163,8 @@ async def _publish(world: World, text: str, copies: int) -> Town:
     thumbnail = await world.publish(author, pictured["cid"])
     await index(world)
     await revise(world, author, (posts[0], cids[0]), f"{text} corrected")
+    # A block is final when it has been read twice.
+    world.chain.mine()
     await index(world)
     session = await world.login(author)
     feed = (await world.client.post("/me/feeds", headers=session)).json()
@@ -223,7 +225,7 @@ async def _call(town: Town, method: str, target: str, body: bytes) -> int:
 async def _watch_requests(folder: Path, name: str) -> dict[int, str]:
     """Send every request in a new world, and return the slow ones by their number in the
     sequence."""
-    async with open_world(folder) as world:
+    async with open_world(folder, CHAIN_REORG_DEPTH="0") as world:
         # What a process makes once, such as its description, is not the work of a text.
         usual = await _publish(world, "Some *words* in a text.", 1)
         for route, method, target in _requests(usual):

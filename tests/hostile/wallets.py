@@ -21,7 +21,7 @@ from imprint.domain.formats.addresses import Address, checksum_address, keccak25
 AUTHOR_KEY = "59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d"
 READER_KEY = "5de4111afa1a4b94908f83103eb1f1706367c2e68ca870fc3fb9a804cdab365a"
 HOLDER_KEY = "7c852118294e51e653712a81e05800f419141751be58f605c371e15141b007a6"
-"""Funded accounts 1 to 3 of every development chain. The last one is used by attackers."""
+"""Keys of the funded accounts 1 to 3 of every development chain. Attackers use the last one."""
 
 DOMAIN = SigningDomain("Imprint", "1", 31337)
 LOGIN_DOMAIN = "reader.example"

@@ -31,7 +31,7 @@ class Watchdog:
     longest: float = 0.0
 
     async def watch(self, request: Coroutine[Any, Any, T]) -> T:
-        """Run a request in a task, so that each of its steps is a callback, and measure those.
+        """Run a request in a task, so that each of its steps is a callback, and measure them.
 
         Tasks and callbacks started by the request are measured as well.
         """

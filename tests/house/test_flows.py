@@ -58,7 +58,7 @@ class Trace:
     def request(self, *, writes: bool) -> Iterator[None]:
         """Record the functions called in this block and, if it `writes`, by the committing threads.
 
-        After an earlier request, such a thread may still be returning to its queue.
+        After an earlier request, a committing thread may still be returning to its queue.
         """
         self._on, self._with_writers = True, writes
         before = in_request.set(True)

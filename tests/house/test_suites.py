@@ -190,7 +190,7 @@ def kept(items: list[Any], share: str) -> list[str]:
     return [each.nodeid for each in items if each not in others]
 
 
-def test_every_case_is_in_one_share():
+def test_every_test_case_is_in_exactly_one_share():
     items = [case(f"tests/a.py::{number}") for number in range(7)]
     shares = [kept(items, f"{number}/3") for number in range(3)]
     assert [len(share) for share in shares] == [3, 2, 2]

@@ -14,7 +14,7 @@ SLOW_DOWN = (
     b"<Message>Reduce your request rate.</Message></Error>"
 )
 FAULTS = ("reset", "error", "slow down", "silence", "truncation", "lost response")
-"""The ways a request can fail: all but the last two before the object store sees it."""
+"""The ways a request can fail. Only with the last two, the object store has seen it."""
 
 SILENCE = 10.0
 """Seconds without a response, longer than any client waits for a small document."""

@@ -125,7 +125,7 @@ async def read_all(reader: asyncio.StreamReader) -> bytes:
 
 
 def split(responses: bytes) -> list[tuple[int, dict[str, str], bytes]]:
-    """The status, headers and body of each response. All must have a `Content-Length`."""
+    """The status, headers and body of each response, which must have a `Content-Length`."""
     found = []
     while responses:
         head, _, responses = responses.partition(b"\r\n\r\n")

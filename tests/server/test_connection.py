@@ -30,7 +30,7 @@ HURRIED = ConnectionLimits(head_seconds=0.5)
 
 @pytest.fixture
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Allow plenty of time for draining what a refused client still sends."""
+    """Allow plenty of time to drain the remaining input of a refused client."""
     for module in (connection, middleware):
         monkeypatch.setattr(module, "DRAIN_SECONDS", 60.0)
 

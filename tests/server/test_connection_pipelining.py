@@ -116,7 +116,7 @@ async def test_the_bytes_beyond_a_full_pipeline_queue_are_limited() -> None:
 
 
 async def read_or_reset(reader: asyncio.StreamReader) -> bytes:
-    """Read until the connection is closed or reset, and return what was read."""
+    """Read until the connection is closed or reset, and return the received bytes."""
     found = b""
     async with asyncio.timeout(SECONDS):
         try:

@@ -1,4 +1,4 @@
-"""The metrics port: one request per connection, and limits on clients."""
+"""The metrics port serves one request per connection, and limits its clients."""
 
 import select
 import socket
@@ -106,7 +106,7 @@ def test_a_malformed_accept_header_does_not_crash_the_supervisor(
     assert received.startswith(b"HTTP/1.1 200 OK\r\n")
 
 
-def test_head_has_no_body_and_other_methods_are_refused(server: MetricsServer):
+def test_a_head_response_has_no_body_and_other_methods_are_refused(server: MetricsServer):
     head = _fetch(server, GET.replace(b"GET", b"HEAD"))
     assert head.startswith(b"HTTP/1.1 200 OK\r\n")
     assert head.endswith(b"\r\n\r\n")

@@ -18,7 +18,7 @@ def _lines(receiver: socket.socket) -> list[str]:
     return receiver.recv(4096).decode().split("\n")
 
 
-def test_every_state_is_notified(tmp_path: Path):
+def test_every_state_is_reported_to_systemd(tmp_path: Path):
     with _listen(tmp_path) as receiver:
         notifier = ServiceNotifier({"NOTIFY_SOCKET": str(tmp_path / "notify")})
         notifier.ready("serving")

@@ -1,6 +1,6 @@
 """Hostile exports: one function per attack, so that a finding can be replayed.
 
-Each export is signed and small: its cost comes from what it claims.
+Each export is signed and small: its cost comes from its claims.
 """
 
 from collections.abc import Callable, Sequence
@@ -51,7 +51,7 @@ Block = tuple[Cid, bytes]
 
 
 def car_of(root: bytes, *parts: bytes | Block) -> bytes:
-    """A CAR of DAG-JSON nodes and other blocks, each block once."""
+    """A CAR file with DAG-JSON nodes and other blocks, each of which occurs once."""
     sections = [(node_cid(each), each) if isinstance(each, bytes) else each for each in parts]
     unique = dict([(node_cid(root), root), *sections])
     written = b"".join(write_section(cid, block) for cid, block in unique.items())
@@ -145,7 +145,7 @@ def valid() -> bytes:
 
 
 def index_that_names_pages_twice() -> bytes:
-    """8 KB that appear to contain 2^40 pages."""
+    """An export of 8 KB that appears to contain 2^40 pages."""
     nodes = [write_node({"files": []})]
     for _ in range(40):
         nodes.append(write_index([node_cid(nodes[-1])] * 2))
@@ -299,7 +299,7 @@ def link_of_a_million_numbers() -> bytes:
 
 
 def tree_that_repeats_a_large_leaf() -> bytes:
-    """Two megabytes that expand to gigabytes, but claim to be fifteen megabytes."""
+    """An export of two megabytes that expands to gigabytes, but claims to be fifteen megabytes."""
     made = tree_above(raw(b"a" * 2_000_000), 3, WIDTH)
     return with_document(made[-1][0], 15_000_000, *made)
 
@@ -365,7 +365,7 @@ def link_to_an_identity_cid() -> bytes:
 
 
 def document_of_lists() -> bytes:
-    """Sixteen megabytes that are decoded to a gigabyte of Python lists."""
+    """An export of sixteen megabytes that decodes to a gigabyte of Python lists."""
     data = b'{"content":[' + b"[]," * 5_400_000 + b'[]],"name":"","salt":""}'
     parts = [(cid, bytes(block)) for cid, block in blocks(data)]
     return with_document(document_cid(data), len(data), *parts)

@@ -31,7 +31,7 @@ GIGABYTES = 3 * 1024**3
 
 
 def sparse_member_that_writes_3_gigabytes(folder: Path) -> Path:
-    """A kilobyte that unpacks to three gigabytes of zeros, in GNU's old sparse format."""
+    """A member of one kilobyte that unpacks to three gigabytes, in GNU's old sparse format."""
     header = bytearray(header_of("imprint.db", 0, tarfile.GNUTYPE_SPARSE))
     header[386:410] = b"%011o\0%011o\0" % (GIGABYTES, 0)
     header[483:495] = b"\x80" + GIGABYTES.to_bytes(11, "big")
@@ -214,7 +214,7 @@ def catalog_of_3_gigabytes(folder: Path) -> Path:
 
 
 def manifest_that_hides_in_a_document(folder: Path) -> Path:
-    """What looks like the manifest at the end is the content of another member."""
+    """The apparent manifest at the end is really the content of another member."""
     hidden = tar_of({"backup.json": manifest_of(good_catalog())})
     entries = {"imprint.db": good_catalog(), **document_entries(), "content/more": hidden}
     return write_tar(folder, tar_of(entries))

@@ -9,11 +9,13 @@ from typing import Any
 
 from tests.adapters.stores.databases import Database, SqliteFile, open_any
 from tests.services.scripted_chain import (
+    ADAPTER,
     CHAIN,
     MARKET,
     Said,
     ScriptedChain,
     say_bought,
+    say_bought_through,
     say_created,
     say_priced,
     say_tagged,
@@ -31,7 +33,7 @@ from imprint.services.chain.log_stream import LogStream
 from imprint.services.posts.indexer import Indexer
 
 DEPTH = 8
-SOURCE = IndexSource(CHAIN, MARKET, 0)
+SOURCE = IndexSource(CHAIN, MARKET, 0, ADAPTER)
 WALLETS = [Address("0x" + f"{number:02x}" * 20) for number in range(1, 6)]
 SHOWN = (
     "posts",
@@ -94,12 +96,14 @@ class IndexedChain:
 
     def happen(self, random: Random) -> list[Said]:
         """The logs of a random marketplace event."""
-        kind = random.choice(["publish", "buy", "buy", "move", "price"])
+        kind = random.choice(["publish", "buy", "buy", "give", "move", "price"])
         if kind == "publish" or not self.posts:
             return self.publish(*random.sample([b"poetry", b"law", b"\xff"], 2))
         post_id, reader = random.randint(1, self.posts), random.choice(WALLETS)
         if kind == "buy":
             return [say_transferred(ZERO_ADDRESS, reader, post_id), say_bought(reader, post_id)]
+        if kind == "give":
+            return say_bought_through(post_id, random.choice(WALLETS), reader)
         if kind == "price":
             return [say_priced(post_id, random.choice([0, 5, 2**255]))]
         return [say_transferred(reader, random.choice([*WALLETS, ZERO_ADDRESS]), post_id)]

@@ -10,7 +10,9 @@ from tests.world import World
 
 from imprint.adapters.archives.car_file import CarFile, open_car
 from imprint.auth.export_keys import ExportKey
+from imprint.bootstrap.archives import build_backup, open_backup, open_backup_writer, open_restore
 from imprint.domain.exports import ExportedFile, Manifest
+from imprint.services.installation.backup import BackupManifest
 from imprint.services.installation.exports import Export, Import, check_export, open_export
 
 KEY = ExportKey(bytes(range(32)))
@@ -83,6 +85,21 @@ async def import_car(world: World, folder: Path, car: bytes) -> dict[str, int]:
 
 
 async def files_of(world: World) -> list[ExportedFile]:
-    """All live files in order, with everything about them except their position."""
+    """Return all live files in order, with all fields except their position."""
     walked = world.adapters.stores.archives.walk_files(None, 100)
     return [each async for files in walked for each in files]
+
+
+async def save(world: World, out: Path) -> BackupManifest:
+    """Back up an installation."""
+    with open_backup_writer(out, say_nothing) as (writer, scratch):
+        return await build_backup(world.adapters).run(writer, scratch, ignore)
+
+
+async def restore(saved: Path, folder: Path) -> BackupManifest:
+    """Restore a backup into a new folder."""
+    with open_restore(folder, say_nothing) as (service, store):
+        try:
+            return await service.run(open_backup(saved), ignore)
+        finally:
+            await store.close()

@@ -1,4 +1,4 @@
-"""A chain controlled by a test: blocks with logs, forks, refusals, lagging nodes."""
+"""A chain controlled by a test, with logs, forks, refused requests and lagging nodes."""
 
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import suppress
@@ -13,6 +13,7 @@ from imprint.domain.errors import Unavailable
 from imprint.domain.formats.addresses import ZERO_ADDRESS, Address
 from imprint.domain.posts.market_events import PostPublished
 from imprint.domain.posts.marketplace import (
+    BOUGHT,
     POST_CREATED,
     POST_PRICE_UPDATED,
     POST_SUBSCRIBED,
@@ -26,6 +27,7 @@ from imprint.domain.posts.posts import BlockRef, LogPosition, PostDetails
 from imprint.ports.chain import BlockTopics, ReceiptLogs, Unproved
 
 MARKET = Address("0x" + "c3" * 20)
+ADAPTER = Address("0x" + "ad" * 20)
 CHAIN = 31337
 
 Said = tuple[tuple[bytes, ...], bytes]
@@ -51,6 +53,17 @@ def say_transferred(sender: str, receiver: str, post_id: int) -> Said:
 def say_bought(reader: str, post_id: int) -> Said:
     topics = (POST_SUBSCRIBED, topic_of(post_id), topic_of(reader))
     return topics, encode(["uint256"], [5])
+
+
+def say_bought_through(post_id: int, payer: str, receiver: str) -> list[Said]:
+    """The logs of a purchase through the adapter, all from one transaction."""
+    topics = (BOUGHT, topic_of(post_id), topic_of(payer), topic_of(receiver))
+    return [
+        say_transferred(ZERO_ADDRESS, ADAPTER, post_id),
+        say_bought(ADAPTER, post_id),
+        say_transferred(ADAPTER, receiver, post_id),
+        (topics, encode(["uint256"], [5])),
+    ]
 
 
 def say_tagged(post_id: int, hashtag: bytes) -> Said:
@@ -121,13 +134,18 @@ class ScriptedChain:
     def _make(self, said: Sequence[Said]) -> ScriptedBlock:
         name = f"0x{next(self._hashes):064x}".replace("0x0", "0xf")
         ref = BlockRef(len(self.blocks), name)
-        # A hashtag is in the transaction of its post.
+        # A hashtag is in the transaction of its post, and all logs of an adapter's purchase in one.
         first = list[int]()
         for index, (topics, _) in enumerate(said):
             first.append(first[-1] if first and topics[0] == POST_TAGGED else index)
+            if topics[0] == BOUGHT:
+                first[-4:] = [index - 3] * 4
         logs = tuple(
             Log(
-                MARKET, topics, data, LogPosition(CHAIN, name, ref.number, index, tx_hash_of(begin))
+                ADAPTER if topics[0] == BOUGHT else MARKET,
+                topics,
+                data,
+                LogPosition(CHAIN, name, ref.number, index, tx_hash_of(begin)),
             )
             for index, ((topics, data), begin) in enumerate(zip(said, first, strict=True))
         )

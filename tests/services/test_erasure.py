@@ -1,12 +1,16 @@
 """Erasure: everything stored about a person is gone, and other people's data is not affected."""
 
+import shutil
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.profiles import portrait, save_profile
 from tests.revisions import published_post, revise
+from tests.services.installation.test_backup import open_restored
+from tests.services.installations import restore, save
 from tests.web.api.test_search import texts_of
 from tests.web.site.publication import publish
 from tests.world import Wallet, World, picture, problem
@@ -72,7 +76,7 @@ class Person:
 
 
 async def settle(world: World, number: int, image: bytes | None = None) -> Person:
-    """Let an author write. With an image, the draft has it as its thumbnail."""
+    """Create a person's data. If an image is given, it becomes the thumbnail of the draft."""
     wallet = world.wallet(number)
     old = await world.create(wallet, f"A first draft of {number}.")
     draft = await world.update(wallet, old["cid"], f"A draft of {number}.")
@@ -103,7 +107,7 @@ async def stored(world: World, cids: list[str], network: Network) -> list[str]:
 
 
 async def statuses(world: World, person: Person) -> dict[str, int]:
-    """Return the response to every request for something of a person that others can send."""
+    """Return the status of each public request for a person's data, by URL."""
     number, wallet = person.post_id, person.wallet
     addresses = (
         f"/posts/{number}",
@@ -214,7 +218,7 @@ async def test_the_next_run_completes_a_killed_erasure(
 
 @dataclass
 class KilledStore:
-    """A store whose named method ends the run, although the first file is still erased."""
+    """A store whose method `step` ends the run, except that the first file is still erased."""
 
     store: Any
     step: str
@@ -298,7 +302,7 @@ async def test_erasing_a_target_without_stored_data_is_refused(world: World) -> 
     assert await world.adapters.stores.moderation.decisions_after(0, 1) == []
 
 
-async def test_a_revision_is_erased_alone_and_the_version_before_is_shown(world: World) -> None:
+async def test_after_erasing_a_revision_the_previous_version_is_shown(world: World) -> None:
     author = world.wallet(1)
     post = post_id, cid = await published_post(world, author, "A first lantern.")
     texts = ("A second lantern.", "A third lantern.")
@@ -311,6 +315,21 @@ async def test_a_revision_is_erased_alone_and_the_version_before_is_shown(world:
     assert await stored(world, [cid, second, third], Network.PRIVATE) == [cid, second]
     assert await rows(world, "SELECT body FROM post_texts") == [(texts[0],)]
     assert await world.adapters.stores.garbage.recount_usage() == 0
+
+
+async def test_the_number_of_an_erased_revision_is_not_reused(world: World, tmp_path: Path) -> None:
+    author = world.wallet(1)
+    post = await published_post(world, author)
+    revisions = [await revise(world, author, post, text) for text in ("One.", "Two.", "Three.")]
+    for revision in revisions[1:]:
+        await erase(world, cid_of(revision["cid"]))
+    await save(world, tmp_path / "saved")
+    assert (await revise(world, author, post, "Four."))["number"] == 4
+    await restore(tmp_path / "saved", tmp_path / "restored")
+    shutil.copy(world.settings.storage.data_dir / "chain.jsonl", tmp_path / "restored")
+    async with open_restored(tmp_path / "restored", world) as restored:
+        await restored.index()
+        assert (await revise(restored, author, post, "Again."))["number"] == 4
 
 
 @pytest.mark.parametrize("kind", [TargetKind.AUTHOR, TargetKind.CID])

@@ -1,4 +1,4 @@
-"""The outcomes of signed writes: when a dependency counts as failing, and what ends that."""
+"""Outcomes of signed writes determine when a dependency starts and stops counting as failing."""
 
 import pytest
 
@@ -35,7 +35,7 @@ def test_a_dependency_is_failing_from_the_first_write_that_it_refuses(health):
     assert not health.is_failing(STORAGE)
 
 
-def test_as_many_successes_as_failures_end_an_outage(health):
+def test_an_outage_ends_after_as_many_successes_as_failures(health):
     for _ in range(2):
         health.note(STORAGE, Unavailable.storage())
     health.succeeded += 1

@@ -45,12 +45,12 @@ def test_encryption_without_a_key_is_refused(given: dict[str, str]):
 
 
 @pytest.mark.parametrize("place", [KUBO, "pinata-public"])
-def test_encryption_off_alone_is_refused_on_a_public_network(place: str):
+def test_switching_encryption_off_on_a_public_network_needs_confirmation(place: str):
     (problem,) = problems_of(CONTENT_STORE=place, **PINATA, ENCRYPTION="off", ENCRYPTION_KEY=KEY)
     assert "IMPRINT_ALLOW_READABLE_DOCUMENTS=on" in problem
 
 
-def test_encryption_can_be_explicitly_switched_off_on_a_public_network():
+def test_encryption_can_be_switched_off_on_a_public_network_if_confirmed():
     assert not encrypts(CONTENT_STORE=KUBO, ENCRYPTION="off", ALLOW_READABLE_DOCUMENTS="on")
 
 

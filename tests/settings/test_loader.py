@@ -275,7 +275,7 @@ def test_development_secrets_are_refused_outside_development():
         ("", "host", 4),
     ],
 )
-def test_an_edit_is_one_character_or_a_swap_of_adjacent_ones(
+def test_an_edit_changes_one_character_or_swaps_two_adjacent_characters(
     first: str, second: str, distance: int
 ):
     assert edit_distance(first, second) == edit_distance(second, first) == distance

@@ -1,4 +1,4 @@
-"""The settings of `[publication]`: files, links, pages, and everything that is refused."""
+"""The settings of `[publication]`: files, links, pages, and refused values."""
 
 import os
 from pathlib import Path
@@ -23,7 +23,7 @@ def write(folder: Path, name: str, content: str | bytes) -> Path:
     return path
 
 
-def test_a_publication_without_settings_has_a_name_and_shows_newest_posts() -> None:
+def test_a_publication_without_settings_has_the_default_name() -> None:
     assert read().publication.identity == SiteIdentity("Imprint")
 
 

@@ -1,4 +1,4 @@
-"""Secrets: which ones are refused or warned about, and that none is ever printed."""
+"""Weak or reused secrets are refused or cause a warning, and no secret is ever printed."""
 
 import pickle
 
@@ -52,7 +52,7 @@ def test_a_weak_secret_is_accepted_if_the_check_is_off(name: str):
 
 @pytest.mark.parametrize("own", ["JWT_SECRET", "JWT_SECRET_PREVIOUS", "PAGE_TOKEN_SECRET"])
 @pytest.mark.parametrize("shared", ["WEBHOOK_A_SECRET", "WEBHOOK_B_SECRET"])
-def test_our_own_secrets_must_differ_from_those_of_webhook_providers(own: str, shared: str):
+def test_the_services_secrets_must_differ_from_those_of_webhook_providers(own: str, shared: str):
     given = {f"IMPRINT_{own}": JWT[::-1], f"IMPRINT_{shared}": JWT[::-1]}
     with pytest.raises(SettingsProblems) as raised:
         read_settings(REQUIRED | given)

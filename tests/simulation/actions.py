@@ -6,11 +6,12 @@ from typing import Any
 
 import httpx2
 from eth_abi.abi import encode
+from tests.profiles import hash_of_picture, post_profile, profile_envelope
 from tests.revisions import sign_revision
 from tests.simulation.market import CREATED, DEPTH, Call, Lies
-from tests.simulation.model import GONE, LIVE, Model, Version
-from tests.simulation.universe import Universe
-from tests.world import Wallet, respell
+from tests.simulation.model import GONE, LIVE, Model, SavedProfile, Version
+from tests.simulation.universe import Send, Universe
+from tests.world import Wallet, World, respell
 from tests.writing_sessions import bound_envelope, hash_of
 
 from imprint.devchain.blocks import Block
@@ -19,6 +20,13 @@ from imprint.domain.posts.openings import text_facts
 from imprint.domain.posts.text_work import TextWork
 
 Action = Callable[[Universe, Model], Awaitable[None]]
+
+PICTURES = (b"one picture", b"another picture", b"a third picture")
+"""Pictures, so few that several authors use the same one."""
+
+DONE = ("after_commit", "before_response")
+CRASHES = ("after_intent", "after_put", *DONE)
+"""Failpoints of a request, which has already taken effect at the failpoints in `DONE`."""
 
 
 async def create(universe: Universe, model: Model) -> None:
@@ -56,27 +64,81 @@ def note_update(
 
 
 async def revise(universe: Universe, model: Model) -> None:
-    """Correct a post, or what was one; one in four is sent twice."""
+    """Correct a post, even one that the service has not indexed yet."""
     version = choose(universe, model, LIVE)
     claims = [] if version is None else model.claims().get(version.cid, [])
     if version is None or not claims:
         return
     post_id, content = universe.random.choice(claims).post_id, new_content(universe)
     owner = _wallet(universe, version.owner)
-    post = (post_id, version.cid)
-    body = sign_revision(universe.world, owner, post, content)
-    params = {"postId": post_id}
-    for _ in range(2 if universe.random.random() < 0.25 else 1):
-        client = universe.either.client
-        response = await client.post("/revise/post", params=params, json=body)
+    body = sign_revision(universe.world, owner, (post_id, version.cid), content)
+
+    async def send(world: World) -> httpx2.Response:
+        return await world.client.post("/revise/post", params={"postId": post_id}, json=body)
+
+    done, responses = await _send_once(universe, model, send)
+    if done:
+        version.revisions.append(content)
+    for response in responses:
         universe.say(f"revise {version.cid[-6:]}: {response.status_code}")
         if response.status_code == 200:
-            version.revisions.append(content)
             assert response.json()["revision"]["number"] == len(version.revisions)
         else:
             # A service that has not read the newest blocks knows no such post, or another one.
             codes = ("not_found", "nonce_used", "not_author", "body_mismatch")
             assert response.json()["code"] in (*codes, "too_many_revisions"), response.text
+
+
+async def change_profile(universe: Universe, model: Model) -> None:
+    """Replace an author's profile, and keep, remove or replace the picture."""
+    random, author = universe.random, universe.author()
+    name, bio = f"Author {random.randint(1, 99)}", random.choice(["", "Two\nlines."])
+    links = random.choice([[], ["https://example.org/", "mailto:me@example.org"]])
+    image = random.choice(PICTURES) if random.random() < 0.5 else None
+    avatar = random.choice(["keep", "none"]) if image is None else hash_of_picture(image)
+    message = {"name": name, "bio": bio, "links": "\n".join(links), "avatar": avatar}
+    signed = author.sign_envelope(profile_envelope(universe.clock.seconds, **message))
+    done, _ = await _send_once(universe, model, lambda world: post_profile(world, signed, image))
+    universe.say(f"profile of {author.address[:6]}, picture {avatar[:6]}")
+    assert done
+    before = model.profiles.get(author.address)
+    kept = before.picture if avatar == "keep" and before is not None else image
+    at = universe.clock.now()
+    model.profiles[author.address] = SavedProfile(name, bio, tuple(links), kept, at)
+
+
+async def replay(universe: Universe, model: Model) -> None:
+    """Resend a write that already took effect."""
+    if not model.spent:
+        return
+    response = await universe.random.choice(model.spent[-8:])(universe.either)
+    universe.say(f"replay: {response.status_code}")
+    assert response.json()["code"] in ("nonce_used", "signature_stale"), response.text
+
+
+async def _send_once(
+    universe: Universe, model: Model, send: Send
+) -> tuple[bool, list[httpx2.Response]]:
+    """Send a signed write that may take effect at most once, and return whether it did.
+
+    One in four is sent twice, and one in eight to a service that crashes before it responds.
+    """
+    random = universe.random
+    done, responses = False, []
+    crash_at = random.choice(CRASHES) if random.random() < 0.125 else None
+    if crash_at is not None:
+        response = await universe.crash(crash_at, send)
+        universe.say(f"crash at {crash_at}: {response is None}")
+        done = crash_at in DONE if response is None else response.status_code == 200
+        responses = [] if response is None else [response]
+    for _ in range(2 if random.random() < 0.25 else 1):
+        response = await send(universe.either)
+        responses.append(response)
+        assert not done or response.json()["code"] == "nonce_used", response.text
+        done = done or response.status_code == 200
+    if done:
+        model.spent.append(send)
+    return done, responses
 
 
 async def delete(universe: Universe, model: Model) -> None:
@@ -111,7 +173,7 @@ async def dress(universe: Universe, model: Model) -> None:
 
 
 async def post(universe: Universe, model: Model) -> None:
-    """Publish a version: usually a draft, sometimes a replaced one or another author's."""
+    """Publish a version: usually a draft, sometimes a replaced version or another author's."""
     state = GONE if universe.random.random() < 0.25 else LIVE
     version = choose(universe, model, state)
     if version is None:
@@ -149,8 +211,20 @@ async def buy(universe: Universe, model: Model) -> None:
     model.note_admission(reader, post_id)
 
 
+async def buy_through_adapter(universe: Universe, model: Model) -> None:
+    """Buy several posts together, maybe as a gift, through a known or an unknown adapter."""
+    market, random = universe.market, universe.random
+    payer, friends = universe.anybody().address, [universe.anybody().address for _ in range(4)]
+    adapter = random.choice([market.adapter] * 4 + [market.stranger])
+    posts = [_choose_post(universe) for _ in range(random.choice([1, 1, 2]))]
+    receiver = random.choice([payer, payer, *friends, market.adapter])
+    block = market.send(payer, market.purchase_through(adapter, posts, receiver))
+    universe.say(f"{payer[:6]} buys {posts} for {receiver[:6]}: {_outcome(block)}")
+    _note_holders(universe, model)
+
+
 async def transfer(universe: Universe, model: Model) -> None:
-    """Transfer tokens, including to oneself, to the contract, zero amounts, or of no real post."""
+    """Transfer tokens, sometimes to oneself or the contract, none at all, or of no real post."""
     holder, receiver, post_id, amount = _movement(universe)
     block = universe.market.send(holder, universe.market.transfer(receiver, post_id, amount))
     universe.say(
@@ -365,7 +439,7 @@ async def index_in_trouble(universe: Universe, model: Model) -> None:
 
 
 async def begin_lying(universe: Universe, model: Model) -> None:
-    """From now on, the node omits some or all logs, permanently or until blocks are final."""
+    """Make the node omit some or all logs, permanently or until blocks are final."""
     random = universe.random
     lies = Lies(
         universe.market.chain,
@@ -398,6 +472,15 @@ async def ask_two_nodes(universe: Universe, model: Model) -> None:
 async def restart(universe: Universe, model: Model) -> None:
     universe.say("restart")
     await universe.restart()
+
+
+async def restore(universe: Universe, model: Model) -> None:
+    """Continue with a restored backup. Not for PostgreSQL, whose backup is restored to SQLite."""
+    if universe.database is not None:
+        return
+    universe.say("restore")
+    await universe.restore()
+    model.restore()
 
 
 async def jump(universe: Universe, model: Model) -> None:
@@ -433,12 +516,15 @@ ACTIONS: dict[Action, int] = {
     create: 8,
     update: 6,
     revise: 8,
+    change_profile: 6,
+    replay: 3,
     delete: 3,
     dress: 2,
     post: 16,
     post_poison: 1,
     post_foreign: 2,
     buy: 8,
+    buy_through_adapter: 6,
     transfer: 4,
     give: 2,
     burn: 2,
@@ -459,6 +545,7 @@ ACTIONS: dict[Action, int] = {
     end_lying: 1,
     ask_two_nodes: 3,
     restart: 1,
+    restore: 1,
     jump: 2,
     collect: 2,
     read: 6,
@@ -510,7 +597,9 @@ def _movement(universe: Universe) -> tuple[str, str, int, int]:
     everybody = market.chain.wallet.addresses[1:6]
     holders = [each for each in everybody if market.balance(each, post_id)]
     sender = random.choice(holders) if holders and random.random() < 0.9 else _someone(universe)
-    receiver = market.address.lower() if random.random() < 0.1 else _someone(universe)
+    receiver = _someone(universe)
+    if random.random() < 0.1:
+        receiver = random.choice([market.address.lower(), market.adapter])
     amount = random.choice([0, 1, 1, 1, 1, 2, market.balance(sender, post_id), 2**128])
     return sender, receiver, post_id, amount
 
@@ -554,7 +643,7 @@ def _outcome(block: Block | None) -> str:
 
 
 def _check_not_published(model: Model, version: Version) -> None:
-    """Check that this is not a post whose events are all still on the chain: it cannot change."""
+    """Check that a version is not a post that is fully on the chain, which could not change."""
     present = {event.block.hash for event in model.claims().get(version.cid, [])}
     blocks = model.post_blocks.get(version.cid)
     assert not blocks or not blocks <= present

@@ -100,11 +100,17 @@ def hashtags_of(model: Model, post: Post) -> set[tuple[str, ...]]:
 def _check_purchases(ledger: Ledger, rows: Rows) -> None:
     authors = {post_id: post.author for post_id, post in ledger.posts.items()}
     found = {
-        row["place"]: (int(row["post_id"]), row["author"], row["buyer"], row["price"], row["at"])
+        row["place"]: (
+            *(int(row["post_id"]), row["author"], row["buyer"], row["receiver"]),
+            *(row["price"], row["at"]),
+        )
         for row in rows["purchases"]
     }
     expected = {
-        place: (each.post_id, authors[each.post_id], each.buyer, str(each.price), each.at)
+        place: (
+            *(each.post_id, authors[each.post_id], each.buyer, each.receiver),
+            *(str(each.price), each.at),
+        )
         for place, each in ledger.purchases.items()
     }
     _compare(found, expected)

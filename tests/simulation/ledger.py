@@ -5,17 +5,20 @@ used.
 """
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from eth_abi.abi import decode
 from tests.simulation.market import CREATED, ZERO, Market
 
+from imprint.devchain.blocks import Receipt
 from imprint.domain.formats.addresses import keccak256
 
 TAGGED = keccak256(b"PostTagged(uint256,string)")
 SUBSCRIBED = keccak256(b"PostSubscribed(uint256,address,uint256)")
 PRICED = keccak256(b"PostPriceUpdated(uint256,uint256,uint256)")
+BOUGHT = keccak256(b"Bought(uint256,address,address,uint256)")
 MOVED = keccak256(b"Transfer(address,address,address,uint256,uint256)")
 
 SECOND = 1_000_000
@@ -48,6 +51,7 @@ class Purchase:
     buyer: str
     price: int
     at: int
+    receiver: str | None = None
 
 
 @dataclass
@@ -97,7 +101,7 @@ class Ledger:
         return sum(held == post_id for _, held in self.holdings)
 
     def readers_of(self) -> Counter[tuple[str, str]]:
-        """How many posts each reader holds of each author."""
+        """How many posts by each author each reader holds."""
         return Counter((self.posts[post_id].author, holder) for holder, post_id in self.holdings)
 
     def accounts(self) -> dict[str, Account]:
@@ -150,7 +154,7 @@ def read_ledger(market: Market) -> Ledger:
         if block.receipt is None or not block.receipt.success:
             continue
         mint: tuple[str, int] | None = None
-        for index, log in enumerate(block.receipt.logs):
+        for index, log in _known_logs(market, block.receipt):
             place, at = block.number * 2**20 + index, block.timestamp * SECOND
             ledger.logs[place] = "0x" + block.hash.hex()
             if log.topics[0] == MOVED:
@@ -161,8 +165,11 @@ def read_ledger(market: Market) -> Ledger:
                 ledger.purchases[place] = Purchase(post_id, buyer, price, at)
                 # The contract mints the token just before it reports the purchase.
                 assert mint == (buyer, post_id)
-                balance = ledger.holdings[buyer, post_id].balance
-                ledger.holdings[buyer, post_id] = Holding(balance, place - 1, at, price)
+                if buyer != market.adapter:
+                    balance = ledger.holdings[buyer, post_id].balance
+                    ledger.holdings[buyer, post_id] = Holding(balance, place - 1, at, price)
+            elif log.topics[0] == BOUGHT:
+                _credit(ledger, log, place, at)
             elif log.topics[0] == PRICED:
                 post_id = int.from_bytes(log.topics[1])
                 _, price = decode(["uint256", "uint256"], log.data)
@@ -189,6 +196,27 @@ def read_ledger(market: Market) -> Ledger:
     for (holder, post_id), holding in ledger.holdings.items():
         assert market.balance(holder, post_id) == holding.balance
     return ledger
+
+
+def _known_logs(market: Market, receipt: Receipt) -> Iterator[tuple[int, Any]]:
+    """The logs of the contracts that the service knows, with their indexes."""
+    for index, log in enumerate(receipt.logs):
+        known = market.adapter if log.topics[0] == BOUGHT else market.address.lower()
+        if log.address == known:
+            yield index, log
+
+
+def _credit(ledger: Ledger, log: Any, place: int, at: int) -> None:
+    """Apply a purchase that the adapter reports, after passing on the token."""
+    post_id, payer, receiver = int.from_bytes(log.topics[1]), *map(_address, log.topics[2:])
+    purchase = ledger.purchases[place - 2]
+    assert purchase.post_id == post_id
+    purchase.buyer = payer
+    if payer == receiver:
+        balance = ledger.holdings[receiver, post_id].balance
+        ledger.holdings[receiver, post_id] = Holding(balance, place - 1, at, purchase.price)
+    else:
+        purchase.receiver = receiver
 
 
 def _move(ledger: Ledger, log: Any, place: int, at: int) -> tuple[str, int] | None:

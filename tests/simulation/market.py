@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -14,10 +14,11 @@ from tests.world import MovableClock
 from imprint.devchain.blocks import Block
 from imprint.devchain.calls import Request, sign_request
 from imprint.devchain.chain import Chain
-from imprint.devchain.deployment import locate_marketplace
+from imprint.devchain.deployment import deploy_adapter, locate_marketplace
 from imprint.devchain.evm import Message
 from imprint.devchain.transactions import TransactionRefused
 from imprint.domain.formats.addresses import Address, keccak256
+from imprint.marketplace import adapter_artifact
 
 DEPTH = 64
 """The maximum depth of a reorg, as configured in the service."""
@@ -45,10 +46,11 @@ class Texts:
 
 @dataclass(frozen=True)
 class Call:
-    """A call to the marketplace."""
+    """A call to the marketplace, or to another contract."""
 
     data: bytes
     value: int = 0
+    to: str | None = None
 
 
 @dataclass(frozen=True)
@@ -136,6 +138,10 @@ class Market:
     address: str = field(init=False)
     contract: Address = field(init=False)
     """A contract wallet that writes and publishes like an account."""
+    adapter: str = field(init=False)
+    """The purchase adapter that the service knows."""
+    stranger: str = field(init=False)
+    """Another purchase adapter, which the service does not know."""
     highest: int = 0
     _heights: dict[int, int] = field(default_factory=dict)
     _created: dict[bytes, list[Created]] = field(default_factory=dict)
@@ -148,6 +154,9 @@ class Market:
         self.chain.submit(sign_request(self.chain, Request(sender=deployer, data=code)))
         # Before every block that a reorg may replace.
         self.contract = deploy_on(self.chain, creation("OwnedWallet", self._contract_owner))
+        self.adapter = deploy_adapter(self.chain).lower()
+        other = adapter_artifact().bytecode[2:] + self.address[2:].zfill(64)
+        self.stranger = deploy_on(self.chain, bytes.fromhex(other))
         self._note()
 
     @property
@@ -173,6 +182,13 @@ class Market:
         _, price = self.entry(post_id)
         return _call("subscribePost(uint256)", ["uint256"], [post_id], price)
 
+    def purchase_through(self, adapter: str, post_ids: list[int], receiver: str) -> Call:
+        """Buy posts for somebody through an adapter."""
+        price = sum(self.entry(post_id)[1] for post_id in post_ids)
+        kinds, values = ["uint256[]", "address"], [post_ids, receiver]
+        bought = _call("buyMany(uint256[],address)", kinds, values, price)
+        return replace(bought, to=adapter)
+
     def transfer(self, receiver: str, post_id: int, amount: int) -> Call:
         kinds = ["address", "uint256", "uint256"]
         return _call("transfer(address,uint256,uint256)", kinds, [receiver, post_id, amount])
@@ -196,10 +212,11 @@ class Market:
     def send(self, sender: str, call: Call) -> Block | None:
         """Send a transaction and return its block, or None if it was refused. It may have
         failed."""
-        receiver, data = self.address.lower(), call.data
+        receiver, data = call.to or self.address.lower(), call.data
         if sender == self.contract:
             sender, receiver = self._contract_owner, self.contract
-            data = calldata("OwnedWallet", "execute", self.address, call.value, call.data)
+            to = call.to or self.address
+            data = calldata("OwnedWallet", "execute", to, call.value, call.data)
             call = Call(data)
         request = Request(sender=sender, to=receiver, data=data, value=call.value, gas=6_000_000)
         try:

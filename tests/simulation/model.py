@@ -4,8 +4,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from tests.simulation.market import Created, Market
-from tests.simulation.universe import GRACE
+from tests.simulation.universe import GRACE, Send
 from tests.writing_sessions import WritingKey
+
+from imprint.domain.formats.cids import document_cid
 
 LIVE, GONE, DESTROYED = "live", "gone", "destroyed"
 """States of a version: current, replaced or deleted, or with its document destroyed."""
@@ -23,9 +25,24 @@ class Version:
     published: bool = False
     perhaps_destroyed: bool = False
     revisions: list[str] = field(default_factory=list)
-    """The texts of the corrections of the post that it became."""
+    """The corrected texts of the post that this version became."""
     worn: set[tuple[str, ...]] = field(default_factory=lambda: {()})
     """All hashtags that the file has had, shared by its versions."""
+
+
+@dataclass
+class SavedProfile:
+    """An author's profile, with the bytes of its picture."""
+
+    name: str
+    bio: str
+    links: tuple[str, ...]
+    picture: bytes | None
+    at: datetime
+
+    @property
+    def avatar_cid(self) -> str | None:
+        return None if self.picture is None else document_cid(self.picture)
 
 
 @dataclass
@@ -46,6 +63,10 @@ class Model:
     versions: dict[str, Version] = field(default_factory=dict)
     spellings: dict[bytes, str] = field(default_factory=dict)
     sessions: list[OpenedSession] = field(default_factory=list)
+    profiles: dict[str, SavedProfile] = field(default_factory=dict)
+    """The current profiles, by address."""
+    spent: list[Send] = field(default_factory=list)
+    """Signed writes whose nonces are used."""
     admitted: set[tuple[str, str]] = field(default_factory=set)
     posts: dict[str, int] = field(default_factory=dict)
     post_blocks: dict[str, set[bytes]] = field(default_factory=dict)
@@ -69,6 +90,13 @@ class Model:
         for version in self.versions.values():
             if version.detached_at is not None and version.detached_at < now - GRACE:
                 version.perhaps_destroyed = True
+
+    def restore(self) -> None:
+        """Record a restored backup, which lacks writing sessions and inaccessible documents."""
+        for session in self.sessions:
+            session.revoked = True
+        for version in self.versions.values():
+            version.perhaps_destroyed |= version.detached_at is not None
 
     def hear(self, cid: str) -> None:
         """Record a claim, true or false, that this version is published: it may become live

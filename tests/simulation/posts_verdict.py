@@ -3,8 +3,8 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from tests.simulation.ledger import SECOND, Ledger, Post
-from tests.simulation.model import Model
+from tests.simulation.ledger import SECOND, Account, Ledger, Post
+from tests.simulation.model import Model, SavedProfile
 from tests.simulation.universe import AUTHORS, DESCRIPTIONS, READERS, TITLES, Universe
 
 from imprint.domain.posts.search import parse_query
@@ -15,14 +15,14 @@ PAGE = 7
 
 async def check_posts(universe: Universe, model: Model, ledger: Ledger) -> None:
     """Fail if a response differs from the ledger of the chain."""
-    await _check_lists(universe, ledger)
-    await _check_accounts(universe, ledger)
+    await _check_lists(universe, model, ledger)
+    await _check_accounts(universe, model, ledger)
     await _check_libraries(universe, ledger)
     await _check_words(universe, ledger)
     await _check_texts(universe, model, ledger)
 
 
-async def _check_lists(universe: Universe, ledger: Ledger) -> None:
+async def _check_lists(universe: Universe, model: Model, ledger: Ledger) -> None:
     newest = await _read(universe, "/posts", "posts", {})
     expected = sorted(ledger.posts, key=lambda post_id: -ledger.posts[post_id].place)
     assert [int(post["id"]) for post in newest] == expected
@@ -35,6 +35,10 @@ async def _check_lists(universe: Universe, ledger: Ledger) -> None:
         assert post["free"] == (told.price == 0)
         assert (post["author"], post["createdAt"]) == (told.author, _time(told.at))
         assert post["title"] == told.title.decode(errors="replace")
+        profile = model.profiles.get(told.author)
+        assert post["byline"] == (
+            profile and {"name": profile.name, "avatarCid": profile.avatar_cid}
+        )
         shown = (await universe.world.client.get(f"/posts/{post_id}")).json()
         assert shown == post | {"priceHistory": _price_history(ledger, post_id)}
     free = await _read(universe, "/posts", "posts", {"free": "true"})
@@ -60,12 +64,14 @@ def _price_history(ledger: Ledger, post_id: int) -> list[dict[str, str | None]]:
     return [{"price": str(price), "since": _time(at)} for price, at in prices[:-21:-1]]
 
 
-async def _check_accounts(universe: Universe, ledger: Ledger) -> None:
+async def _check_accounts(universe: Universe, model: Model, ledger: Ledger) -> None:
     accounts = ledger.accounts()
-    for wallet in map(universe.world.wallet, AUTHORS + READERS):
+    readers = map(universe.world.wallet, READERS)
+    for wallet in (*universe.authors, *readers):
         response = await universe.world.client.get(f"/authors/{wallet.address}")
-        account = accounts.get(wallet.address)
-        if account is None or not account.posts:
+        account = accounts.get(wallet.address, Account())
+        profile = model.profiles.get(wallet.address)
+        if profile is None and not account.posts:
             assert response.status_code == 404, response.text
             continue
         assert response.json() == {
@@ -75,13 +81,27 @@ async def _check_accounts(universe: Universe, ledger: Ledger) -> None:
             "readers": account.readers,
             "firstPostAt": _time(account.first_post_at),
             "lastPostAt": _time(account.last_post_at),
-            "profile": None,
+            "profile": profile and _profile_record(wallet.address, profile),
         }
+        if profile is not None and profile.picture is not None:
+            picture = await universe.world.client.get(f"/ipfs/{profile.avatar_cid}")
+            assert picture.content == profile.picture
     stats = (await universe.world.client.get("/stats")).json()
     totals = ledger.totals()
     for name in ("posts", "authors", "readers", "sales"):
         assert stats[name] == totals[name], name
     assert stats["volume"] == str(totals["volume"])
+
+
+def _profile_record(address: str, profile: SavedProfile) -> dict[str, Any]:
+    return {
+        "address": address,
+        "name": profile.name,
+        "bio": profile.bio,
+        "links": list(profile.links),
+        "avatarCid": profile.avatar_cid,
+        "updatedAt": profile.at.isoformat().replace("+00:00", "Z"),
+    }
 
 
 async def _check_libraries(universe: Universe, ledger: Ledger) -> None:
@@ -110,11 +130,17 @@ async def _check_libraries(universe: Universe, ledger: Ledger) -> None:
         )
         sold = await _read(universe, "/me/sales", "sales", {}, session)
         assert [
-            (int(sale["postId"]), sale["buyer"], sale["price"], sale["title"]) for sale in sold
+            (
+                *(int(sale["postId"]), sale["buyer"], sale.get("receiver")),
+                sale["price"],
+                sale["title"],
+            )
+            for sale in sold
         ] == [
             (
                 each.post_id,
                 each.buyer,
+                each.receiver,
                 str(each.price),
                 ledger.posts[each.post_id].title.decode(errors="replace"),
             )

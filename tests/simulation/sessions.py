@@ -160,4 +160,4 @@ SESSIONS: dict[Action, int] = {
     log_out: 2,
     use_session: 3,
 }
-"""The frequency of each of these actions."""
+"""The relative frequency of each action on sessions."""

@@ -3,18 +3,21 @@
 import asyncio
 import json
 import secrets
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random
 from typing import Any, cast
+from unittest.mock import patch
 
 import httpx2
 from tests.contract_wallets import ContractWallet
+from tests.services.installations import restore, save
 from tests.simulation.market import CONTRACT_OWNER, DEPTH, ChainBehind, Market, Texts
 from tests.world import ORIGIN, MovableClock, Node, Wallet, World
 
+from imprint import failpoints
 from imprint.adapters.chain.chain_reader import JsonRpcChainReader
 from imprint.adapters.chain.json_rpc import JsonRpc
 from imprint.bootstrap import (
@@ -34,6 +37,7 @@ from imprint.services.chain.log_stream import LogStream
 from imprint.services.drafts.garbage_collector import GarbageCollector
 from imprint.services.posts.indexer import Indexer
 from imprint.services.publication.chain_sync import Follower
+from imprint.services.tasks.leases import LEASE_TIME
 from imprint.settings import DEVELOPMENT, Settings, read_settings
 
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -82,8 +86,19 @@ class PlainRecoder:
     async def recode(self, image: bytes, signer: Address) -> bytes:
         return image
 
+    async def crop_square(self, image: bytes, side: int, signer: Address) -> bytes:
+        return image
+
     async def close(self) -> None:
         return None
+
+
+Send = Callable[[World], Awaitable[httpx2.Response]]
+"""Sends one and the same signed request to a process of the service."""
+
+
+class Crash(BaseException):
+    """Ends a request at a failpoint, in a service that then restarts."""
 
 
 @dataclass
@@ -127,18 +142,22 @@ class Universe:
         self.node, self.spare = Node(self.market.chain), Node(self.market.chain)
         await self.node.start()
         await self.spare.start()
+        self._configure()
+        self._start()
+
+    def _configure(self) -> None:
         environ = {
             "IMPRINT_CHAIN_RPC_URL": self.node.url,
             "IMPRINT_CHAIN_REORG_DEPTH": str(DEPTH),
             "IMPRINT_CHAIN_TIMEOUT_SECONDS": "30",
             "IMPRINT_DATA_DIR": str(self.folder),
             "IMPRINT_PUBLIC_URL": ORIGIN,
+            "IMPRINT_ADAPTER_ADDRESS": self.market.adapter,
         }
         if self.database is not None:
             environ["IMPRINT_DATABASE_URL"] = self.database
         defaults = {**DEVELOPMENT, "IMPRINT_MARKETPLACE_ADDRESS": self.market.address}
         self.settings = read_settings(environ, defaults=defaults, check_secrets=False)
-        self._start()
 
     def _start(self) -> None:
         adapters = self._open_adapters()
@@ -150,7 +169,9 @@ class Universe:
         self.indexers = build_indexer(self.settings, adapters, stream=stream), other
         chain = self.settings.chain
         self._rpc = JsonRpc([self.node.url, self.spare.url])
-        reader = JsonRpcChainReader(self._rpc, chain.id, chain.marketplace, timeout=30)
+        reader = JsonRpcChainReader(
+            self._rpc, chain.id, chain.marketplace, chain.adapter, timeout=30
+        )
         stream, adapters = LogStream(reader, self.clock.monotonic), replace(adapters, chain=reader)
         follower = build_follower(self.settings, adapters, stream=stream)
         indexer = build_indexer(self.settings, adapters, stream=stream)
@@ -172,6 +193,35 @@ class Universe:
     async def restart(self) -> None:
         """Stop the service and restart it on the same data."""
         await self._stop()
+        self._start()
+
+    async def crash(self, at: str, send: Send) -> httpx2.Response | None:
+        """Crash the service at a failpoint of a request, and restart it.
+
+        Returns the response if the request does not reach the failpoint.
+        """
+
+        def end(reached: str) -> None:
+            if reached == at:
+                raise Crash
+
+        with patch.object(failpoints, "_armed", end):
+            try:
+                return await send(self.either)
+            except Crash:
+                await self.restart()
+                return None
+
+    async def restore(self) -> None:
+        """Back up the service, and continue with a restored copy."""
+        # A copy of a copy would wait for the lease of the backup before.
+        self._wait_beyond(LEASE_TIME.total_seconds())
+        copy = self.folder / f"restored-{len(self.trace)}"
+        await save(self.world, saved := copy.with_suffix(".tar"))
+        await self._stop()
+        await restore(saved, copy)
+        self.folder = copy
+        self._configure()
         self._start()
 
     async def close(self) -> None:
@@ -237,7 +287,7 @@ class Universe:
         return self.random.choice((self.world, self.replica))
 
     def spread(self, block: Block | None) -> None:
-        """Notify the providers of a block, or not."""
+        """Queue up to two deliveries of a block per provider, at random."""
         if block is None or not self.market.created_in(block):
             return
         for provider in "ab":
@@ -345,8 +395,7 @@ class Universe:
         """Let the winning branch grow, deliveries expire, and the follower catch up."""
         # Deliveries are older than they may be, also those that came before the clock went back.
         self.node.lie = None
-        behind = self.latest - self.clock.now()
-        self.clock.advance(max(0.0, behind.total_seconds()))
+        self._wait_beyond(0)
         for _ in range(2):
             self.clock.advance(31)
             self.market.catch_up()
@@ -355,6 +404,11 @@ class Universe:
                 self.clock.advance(7)
             await self._index_to_head()
         assert not self.follower.deep_reorg
+
+    def _wait_beyond(self, seconds: float) -> None:
+        """Advance the clock to this many seconds after the latest time it has ever had."""
+        behind = self.latest - self.clock.now()
+        self.clock.advance(max(0.0, behind.total_seconds()) + seconds)
 
     async def _index_to_head(self) -> None:
         for _ in range(TURNS):

@@ -133,7 +133,7 @@ async def _check_readers(universe: Universe, version: Version, post_id: int, who
 async def _check_newest(
     universe: Universe, version: Version, post_id: int, session: dict[str, str]
 ) -> None:
-    """Check the newest text of a post that the session may read, and how many there are."""
+    """Check the newest text of a post that the session may read, and its revision number."""
     path = f"/posts/{post_id}/content"
     newest = (await universe.world.client.get(path, headers=session)).json()
     expected = [version.content, *version.revisions]

@@ -36,8 +36,9 @@ TAG = f"#?[{TAG_CHARACTERS}]{{1,{MAX_TAG_LENGTH}}}"
 """A hashtag that needs no normalization except for case."""
 
 TIMESTAMP = "#/components/schemas/Timestamp"
-"""Replaced by digits, because random integers sometimes have a decimal point, as JSON Schema
-allows."""
+"""Digits instead of an integer, which JSON Schema allows to have a decimal point."""
+
+PROOF_HEADERS = ("SIGN-IN-WITH-X", "PAYMENT-SIGNATURE")
 
 DOMAIN_MEMBERS = [
     {"name": "name", "type": "string"},
@@ -94,6 +95,7 @@ def narrow(document: Mapping[str, Any], facts: Mapping[str, Any]) -> dict[str, A
     _narrow_profiles(components)
     _narrow_revisions(components)
     components["PublishForm"]["additionalProperties"] = False
+    _narrow_payments(narrowed)
     _narrow_problems(narrowed)
     return narrowed
 
@@ -142,6 +144,16 @@ def _narrow_revisions(components: dict[str, Any]) -> None:
         "note": {"type": "string", "pattern": "^[A-Za-z .]{0,280}$"},
         "timestamp": {"anyOf": [{"const": 1_700_000_000}, {"$ref": TIMESTAMP}]},
     }
+
+
+def _narrow_payments(document: dict[str, Any]) -> None:
+    """Leave out proofs: only a wallet that answers a fresh challenge can make one."""
+    for methods in document["paths"].values():
+        for operation in methods.values():
+            given = operation.get("parameters", [])
+            kept = [each for each in given if each["name"] not in PROOF_HEADERS]
+            if len(kept) < len(given):
+                operation["parameters"] = kept
 
 
 def _narrow_problems(document: dict[str, Any]) -> None:

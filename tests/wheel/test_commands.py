@@ -15,6 +15,7 @@ NEEDED = {
     "backup": ["--out", "saved"],
     "erase": ["0x" + "ab" * 20, "--yes"],
     "export": ["--out", "all.car"],
+    "export-site": ["--output", "site", "--base-url", "https://example.org"],
     "gc": ["--dry-run"],
     "import": ["file"],
     "migrate-content": ["--to", "embedded:there"],

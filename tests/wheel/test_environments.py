@@ -1,4 +1,4 @@
-"""The packages of an installation: exactly the locked ones that it needs."""
+"""An installation contains exactly the locked packages that it needs."""
 
 import subprocess
 

@@ -1,5 +1,4 @@
-"""The installed service: started, used, backed up and moved, on each database and with its own
-chain."""
+"""The installed service can be started, used, backed up and moved, with each database."""
 
 import asyncio
 import json

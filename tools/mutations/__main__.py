@@ -1,8 +1,8 @@
 """Puts deliberate faults into a copy of the code and checks that the suites find each one.
 
-`python -m tools.mutations [part of a promise ...]` tries all faults, or those whose
-promises contain one of these texts. `--list` shows them. `--baseline` runs their tests once
-without any fault.
+`python -m tools.mutations [part of a promise ...]` tries all faults, or the faults whose promises
+contain one of these texts. `--list` shows them. `--baseline` runs their tests once without any
+fault.
 """
 
 import os
@@ -33,15 +33,15 @@ BUILT = (
     *("tests/*/node_modules", "examples/*/node_modules", "contracts/node_modules"),
     "tests/*/.venv",
 )
-"""Untracked build results. The copy uses those of the checkout."""
+"""Untracked build results. The copy uses the build results of the checkout."""
 
 PYTEST = ("-m", "pytest", "-q", "-x", "-p", "no:cacheprovider")
 
 SECONDS = 900
-"""Timeout for the tests of one fault."""
+"""Timeout in seconds for the tests of one fault."""
 
 TEST_SECONDS = "300"
-"""Timeout of a single test, because a fault may make it wait forever."""
+"""Timeout of a single test in seconds. A fault may make a test wait forever."""
 
 _FAILED = re.compile(
     r"^ *(?:FAILED |not ok \d+ - |✖ )(?!\S+\.m?js\b)(.+?)(?: - .*| \([\d.]+ms\))?$"
@@ -50,12 +50,12 @@ _FAILED = re.compile(
 )
 """Matches failures reported by pytest, Node, the import contracts and the compiler's check.
 
-A file that Node cannot load fails under its own name, which does not count as a finding.
+Node reports a file that it cannot load under the file's name, which does not count as a finding.
 """
 
 
 class Outcome(StrEnum):
-    """The outcome of a fault."""
+    """The outcome of trying a fault."""
 
     FOUND = "found"
     NOT_FOUND = "NOT FOUND"
@@ -90,7 +90,7 @@ class Copy:
         return made
 
     def link_built(self) -> None:
-        """Link the build results of the checkout, replacing those built by a command."""
+        """Link the build results of the checkout, replacing any that a command has built."""
         for built in (path for pattern in BUILT for path in ROOT.glob(pattern)):
             link = self.folder / built.relative_to(ROOT)
             if link.is_symlink():
@@ -188,7 +188,7 @@ def run_baseline(copy: Copy, chosen: Sequence[Mutation]) -> bool:
 
 
 def try_all(copy: Copy, chosen: Sequence[Mutation]) -> bool:
-    """Try these faults one after another, print the outcomes, and return whether all are found."""
+    """Try these faults one after another and print the outcomes. Return whether all were found."""
     findings = []
     for mutation in chosen:
         finding = try_mutation(copy, mutation)
@@ -208,7 +208,7 @@ def expect_own_code(copy: Copy) -> None:
 
 
 def main() -> int:
-    """Try the faults that the arguments select. The exit status is 1 if one was not found."""
+    """Try the faults that the arguments select. The exit status is 1 if any was not found."""
     parser = ArgumentParser(prog="python -m tools.mutations", description=__doc__)
     parser.add_argument("parts", nargs="*", help="only promises that contain this text")
     parser.add_argument("--list", action="store_true", help="list the faults and their tests")

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 class Mutation:
     """In the file `path`, `before` occurs once and is replaced by `after`.
 
-    `suite` is the Makefile target that runs `tests`. A fault that pytest does not test for
-    has a `command` instead, whose last lines name what failed.
+    `suite` is the Makefile target that runs `tests`. A fault that pytest does not test for has a
+    `command` instead, whose last lines name the failure.
     """
 
     promise: str

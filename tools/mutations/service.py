@@ -64,6 +64,27 @@ LIMITS = (
         ("tests/web/api/test_private_feeds.py::test_a_feed_is_kept_as_long_as_it_is_fetched",),
     ),
     Mutation(
+        "A static site shows the moment when its export began",
+        "src/imprint/bootstrap/static_site.py",
+        "open_stores(PinnedDatabase(database, snapshot))",
+        "adapters.stores",
+        "test",
+        (
+            "tests/web/site/test_static_site.py::test_a_static_copy_shows_the_site_as_it_was_when_the_export_began",
+        ),
+    ),
+    Mutation(
+        "The bytes of a static site do not depend on the day of its export",
+        "src/imprint/bootstrap/static_site.py",
+        "clock=lambda: _NO_YEAR",
+        "clock=adapters.clock",
+        "test",
+        (
+            "tests/web/site/test_static_site.py"
+            "::test_the_same_posts_give_the_same_bytes_on_another_day",
+        ),
+    ),
+    Mutation(
         "The size of a request head is limited",
         "src/imprint/server/connection.py",
         "        if self._head_size > MAX_HEAD_BYTES:\n",
@@ -320,6 +341,6 @@ OPERATION = (
         ("tests/web/api/test_login.py::test_a_login_message_is_accepted_only_once",),
     ),
 )
-"""Faults in how the service runs and what it reports about itself."""
+"""Faults in the operation of the service and in its reports about itself."""
 
 OF_SERVICE: tuple[Mutation, ...] = (*LIMITS, *CHAIN, *STORAGE, *OPERATION)

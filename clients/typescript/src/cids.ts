@@ -1,7 +1,7 @@
 /** The cid of a document, computed from its bytes as IPFS does (CIDv1, SHA-256, 256 KiB leaves). */
 
 const CHUNK = 262_144;
-/** The most links of a node. */
+/** The maximum number of links in a node. */
 const WIDTH = 174;
 const RAW = 0x55;
 const DAG_PB = 0x70;
@@ -13,12 +13,27 @@ interface Node {
   total: number;
 }
 
-/** Whether these are the bytes of a cid (CIDv1 in base32, as the service writes it). */
+/** Whether bytes match a cid (CIDv1 in base32, as the service writes it). */
 export async function verifyDocument(bytes: Uint8Array, cid: string): Promise<boolean> {
   return (await documentCid(bytes)) === cid;
 }
 
-/** The cid of a document: of its bytes if they fit one chunk, else of the root of its tree. */
+/**
+ * Whether a text on the chain names this cid (CIDv1 in base32, as the service writes it), spelled
+ * the same way or as its CIDv0.
+ */
+export function isSameCid(text: string, cid: string): boolean {
+  if (text === cid || !/^Qm[1-9A-HJ-NP-Za-km-z]{44}$/.test(text)) return text === cid;
+  let number = 0n;
+  for (const digit of text) number = number * 58n + BigInt(BASE58.indexOf(digit));
+  const multihash = number.toString(16).padStart(68, "0").match(/../g) ?? [];
+  const bytes = multihash.map((pair) => Number.parseInt(pair, 16));
+  return `b${base32(Uint8Array.of(1, DAG_PB, ...bytes))}` === cid;
+}
+
+const BASE58 = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz";
+
+/** The cid of a document: of its bytes if they fit into one chunk, otherwise of its tree's root. */
 export async function documentCid(bytes: Uint8Array): Promise<string> {
   const leaves: Promise<Node>[] = [];
   for (let at = 0; at === 0 || at < bytes.length; at += CHUNK) {

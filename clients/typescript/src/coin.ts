@@ -12,7 +12,7 @@ export function formatCoin(wei: string | bigint): string {
   return fraction ? `${whole}.${fraction}` : whole;
 }
 
-/** Parse an amount in wei. Throws `RangeError` with a sentence for its author. */
+/** Parse a decimal amount into wei. Throws `RangeError` with a sentence for the user. */
 export function parseCoin(text: string): bigint {
   const [, whole, fraction = ""] = /^(\d+)(?:\.(\d+))?$/.exec(text.trim()) ?? [];
   if (whole === undefined)

@@ -4,9 +4,12 @@ export { documentCid, verifyDocument } from "./cids.js";
 export { formatCoin, parseCoin } from "./coin.js";
 export { Imprint } from "./imprint.js";
 export { BrowserKeyStore, type KeyStore, MemoryKeyStore, type StoredKey } from "./key-store.js";
+export { exportLibrary, type LibraryFile, type LibraryOptions } from "./library.js";
 export { List, type Page } from "./list.js";
 export {
+  BUY_MANY,
   balanceOf,
+  buyManyCall,
   buyPostCall,
   changePriceCall,
   createdPostId,
@@ -18,6 +21,7 @@ export {
   POST_LIMITS,
   type Receipt,
   SELECTORS,
+  verifyProof,
   waitForReceipt,
 } from "./marketplace.js";
 export { CODES, Refusal, Unconfirmed, Unreachable, WalletNeeded } from "./problems.js";
@@ -45,6 +49,7 @@ export {
   type Account,
   type Call,
   httpProvider,
+  isAddress,
   type Provider,
   ProviderError,
   type Signer,

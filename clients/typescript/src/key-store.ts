@@ -15,7 +15,7 @@ export interface KeyStore {
   remove(service: string, wallet: Address): Promise<void>;
 }
 
-/** Keys in memory, which are gone with the page or the process. */
+/** Keys in memory, which are lost when the page or the process ends. */
 export class MemoryKeyStore implements KeyStore {
   private readonly keys = new Map<string, StoredKey>();
 

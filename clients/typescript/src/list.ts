@@ -26,7 +26,7 @@ export class List<T> implements AsyncIterable<T> {
     for await (const page of this.pages()) yield* page.items;
   }
 
-  /** Every item, or the first `most`. */
+  /** Every item, or the first `most` items. */
   async collect(most = Number.POSITIVE_INFINITY): Promise<T[]> {
     const found: T[] = [];
     for await (const each of this) {

@@ -1,9 +1,16 @@
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { test } from "node:test";
-import { encodeFunctionData, parseAbi, toEventSelector, toFunctionSelector } from "viem/utils";
+import {
+  encodeAbiParameters,
+  encodeFunctionData,
+  parseAbi,
+  toEventSelector,
+  toFunctionSelector,
+} from "viem/utils";
 import {
   balanceOf,
+  buyManyCall,
   buyPostCall,
   changePriceCall,
   createdPostId,
@@ -12,9 +19,10 @@ import {
   findReceipt,
   POST_CREATED,
   SELECTORS,
+  verifyProof,
   waitForReceipt,
 } from "./marketplace.js";
-import type { Hex } from "./records.js";
+import type { Hex, PostProof } from "./records.js";
 import type { Provider } from "./wallet.js";
 
 const MARKETPLACE = "0x5FbDB2315678afecb367f032d93F642f64180aa3";
@@ -24,6 +32,7 @@ const abi = parseAbi([
   "function createPost(NewPost params) returns (uint256 tokenId)",
   "function subscribePost(uint256 tokenId) payable",
   "function updatePostPrice(uint256 tokenId, uint256 newPrice)",
+  "function buyMany(uint256[] ids, address receiver) payable",
   "function balanceOf(address owner, uint256 id) view returns (uint256)",
 ]);
 
@@ -159,4 +168,86 @@ test("the id of a new post comes from the marketplace's own log", () => {
   assert.equal(createdPostId({ ...receipt, logs: [...receipt.logs] }, MARKETPLACE), "42");
   assert.equal(createdPostId({ ...receipt, logs: [...receipt.logs] }, READER), null);
   assert.equal(createdPostId({ ...receipt, logs: [] }, MARKETPLACE), null);
+});
+
+const CID = "bafkreihdwdcefgh4dqkjv67uzcmw7ojee6xedzdetojuzjevtenxquvyku";
+const BLOCK = `0x${"b1".repeat(32)}` as const;
+const TRANSACTION = `0x${"7a".repeat(32)}` as const;
+const topic = (value: bigint): Hex => `0x${value.toString(16).padStart(64, "0")}`;
+const topics = [POST_CREATED, topic(7n), topic(BigInt(READER))];
+
+const PROOF: PostProof = {
+  type: "imprint-proof-1",
+  id: "7",
+  author: READER,
+  cid: CID,
+  createdAt: "2026-11-18T08:00:00Z",
+  chainId: 31337,
+  log: { address: MARKETPLACE, topics, index: 4 },
+  transaction: TRANSACTION,
+  block: { number: 12, hash: BLOCK },
+};
+
+/** A node that has this block, and a receipt with this log. */
+const recording = (
+  found: { cid?: string; topics?: Hex[]; hash?: Hex; chain?: Hex } = {},
+): Provider => ({
+  request: async ({ method, params }) => {
+    if (method === "eth_chainId") return found.chain ?? "0x7a69";
+    if (method === "eth_getBlockByNumber") {
+      assert.deepEqual(params, ["0xc", false]);
+      const timestamp = `0x${(Date.parse(PROOF.createdAt) / 1000).toString(16)}`;
+      return { hash: found.hash ?? BLOCK, timestamp };
+    }
+    assert.deepEqual(params, [TRANSACTION]);
+    const kinds = ["string", "string", "string", "uint256"].map((type) => ({ type }));
+    const data = encodeAbiParameters(kinds, ["Title", found.cid ?? CID, "thumbnail", 1n]);
+    const log = { address: MARKETPLACE, topics: found.topics ?? topics, data, logIndex: "0x4" };
+    return { blockHash: BLOCK, status: "0x1", logs: [log] };
+  },
+});
+
+test("a node confirms the proof of a post", async () => {
+  assert.equal(await verifyProof(recording(), PROOF), true);
+});
+
+test("a cid of version 0 on the chain is that of the proof", async () => {
+  const cid = "bafybeihdwdcefgh4dqkjv67uzcmw7ojee6xedzdetojuzjevtenxquvyku";
+  const node = recording({ cid: "QmdfTbBqBPQ7VNxZEYEj14VmRuZBkqFbiwReogJgS1zR1n" });
+  assert.equal(await verifyProof(node, { ...PROOF, cid }), true);
+});
+
+const FORGERIES: Record<string, Partial<PostProof>> = {
+  author: { author: MARKETPLACE },
+  document: { cid: "bafkreiflcb7rxvrs2pb7lrzevgoqet37vibt6m6ao2ldqs3ajp7hrlbvfu" },
+  id: { id: "8" },
+  time: { createdAt: "2026-11-18T08:00:01Z" },
+  log: { log: { ...PROOF.log, index: 5 } },
+  contract: { log: { ...PROOF.log, address: READER } },
+  topics: { log: { ...PROOF.log, topics: topics.slice(0, 2) } },
+  block: { block: { number: 12, hash: TRANSACTION } },
+};
+
+for (const [forged, members] of Object.entries(FORGERIES)) {
+  test(`a proof with another ${forged} is not confirmed`, async () => {
+    assert.equal(await verifyProof(recording(), { ...PROOF, ...members }), false);
+  });
+}
+
+test("a node whose chain has another block or log confirms nothing", async () => {
+  assert.equal(await verifyProof(recording({ hash: TRANSACTION }), PROOF), false);
+  assert.equal(await verifyProof(recording({ topics: topics.slice(0, 2) }), PROOF), false);
+  assert.equal(await verifyProof(recording({ cid: "" }), PROOF), false);
+  assert.equal(await verifyProof(responding("0x7a69"), PROOF), false);
+});
+
+test("a node of another chain cannot confirm a proof", async () => {
+  await assert.rejects(verifyProof(recording({ chain: "0x1" }), PROOF), /not on chain 31337/);
+});
+
+test("posts are bought for a receiver as the adapter expects it", () => {
+  const call = buyManyCall(MARKETPLACE, ["7", 2n ** 200n], READER, 30n, 31337);
+  const args = [[7n, 2n ** 200n], READER] as const;
+  assert.equal(call.data, encodeFunctionData({ abi, functionName: "buyMany", args }));
+  assert.deepEqual([call.to, call.value, call.chainId], [MARKETPLACE, 30n, 31337]);
 });

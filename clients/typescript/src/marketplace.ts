@@ -1,7 +1,8 @@
 /** The marketplace contract: calls for a wallet to send, and queries of the chain about them. */
 
 import { encodeAbiParameters } from "viem/utils";
-import type { Address, Hex } from "./records.js";
+import { isSameCid } from "./cids.js";
+import type { Address, Hex, PostProof } from "./records.js";
 import { endBy, pause } from "./transport.js";
 import type { Call, Provider } from "./wallet.js";
 
@@ -64,7 +65,7 @@ export interface NewPost {
   title: string;
   thumbnailCid: string;
   description: string;
-  /** In wei; 0 is free for all. */
+  /** In wei; 0 means free for everybody. */
   price: bigint;
   hashtags: string[];
 }
@@ -82,8 +83,8 @@ export interface Receipt {
 }
 
 /**
- * The call that publishes a draft, for its author's wallet to send. With `chainId`, on no other
- * chain.
+ * The call that publishes a draft, for its author's wallet to send. With `chainId`, it is
+ * sent only on that chain.
  */
 export function createPostCall(marketplace: Address, post: NewPost, chainId?: number): Call {
   const { cid, title, thumbnailCid, description, price, hashtags } = post;
@@ -102,8 +103,8 @@ export function createPostCall(marketplace: Address, post: NewPost, chainId?: nu
 }
 
 /**
- * The call that buys a token of the post, which lets its holder read. With `chainId`, on no other
- * chain.
+ * The call that buys a token of the post, which lets its holder read. With `chainId`, it is sent
+ * only on that chain.
  */
 export function buyPostCall(
   marketplace: Address,
@@ -115,9 +116,28 @@ export function buyPostCall(
   return { to: marketplace, data, value: price, ...pin(chainId) };
 }
 
+/** Selector of the purchase adapter's `buyMany(uint256[],address)`. */
+export const BUY_MANY: Hex = "0x90bcd2d5";
+
 /**
- * The call that changes the price of a post, for its author's wallet to send. With `chainId`, on no
- * other chain.
+ * The call that buys posts for a receiver through the purchase adapter: all of them, or none.
+ * `value` is the sum of their prices. With `chainId`, it is sent only on that chain.
+ */
+export function buyManyCall(
+  adapter: Address,
+  postIds: readonly (string | bigint)[],
+  receiver: Address,
+  value: bigint,
+  chainId?: number,
+): Call {
+  const ids = postIds.map((id) => word(BigInt(id)));
+  const words = [word(64n), word(BigInt(receiver)), word(BigInt(ids.length)), ...ids];
+  return { to: adapter, data: `${BUY_MANY}${words.join("")}`, value, ...pin(chainId) };
+}
+
+/**
+ * The call that changes the price of a post, for its author's wallet to send. With `chainId`, it
+ * is sent only on that chain.
  */
 export function changePriceCall(
   marketplace: Address,
@@ -148,7 +168,7 @@ export async function findReceipt(provider: Provider, hash: Hex): Promise<Receip
 }
 
 /**
- * The receipt, once the transaction is mined; it may have been reverted.
+ * The receipt of a transaction, once it is mined; it may have been reverted.
  *
  * Throws the signal's reason at once when it is aborted.
  */
@@ -171,6 +191,53 @@ export function createdPostId(receipt: Receipt, marketplace: Address): string | 
       address.toLowerCase() === marketplace.toLowerCase() && topics[0] === POST_CREATED,
   );
   return created?.topics[1] ? BigInt(created.topics[1]).toString() : null;
+}
+
+/**
+ * Whether a node confirms the proof of a post: that this author published this document in this
+ * log, transaction and block of its chain. Throws if the node is on another chain.
+ */
+export async function verifyProof(provider: Provider, proof: PostProof): Promise<boolean> {
+  const ask = async <T>(method: string, ...params: unknown[]) =>
+    (await provider.request({ method, params })) as T;
+  if (Number(await ask<Hex>("eth_chainId")) !== proof.chainId)
+    throw new Error(`The node is not on chain ${proof.chainId}.`);
+  const { block, log } = proof;
+  const [found, receipt] = await Promise.all([
+    ask<FoundBlock | null>("eth_getBlockByNumber", `0x${block.number.toString(16)}`, false),
+    ask<FoundReceipt | null>("eth_getTransactionReceipt", proof.transaction),
+  ]);
+  if (!found || found.hash !== block.hash || receipt?.blockHash !== block.hash) return false;
+  if (Number(found.timestamp) * 1000 !== Date.parse(proof.createdAt)) return false;
+  const emitted = receipt.logs.find(({ logIndex }) => Number(logIndex) === log.index);
+  const topics = [POST_CREATED, `0x${word(BigInt(proof.id))}`, `0x${word(BigInt(proof.author))}`];
+  return (
+    emitted !== undefined &&
+    emitted.address.toLowerCase() === log.address.toLowerCase() &&
+    [log.topics, emitted.topics].every((each) => each.join() === topics.join()) &&
+    isSameCid(readText(emitted.data, 1), proof.cid)
+  );
+}
+
+interface FoundBlock {
+  hash: Hex;
+  timestamp: Hex;
+}
+
+interface FoundReceipt {
+  blockHash: Hex;
+  logs: (Log & { logIndex: Hex })[];
+}
+
+/** A text among the ABI-encoded values of a log; empty if there is none at this position. */
+function readText(data: Hex, place: number): string {
+  const bytes = Uint8Array.from(data.slice(2).match(/../g) ?? [], (pair) =>
+    Number.parseInt(pair, 16),
+  );
+  const number = (at: number) =>
+    bytes.subarray(at, at + 32).reduce((found, byte) => found * 256 + byte, 0);
+  const at = number(32 * place);
+  return new TextDecoder().decode(bytes.subarray(at + 32, at + 32 + number(at)));
 }
 
 /** How many tokens of a post an address holds. */

@@ -54,7 +54,7 @@ export class ImprintReader {
   readonly url: string;
   protected readonly fetch: Fetch;
   protected readonly signal: AbortSignal | null;
-  /** Shared with the clients that `as` and `within` make. */
+  /** Shared with the clients that `as` and `within` create. */
   private readonly clock = { ahead: 0 };
 
   /** Fetch the facts of the service: its signing domain and its chain. */
@@ -89,15 +89,15 @@ export class ImprintReader {
   }
 
   /**
-   * The same client with another session. A login or logout there stays there; the clock is shared.
+   * A copy of this client with another session, which only the copy uses. They share the clock.
    */
   as(session: Session | null): this {
     return Object.assign(Object.create(this), { session });
   }
 
   /**
-   * The same client, whose requests this signal also aborts. It has this client's session until a
-   * login or logout there; the clock is shared.
+   * A copy of this client whose requests this signal also aborts. It has this client's session
+   * until it logs in or out. They share the clock.
    */
   within(signal: AbortSignal): this {
     const ends = this.signal ? AbortSignal.any([this.signal, signal]) : signal;
@@ -118,7 +118,7 @@ export class ImprintReader {
 
   // Sessions
 
-  /** A session for reading (EIP-4361), for any wallet. */
+  /** Log in with any wallet (EIP-4361), and return a session for reading. */
   async login(wallet: Wallet, options: LoginOptions = {}): Promise<Session> {
     const {
       origin = this.facts.service,
@@ -185,13 +185,28 @@ export class ImprintReader {
     return (await this.read<{ revisions: records.ListedRevision[] }>(path)).revisions;
   }
 
-  /** What everybody may read of a post, whatever it costs; a post without one is `no_opening`. */
+  /** The opening of a post, which everybody may read; `no_opening` if the post has none. */
   readOpening(id: string | bigint): Promise<records.Opening> {
     return this.read(`/posts/${id}/opening`);
   }
 
+  /**
+   * The stored bytes of a post that is free or that the session may read; they match its cid. A
+   * service without pages, or one that encrypts documents, refuses with `not_found`.
+   */
+  async readPostDocument(id: string | bigint): Promise<Uint8Array> {
+    const response = await this.request(`/p/${id}/document`, { accept: "*/*" });
+    return new Uint8Array(await response.arrayBuffer());
+  }
+
+  /** The position of a post on the chain; `not_final` before its block is final. */
+  getPostProof(id: string | bigint): Promise<records.PostProof> {
+    return this.read(`/posts/${id}/proof.json`);
+  }
+
+  /** A post as Markdown; if the session may not read it, its opening and how to buy it. */
   getPostMarkdown(id: string | bigint): Promise<string> {
-    return this.readText(`/posts/${id}.md`);
+    return this.readText(`/posts/${id}.md`, { except: 402 });
   }
 
   /** The bytes of a thumbnail or of a public text; `range` as in HTTP, such as `bytes=0-99`. */
@@ -242,7 +257,7 @@ export class ImprintReader {
     }
   }
 
-  /** The page of drafts or posts that follows another. */
+  /** The page of drafts or posts with this page token. */
   async listNextPage(nextPageToken: string): Promise<Page<records.HostedFile>> {
     const page = await this.read<FilePage>("/filesByNextPageToken", {
       next_page_token: nextPageToken,
@@ -252,7 +267,7 @@ export class ImprintReader {
 
   // The index of the chain
 
-  /** The posts of the chain, by search and filters. */
+  /** The posts on the chain that match a search and filters. */
   listIndexedPosts(query: records.PostQuery = {}): List<records.Post> {
     return this.list<"posts", records.Post>("/posts", "posts", { ...query });
   }
@@ -261,7 +276,7 @@ export class ImprintReader {
     return this.read(`/posts/${id}`);
   }
 
-  /** The measures of the operator on the session's author and their posts. */
+  /** The operator's measures concerning the session's author and their posts. */
   async listMeasures(): Promise<records.MeasureRecord[]> {
     return (await this.read<{ measures: records.MeasureRecord[] }>("/me/measures")).measures;
   }
@@ -369,7 +384,7 @@ export class ImprintReader {
     return (await this.read<{ feeds: records.PrivateFeed[] }>("/me/feeds")).feeds;
   }
 
-  /** New URLs for a private feed; the old ones stop working. */
+  /** Create new URLs for a private feed; the old ones stop working. */
   rotatePrivateFeed(id: string): Promise<records.FeedAccess> {
     return this.send(`/me/feeds/${id}`, {});
   }
@@ -422,8 +437,8 @@ export class ImprintReader {
     return readJson<T>(await this.request(path, { method: "POST", body }), this.signal);
   }
 
-  private async readText(path: string): Promise<string> {
-    return (await this.request(path, { accept: "*/*" })).text();
+  private async readText(path: string, sending: Sending = {}): Promise<string> {
+    return (await this.request(path, { accept: "*/*", ...sending })).text();
   }
 
   /** Any request to the service, with the session if there is one. */

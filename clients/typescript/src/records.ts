@@ -102,6 +102,8 @@ export interface ChainFacts {
   rpc_url?: string;
   /** A block explorer, if the operator names one; it has paths like `/tx/…`. */
   explorer_url?: string;
+  /** The purchase adapter of the marketplace, if there is one; posts are bought for somebody else, or several at once, through it. */
+  adapter?: Address;
 }
 
 /** The coin of the chain, in which prices are paid. */
@@ -189,7 +191,7 @@ export interface Checks {
   records: string;
 }
 
-/** The body of every error response (RFC 9457). Only a problem with the code `nonce_used` has an `action` (`create`, `update`, `publish`, `delete`, `profile`, `revise`, `writing_session` or `login`) and a `file`: what spent the nonce, and the record that it produced, or `null`. If the action is not that of the request, the file is not its own. */
+/** The body of every error response (RFC 9457). Only a problem with the code `nonce_used` has an `action` (`create`, `update`, `publish`, `delete`, `profile`, `revise`, `writing_session`, `login` or `read`) and a `file`: what spent the nonce, and the record that it produced, or `null`. If the action is not that of the request, the file is not its own. */
 export interface Problem {
   /** A URI that identifies the code. */
   type: string;
@@ -498,6 +500,36 @@ export interface Opening {
   words: number;
 }
 
+/** Where a final block of the chain records who published which document. Any node of the chain can confirm it. */
+export interface PostProof {
+  /** `imprint-proof-1`. */
+  type: string;
+  /** The post's id, a decimal number below 2^256. */
+  id: string;
+  /** An Ethereum address in lower case. */
+  author: Address;
+  /** A content identifier: CIDv1 in base32, raw or dag-pb, SHA-256. */
+  cid: string;
+  /** The time of the block. */
+  createdAt: string;
+  /** The id of the chain. */
+  chainId: number;
+  log: ProofLog;
+  /** The hash of the transaction. */
+  transaction: Hex;
+  block: Block;
+}
+
+/** The log of the event `PostCreated`, whose topics name the post and its author. */
+export interface ProofLog {
+  /** The marketplace. */
+  address: Address;
+  /** The topics: the event, the id of the post and its author. */
+  topics: Hex[];
+  /** The index of the log in its block. */
+  index: number;
+}
+
 /** What an author has published and sold, and their profile. */
 export interface Author {
   /** An Ethereum address in lower case. */
@@ -571,6 +603,8 @@ export interface Sale {
   transaction: Hex;
   /** The title of the post, as the author wrote it: any characters. */
   title?: string;
+  /** Who got the post, if the buyer bought it as a gift. */
+  receiver?: Address;
 }
 
 /** Totals of the whole marketplace, and its most recent days. */
@@ -833,6 +867,7 @@ export type Code =
   | "session_expired"
   | "session_ended"
   | "webhook_signature_invalid"
+  | "payment_required"
   | "not_owner"
   | "not_author"
   | "subject_mismatch"
@@ -850,6 +885,7 @@ export type Code =
   | "too_many_writing_sessions"
   | "too_many_feeds"
   | "too_many_revisions"
+  | "not_final"
   | "removed"
   | "not_cached"
   | "too_large"

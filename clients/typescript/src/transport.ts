@@ -7,7 +7,7 @@ export type Fetch = (input: string, init?: RequestInit) => Promise<Response>;
 
 type QueryValue = string | number | boolean | bigint | null | undefined | string[];
 
-/** A path with its query; members that are undefined or null are left out, lists are repeated. */
+/** A path with its query; undefined and null members are left out, and lists are repeated. */
 export function addQuery(path: string, query: { readonly [name: string]: QueryValue }): string {
   const pairs = Object.entries(query).flatMap(([name, value]) => {
     const values = Array.isArray(value) ? value : [value];
@@ -17,7 +17,7 @@ export function addQuery(path: string, query: { readonly [name: string]: QueryVa
 }
 
 /**
- * A response with a success status, or with that of `except`.
+ * A response with a success status, or with the status `except`.
  *
  * Throws `Refusal` or `Unreachable`, or the signal's reason when it is aborted.
  */

@@ -15,7 +15,7 @@ export interface TypedData {
   message: Record<string, unknown>;
 }
 
-/** What a write is bound to, as far as its form covers it. */
+/** The values that a signed write is bound to, as far as its form covers them. */
 export interface WriteValues {
   cid?: string;
   contentHash?: Hex;
@@ -64,7 +64,7 @@ export function buildWrite(signing: Signing, action: Action, values: WriteValues
 
 const PROFILE_TYPE = `string service,string name,string bio,string links,string avatar,${TAIL}`;
 
-/** The signed parts of a profile: `links` separated by line feeds, `avatar` what happens to it. */
+/** The signed parts of a profile. The links are separated by line feeds. */
 export interface ProfileValues {
   name: string;
   bio: string;
@@ -85,7 +85,7 @@ export function buildProfile(
 
 const REVISION_TYPE = `string service,string postId,string cid,bytes32 contentHash,string note,${TAIL}`;
 
-/** The signed parts of a correction: `cid` is that of the post's document on the chain. */
+/** The signed parts of a correction. `cid` is the cid of the post's document on the chain. */
 export interface RevisionValues {
   postId: string;
   cid: string;

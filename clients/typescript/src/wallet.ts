@@ -1,15 +1,19 @@
 /** Wallets: those of browsers (EIP-1193), and private keys. */
 
+import { isAddress as isAddressOfViem } from "viem/utils";
 import { Unreachable } from "./problems.js";
 import type { Address, Hex } from "./records.js";
 import type { TypedData } from "./typed-data.js";
+
+/** Whether a text is an address. In mixed case, it must have a valid checksum (EIP-55). */
+export const isAddress = (text: string): text is Address => isAddressOfViem(text);
 
 /** A transaction for a wallet to send. */
 export interface Call {
   to: Address;
   data: Hex;
   value?: bigint;
-  /** Its chain; a wallet on another one refuses it. */
+  /** The chain of the transaction; a wallet on another chain refuses it. */
   chainId?: number;
 }
 
@@ -124,7 +128,7 @@ interface RpcResult {
   error?: { code: number; message: string; data?: unknown };
 }
 
-/** A node's result, whatever the status: many refuse with an error status. */
+/** A node's result, whatever the HTTP status: many nodes refuse with an error status. */
 async function readResult(responding: Promise<Response>): Promise<RpcResult> {
   let status: number | null = null;
   let said: RpcResult | null;
@@ -146,7 +150,7 @@ async function readResult(responding: Promise<Response>): Promise<RpcResult> {
 const INVALID_PARAMS = -32602;
 
 /**
- * Fill in what a wallet would: nonce, gas and fees, from the node.
+ * Fill in nonce, gas and fees from the node, like a wallet would.
  *
  * Throws `ProviderError` if the call is for a chain other than the node's.
  */

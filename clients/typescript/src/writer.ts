@@ -29,12 +29,12 @@ import {
 import type { Signer } from "./wallet.js";
 
 /**
- * How often a save is sent while the service is busy or away, unless the caller handles the wait.
+ * How many times a save is sent while the service is busy or away, unless the caller waits itself.
  */
 const ATTEMPTS = 5;
 const LONGEST_PAUSE = 60;
 
-/** The parts of every signed write. Sent twice, it takes effect once. */
+/** The parts of every signed write. A write that is sent twice takes effect once. */
 export interface SignedWrite {
   salt: TypedData;
   address: Address;
@@ -43,7 +43,7 @@ export interface SignedWrite {
   session?: string;
 }
 
-/** A new profile; what is left out becomes empty, and the picture stays. */
+/** A new profile: omitted texts become empty, and an omitted picture stays. */
 export interface ProfileChange {
   name: string;
   bio?: string;
@@ -53,7 +53,7 @@ export interface ProfileChange {
 
 export interface SaveOptions {
   /**
-   * Called before it is sent. A caller that stores the signed write can send it again after a
+   * Called before the write is sent. A caller that stores it can send it again after a
    * reload, with `resendDraft`.
    */
   onSigned?(signed: SignedWrite): unknown;
@@ -155,7 +155,7 @@ export class ImprintWriter extends ImprintReader {
   /**
    * Add a corrected version to a post of the wallet's author; everybody reads the note.
    *
-   * `cid` is that of the post's document on the chain; without it, the service is asked.
+   * `cid` is the cid of the post's document on the chain; if omitted, the service is asked for it.
    */
   async revisePost(
     wallet: Signer,
@@ -207,7 +207,7 @@ export class ImprintWriter extends ImprintReader {
   }
 
   /**
-   * Send a save again whose response was lost, for example after a reload. Throws as `saveDraft`.
+   * Resend a save whose response was lost, for example after a reload. Throws like `saveDraft`.
    */
   resendDraft(
     signed: SignedWrite,
@@ -218,7 +218,7 @@ export class ImprintWriter extends ImprintReader {
     return this.deliver(signed, content, cid, options, true);
   }
 
-  /** Send the same body until the service responds: it takes effect once, however often it arrives.
+  /** Send the same body until the service responds: it takes effect only once.
    *
    * `isUnknown`: an earlier attempt may have taken effect.
    */
@@ -276,7 +276,7 @@ export class ImprintWriter extends ImprintReader {
     await this.request(`/writing/sessions/${encodeURIComponent(id)}`, { method: "DELETE" });
   }
 
-  /** End all of them, for example after losing a computer. */
+  /** End all writing sessions of the address, for example after losing a computer. */
   async revokeWritingSessions(): Promise<void> {
     await this.request("/writing/sessions", { method: "DELETE" });
   }

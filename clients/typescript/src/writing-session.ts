@@ -14,7 +14,7 @@ const P256 = { name: "ECDSA", namedCurve: "P-256" };
 
 export interface WritingSessionOptions {
   actions?: WritingAction[];
-  /** Its lifetime, at most 24 hours; 12 hours by default. */
+  /** The lifetime in seconds: at most 24 hours, 12 hours by default. */
   seconds?: number;
   /** Where the key is stored, so that it survives a reload. */
   keyStore?: KeyStore;
@@ -28,7 +28,7 @@ export class WritingSession implements Signer {
   readonly id: string;
   readonly wallet: Address;
   readonly actions: WritingAction[];
-  /** When it ends, ISO 8601. */
+  /** When the session ends (ISO 8601). */
   readonly expires: string;
 
   constructor(
@@ -70,7 +70,7 @@ export class WritingSession implements Signer {
     return this.imprint.saveDraft(this, content, cid, options);
   }
 
-  /** End it everywhere, at once, and delete its key here. Needs a session of the same wallet. */
+  /** End the session everywhere, and delete its key here. Needs a login of the same wallet. */
   async revoke(): Promise<void> {
     await this.imprint.revokeWritingSession(this.id);
     await this.forget();

@@ -10,7 +10,7 @@ import { type Known, learn } from "./known-values.ts";
 const current = signal<Known>({});
 let isStarted = false;
 
-/** What is known so far. */
+/** The values known so far. */
 export const known: ReadonlySignal<Known> = current;
 
 /** Look for values, now and whenever the account changes. */

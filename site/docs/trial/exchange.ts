@@ -27,7 +27,7 @@ const SHOWN = [
   "x-request-id",
 ];
 
-/** The most characters of a body that are shown. */
+/** The maximum number of characters shown of a body. */
 export const MOST_SHOWN = 20_000;
 
 /** A fetch that records the last exchange. Throws `Unreachable`. */
@@ -55,7 +55,7 @@ export class Recorder {
   };
 }
 
-/** A readable body: JSON indented, long ones truncated, bytes counted. */
+/** A readable body: JSON indented, long texts truncated, bytes counted. */
 export function readBody(bytes: ArrayBuffer, mediaType: string): string {
   if (bytes.byteLength === 0) return "";
   if (!/json|text|xml|csv/.test(mediaType)) return WORDS.bytesOf(bytes.byteLength, mediaType);

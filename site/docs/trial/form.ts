@@ -73,7 +73,7 @@ function fileField(operation: string): HTMLElement {
   );
 }
 
-/** What a key may do, for how long, and whether it is kept afterwards. */
+/** Fields for what a key may do, for how long, and whether it is stored. */
 function writingSessionFields(operation: string): HTMLElement[] {
   const choose = (name: string, choices: [string, string][]) => (id: string) =>
     h("select", { id, name }, ...choices.map(([value, label]) => h("option", { value }, label)));

@@ -1,4 +1,4 @@
-/** *Try it*: the form of every operation, and the response that came. */
+/** *Try it*: the form of every operation, and its response. */
 
 import { effect } from "@preact/signals-core";
 import { button, fill, h } from "../../page/dom.ts";

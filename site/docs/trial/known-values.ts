@@ -66,7 +66,7 @@ interface Response {
   atom?: string;
 }
 
-/** The values in a successful response: forms of other operations continue with them. */
+/** The values in a successful response, which the forms of other operations suggest next. */
 export function learn(operation: string, text: string): Known {
   const said = parse(text);
   const learnt: Known = {};

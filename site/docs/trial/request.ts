@@ -15,7 +15,7 @@ export interface Operation {
   path: string;
   access: "none" | "optional" | "session" | "wallet";
   parameters: Parameter[];
-  /** The members of the body that are not made by signing, with their examples. */
+  /** The members of the body that need no signature, with their examples. */
   body?: Record<string, unknown>;
 }
 

@@ -17,7 +17,7 @@ import { WORDS } from "../words.ts";
 import { type Exchange, Recorder } from "./exchange.ts";
 import { addressOf, headersOf, type Operation, type Values } from "./request.ts";
 
-/** Send it, and return the exchange. Throws what the wallet or the network throws. */
+/** Send the request, and return the exchange. Throws what the wallet or the network throws. */
 export async function send(
   operation: Operation,
   values: Values,

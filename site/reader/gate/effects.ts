@@ -3,7 +3,7 @@
  * results.
  */
 
-import { type Address, buyPostCall, Refusal } from "imprint-press";
+import { type Address, buyPostCall } from "imprint-press";
 import { isHolder, readPrice } from "../../chain/marketplace.ts";
 import { chainOf, RETRY_PORTS, readFunds } from "../../chain/node.ts";
 import { type Purchase, purchaseKey } from "../../chain/purchase.ts";
@@ -20,15 +20,13 @@ import {
   AccountChanged,
   account,
   connect,
-  explain,
   hasSentNothing,
-  isDevelopmentAccount,
-  onRightChain,
   TooLittle,
   withSession,
 } from "../../wallet/index.ts";
+import { expectPresent, failureOf, switched, walletAccount } from "../buyer.ts";
 import type { Offer } from "./offer.ts";
-import type { Effect, Failure, GateEvent, GateState, Result, WalletAccount } from "./reducer.ts";
+import type { Effect, GateEvent, GateState, Result, WalletAccount } from "./reducer.ts";
 
 interface GatePorts {
   readonly postId: string;
@@ -37,12 +35,6 @@ interface GatePorts {
   /** Reports the result of an effect to the gate at once. */
   readonly tell: (event: GateEvent) => void;
 }
-
-export const walletAccount = (each: Account): WalletAccount => ({
-  address: each.address,
-  name: each.name,
-  isSilent: isDevelopmentAccount(each),
-});
 
 /** Runs the effects of one gate; results are reported with the turn in which they began. */
 export function runEffects(ports: GatePorts): (effect: Effect, turn: number) => void {
@@ -175,32 +167,6 @@ function purchaseIn({ phase }: GateState): Purchase {
 
 /** The address of the current reader; undefined if there is none. */
 const present = (): Address | undefined => (session.value ?? account.value)?.address;
-
-/** The buyer, who must still be the account of this page. Throws `AccountChanged`. */
-function expectPresent({ address }: WalletAccount): Account {
-  if (account.value?.address !== address) throw new AccountChanged();
-  return account.value;
-}
-
-/** The buyer, with the wallet on the chain of the service. It may ask its owner to switch. */
-async function switched(buyer: WalletAccount): Promise<Account> {
-  await onRightChain(expectPresent(buyer));
-  return expectPresent(buyer);
-}
-
-function failureOf(error: unknown): Failure {
-  const { sentence, action, isCancelled } = explain(error);
-  const code = error instanceof Refusal ? error.code : "";
-  const reason =
-    error instanceof AccountChanged
-      ? "account-changed"
-      : code === "not_entitled"
-        ? "not-entitled"
-        : code.startsWith("session_")
-          ? "session-ended"
-          : null;
-  return { sentence, action, isCancelled, reason };
-}
 
 function showText(place: HTMLElement, html: string, isFocused: boolean): void {
   place.classList.add("gate-open");

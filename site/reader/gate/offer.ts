@@ -5,7 +5,7 @@ import { coin } from "../../page/format.ts";
 import { WORDS } from "../words.ts";
 
 export interface Offer {
-  /** The element that contains it. */
+  /** The element that contains the offer. */
   readonly place: HTMLElement;
   /**
    * The texts from the service: the price, the number of holders, whether the text is stored here.

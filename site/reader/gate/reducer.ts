@@ -20,7 +20,7 @@ export interface WalletAccount {
   readonly address: Address;
   /** The name of its wallet. */
   readonly name: string;
-  /** Whether it signs without a prompt. */
+  /** Whether the account signs without a prompt. */
   readonly isSilent: boolean;
 }
 
@@ -65,7 +65,7 @@ export type Shown =
   | {
       readonly kind: "steps";
       readonly buyer: WalletAccount;
-      /** Null is a purchase whose post is held. */
+      /** Null if the post is already held. */
       readonly purchase: Purchase | null;
       readonly isSignedIn: boolean;
       readonly note: StepsNote | null;
@@ -109,7 +109,7 @@ type Phase =
   | (Buying & {
       readonly kind: "paying";
       readonly purchase: Purchase;
-      /** Kept until another purchase may be paid instead. */
+      /** An uncertain earlier payment, stored until another purchase may be paid instead. */
       readonly doubted: Purchase | null;
       readonly note: string | null;
     })
@@ -124,17 +124,17 @@ export interface GateState {
   /** The signed-in address. */
   readonly session: Address | null;
   readonly phase: Phase;
-  /** Counts started phases: results of earlier ones are dropped. */
+  /** Counts started phases: results of earlier phases are dropped. */
   readonly turn: number;
   /** The account that opened the text; null while it is closed. */
   readonly openFor: Address | null;
-  /** Null is the page's own content. */
+  /** Null means the page's own content. */
   readonly shown: Shown | null;
 }
 
 /** What the page should do. Its result is an event with the turn in which it was started. */
 export type Effect =
-  /** Check the state of the account; prompts nothing. */
+  /** Check the state of the account without a prompt. */
   | { readonly type: "look"; readonly asks: "text" | "holder" | "nothing" }
   /** Sign in if needed, and read the text; fails if `buyer` is another account by then. */
   | { readonly type: "read"; readonly buyer: WalletAccount | null }
@@ -188,7 +188,7 @@ export type GateEvent =
 export type Next = readonly [GateState, readonly Effect[]];
 
 /**
- * How often, and after how many seconds, the service is asked for a text that was sold on the
+ * How many times, and how many seconds apart, the service is asked for a text that was sold on the
  * chain.
  */
 const ENTITLED_LOOKS = 40;
@@ -529,7 +529,7 @@ const showFailure = (state: GateState, failure: Failure, again: Wish): Next =>
     again: failure.action === "reload" ? { kind: "reload" } : again,
   });
 
-/** Start a phase: results of earlier ones are dropped from now on. */
+/** Start a phase: results of earlier phases are dropped from now on. */
 const begin = (state: GateState, phase: Phase, effect: Effect): Next => [
   { ...state, phase, turn: state.turn + 1 },
   [effect],

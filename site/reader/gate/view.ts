@@ -8,7 +8,7 @@ import { WORDS } from "../words.ts";
 import { changePrice, type Offer, showOffer } from "./offer.ts";
 import type { Shown, Wish } from "./reducer.ts";
 
-/** Draw this instead of the offer; buttons send a wish. */
+/** Draw a view instead of the offer; its buttons send a wish. */
 export function drawGate(offer: Offer, shown: Shown, ask: (wish: Wish) => void): void {
   if (shown.kind !== "offer") {
     fill(offer.place, ...contentOf(shown, ask));
@@ -118,7 +118,7 @@ function steps({ buyer, purchase, isSignedIn }: Shown & { kind: "steps" }): Chil
 
 const TWICE = WORDS.payTwice;
 
-/** What may have happened; none of these claims that nothing was paid. */
+/** What may have happened; none of these sentences claims that nothing was paid. */
 const DOUBTS: Readonly<Record<Doubt, string>> = {
   lost: WORDS.paymentLost(TWICE),
   unsettled: WORDS.paymentUnsettled(TWICE),

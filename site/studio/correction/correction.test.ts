@@ -1,6 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { advance, canSign, isNote, NOTE_LENGTH, openCorrection } from "./correction.ts";
+import { joinTitle } from "../store/draft-text.ts";
+import {
+  advance,
+  canSign,
+  correctable,
+  isNote,
+  NOTE_LENGTH,
+  openCorrection,
+} from "./correction.ts";
 
 const typed = advance(openCorrection("The ink is wet."), { type: "typed", text: "It is dry." });
 
@@ -30,4 +38,17 @@ test("a note is one line of at most 280 code points", () => {
   for (const note of ["", "A typo.", "🖋".repeat(NOTE_LENGTH)]) assert.equal(isNote(note), true);
   for (const note of ["x".repeat(NOTE_LENGTH + 1), "two\nlines", "turned\u202e", "nul\0"])
     assert.equal(isNote(note), false, note);
+});
+
+test("a heading that repeats the title of the post cannot be corrected, but stays", () => {
+  const repeated = correctable("# The  Ink\n\nIt is wett.", "The ink");
+  assert.equal(repeated.body, "It is wett.");
+  assert.equal(joinTitle({ ...repeated, body: "It is wet." }), "# The  Ink\n\nIt is wet.");
+});
+
+test("any other text can be corrected as a whole", () => {
+  for (const text of ["# Another\n\nIt is wett.", "It is wett.", "", "## The ink\nIt is wett."]) {
+    const { body, title } = correctable(text, "The ink");
+    assert.deepEqual([body, title], [text, ""]);
+  }
 });

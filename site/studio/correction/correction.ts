@@ -1,6 +1,8 @@
-/** The state of a correction: the text on its way from what readers see to what they will see. */
+/** The state of a correction: the text that readers see, and the one that they will see. */
 
-/** Code points of the longest note. */
+import { splitTitle, type TitledText } from "../store/draft-text.ts";
+
+/** The maximum length of a note in code points. */
 export const NOTE_LENGTH = 280;
 
 export interface Correction {
@@ -18,6 +20,18 @@ export type CorrectionEvent =
   | { readonly type: "sign" }
   | { readonly type: "signed" }
   | { readonly type: "failed"; readonly sentence: string };
+
+const folded = (title: string): string => title.replace(/\s+/g, " ").trim().toLowerCase();
+
+/**
+ * A post's text with everything that can be corrected in its body. A heading that repeats the title
+ * of the post is left out: the title is on the chain, and readers would see both.
+ */
+export function correctable(content: string, title: string): TitledText {
+  const split = splitTitle(content);
+  const isRepeated = split.title !== "" && folded(split.title) === folded(title);
+  return isRepeated ? split : { title: "", gap: "", body: content };
+}
 
 export const openCorrection = (shown: string): Correction => ({
   shown,
@@ -42,7 +56,7 @@ export function advance(state: Correction, event: CorrectionEvent): Correction {
   }
 }
 
-/** Whether the service takes this note: one line, without control or direction characters. */
+/** Whether the service accepts this note: one line, without control or direction characters. */
 export const isNote = (note: string): boolean =>
   [...note].length <= NOTE_LENGTH &&
   !/[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/u.test(note);

@@ -5,9 +5,21 @@ import { useEffect, useReducer, useRef, useState } from "preact/hooks";
 import { imprint } from "../../page/service.ts";
 import { type Account, account, explain } from "../../wallet/index.ts";
 import { Differences } from "../editor/differences.tsx";
+import { MarkdownEditor } from "../editor/markdown-editor.tsx";
+import { joinTitle } from "../store/draft-text.ts";
 import { WORDS as STUDIO_WORDS } from "../words.ts";
-import { advance, canSign, isNote, NOTE_LENGTH, openCorrection } from "./correction.ts";
+import {
+  advance,
+  canSign,
+  correctable,
+  isNote,
+  NOTE_LENGTH,
+  openCorrection,
+} from "./correction.ts";
 import { WORDS } from "./words.ts";
+
+/** Milliseconds after which a page that is not loaded yet is shown from the cache. */
+const REFRESH_MS = 3000;
 
 interface Opened {
   readonly post: Post;
@@ -46,15 +58,18 @@ export function CorrectView({ postId }: { postId: string }) {
 }
 
 function Editor({ by, post, content }: Opened & { by: Account }) {
-  const [state, send] = useReducer(advance, content, openCorrection);
+  const [titled] = useState(() => correctable(content, post.title));
+  const [state, send] = useReducer(advance, titled.body, openCorrection);
   const done = useRef<HTMLAnchorElement>(null);
   const isSigning = state.state === "signing";
   const sign = async (event: Event) => {
     event.preventDefault();
     if (!canSign(state)) return;
     send({ type: "sign" });
+    const text = joinTitle({ ...titled, body: state.text });
     try {
-      await imprint.revisePost(by.wallet, post.id, state.text, { note: state.note, cid: post.cid });
+      await imprint.revisePost(by.wallet, post.id, text, { note: state.note, cid: post.cid });
+      await refreshPage(post);
       send({ type: "signed" });
     } catch (error) {
       send({ type: "failed", sentence: explain(error).sentence });
@@ -68,14 +83,12 @@ function Editor({ by, post, content }: Opened & { by: Account }) {
     <form class="correct" onSubmit={(event) => void sign(event)} noValidate>
       <h1>{WORDS.heading(post.title || STUDIO_WORDS.untitled)}</h1>
       <p>{WORDS.purpose}</p>
-      <div class="publish-field">
-        <label for="correct-text">{WORDS.textLabel}</label>
-        <textarea
-          id="correct-text"
-          rows={16}
-          value={state.text}
-          readOnly={isSigning}
-          onInput={({ currentTarget }) => send({ type: "typed", text: currentTarget.value })}
+      <div inert={isSigning}>
+        <MarkdownEditor
+          text={state.text}
+          label={WORDS.textLabel}
+          hasTitle={false}
+          onChange={(text) => send({ type: "typed", text })}
         />
       </div>
       <h2>{WORDS.changes}</h2>
@@ -133,4 +146,10 @@ function Editor({ by, post, content }: Opened & { by: Account }) {
       )}
     </form>
   );
+}
+
+/** Replace the page of a post in the cache of this browser, where the old text may still be. */
+async function refreshPage({ links }: Post): Promise<void> {
+  const signal = AbortSignal.timeout(REFRESH_MS);
+  await fetch(new URL(links.page).pathname, { cache: "reload", signal }).catch(() => undefined);
 }

@@ -1,4 +1,4 @@
-/** Deleting a draft: on the service with one signature, and in this browser; and undoing it. */
+/** Deletes a draft on the service, with one signature, and in this browser, and undoes it. */
 
 import { Refusal } from "imprint-press";
 import { imprint } from "../../page/service.ts";
@@ -11,7 +11,7 @@ import { draftVersions } from "../store/versions.ts";
 import { WORDS } from "../words.ts";
 import { type DeletedDraft, RecentDeletions } from "./undo.ts";
 
-/** What was deleted moments ago. */
+/** The drafts that were deleted moments ago. */
 export const deletions = new RecentDeletions({
   set: (run, seconds) => setTimeout(run, seconds * 1000),
 });
@@ -38,7 +38,7 @@ export async function deleteDraft(draft: DraftEntry, name: string): Promise<void
   if (content) deletions.add({ key: draft.key, name, account: owner, content });
 }
 
-/** Bring a deleted draft back, as one that only this browser has. Its key, or null if too late. */
+/** Restore a deleted draft in this browser only. Returns its key, or null if it is too late. */
 export async function undoDeletion(draft: DeletedDraft): Promise<string | null> {
   if (!deletions.take(draft)) return null;
   const { account: owner, content } = draft;

@@ -23,7 +23,7 @@ import { WORDS } from "../words.ts";
 import { deleteDraft, deletions, undoDeletion } from "./deletion.ts";
 import type { DeletedDraft } from "./undo.ts";
 
-/** Without the index there are no posts to list. */
+/** Whether there are posts to list; a service without an index has none. */
 const HAS_POSTS = imprint.facts.features.includes("posts");
 
 const Published = lazy(
@@ -110,7 +110,7 @@ export function DraftsView() {
   );
 }
 
-/** A deletion that can be undone for some seconds. It takes the focus of the button that did it. */
+/** A deletion that can be undone for some seconds. It takes the focus from the delete button. */
 function Deleted({ draft }: { draft: DeletedDraft }) {
   const undo = useRef<HTMLButtonElement>(null);
   useEffect(() => undo.current?.focus(), []);

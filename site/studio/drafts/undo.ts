@@ -7,7 +7,7 @@ import type { Timers } from "../saves/open-draft.ts";
 export const UNDO_SECONDS = 10;
 
 export interface DeletedDraft {
-  /** The key that it had. */
+  /** The key of the draft before its deletion. */
   readonly key: string;
   readonly name: string;
   readonly account: string;
@@ -19,7 +19,7 @@ export class RecentDeletions {
 
   constructor(private readonly timers: Pick<Timers, "set">) {}
 
-  /** Those that can still be undone, the latest first. */
+  /** The deletions that can still be undone, latest first. */
   get drafts(): ReadonlySignal<readonly DeletedDraft[]> {
     return this.shown;
   }

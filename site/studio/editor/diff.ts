@@ -13,7 +13,7 @@ export interface Row {
 
 type Step<T> = { readonly left: T | null; readonly right: T | null };
 
-/** Above this many comparisons the whole middle is shown as changed. */
+/** The maximum number of comparisons: above it, the whole middle is shown as changed. */
 const MOST_CELLS = 4_000_000;
 
 /** Both texts side by side, line by line. */
@@ -41,7 +41,7 @@ export function diffTexts(left: string, right: string): Row[] {
   return rows;
 }
 
-/** Removed lines next to those that replaced them. */
+/** Pair removed lines with the lines that replaced them. */
 function pair(removed: readonly string[], added: readonly string[]): Row[] {
   return Array.from({ length: Math.max(removed.length, added.length) }, (_, index) => {
     const before = removed[index];

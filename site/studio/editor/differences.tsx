@@ -1,4 +1,4 @@
-/** Two texts side by side, with what differs between them. */
+/** Two texts side by side, with their differences. */
 
 import { useMemo } from "preact/hooks";
 import { withoutPictures } from "../store/draft-text.ts";

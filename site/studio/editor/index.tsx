@@ -1,7 +1,6 @@
 /** The view in which a draft is written: text, preview, and save state. */
 
 import { useEffect, useRef, useState } from "preact/hooks";
-import { imprint } from "../../page/service.ts";
 import { explain } from "../../wallet/index.ts";
 import { go } from "../routes.ts";
 import { NoSuchDraft, openDraft, SessionNeeded } from "../saves/draft-loader.ts";
@@ -59,7 +58,6 @@ function OpenedView({ draftKey, onKey }: { draftKey: string; onKey(key: string):
     return (
       <WritingRoom
         draft={opening.draft}
-        contentLimit={imprint.facts.limits.content_bytes}
         onReplace={(take) => {
           replace.current = take;
         }}

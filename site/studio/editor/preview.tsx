@@ -1,6 +1,5 @@
 /** A live preview of the text, rendered by the service. */
 
-import type { ReadonlySignal } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { session, watchSession } from "../../page/session.ts";
 import { SignInButton } from "../sign-in.tsx";
@@ -43,12 +42,11 @@ class PreviewRefused extends Error {
   }
 }
 
-export function Preview({ text, isShown }: { text: ReadonlySignal<string>; isShown: boolean }) {
+export function Preview({ content, isShown }: { content: string; isShown: boolean }) {
   const place = useRef<HTMLDivElement>(null);
   const rendered = useRef<string | null>(null);
   const [standing, setStanding] = useState<Standing>("behind");
   const [attempt, setAttempt] = useState(0);
-  const content = text.value;
   const token = session.value?.token;
   useEffect(() => {
     if (!isShown || !token || rendered.current === content) return;
@@ -76,7 +74,8 @@ export function Preview({ text, isShown }: { text: ReadonlySignal<string>; isSho
     };
   }, [content, isShown, attempt, token]);
   return (
-    <section class="preview" aria-label={WORDS.preview} hidden={!isShown}>
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, so keys must reach it
+    <section class="preview" aria-label={WORDS.preview} hidden={!isShown} tabIndex={0}>
       {token ? (
         <p class="preview-note" role="status">
           {NOTES[standing]}

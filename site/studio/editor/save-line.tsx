@@ -67,7 +67,7 @@ export function SaveStanding({ draft }: { draft: OpenDraft }) {
   );
 }
 
-/** The browser stores no copy: said next to the save state. */
+/** The warning, next to the save state, that the browser stores no copy. */
 export function KeepTrouble({ draft }: { draft: OpenDraft }) {
   if (!draft.keeping.value) return null;
   return (

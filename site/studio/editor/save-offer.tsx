@@ -18,7 +18,7 @@ const isOffered = ({ account, isUnsaved }: OpenDraft): boolean =>
   writing.value === null &&
   recall(declinedKey(account)) === null;
 
-/** Saves a draft as its author asks for it, and whether the offer is shown first. */
+/** Saves a draft when its author asks, and tells whether the offer is shown first. */
 export function useSaves(draft: OpenDraft) {
   const [isAsking, setAsking] = useState(false);
   const save = () => {

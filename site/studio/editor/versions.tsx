@@ -13,7 +13,7 @@ interface VersionsPanelProps {
   onChoose(version: DraftVersion): void;
 }
 
-/** The list of versions; read when it is opened. */
+/** The list of versions, which is read when it is opened. */
 export function VersionsPanel({ draft, onChoose }: VersionsPanelProps) {
   const panel = useRef<HTMLDetailsElement>(null);
   const [versions, setVersions] = useState<readonly DraftVersion[]>([]);

@@ -1,71 +1,44 @@
-/** An open draft: bar, notes, text and preview. */
+/** An open draft: the editor, with the state of its saves around it. */
 
 import { useEffect, useRef, useState } from "preact/hooks";
-import { fileSize, short } from "../../page/format.ts";
-import { announce, notify } from "../../page/notices.ts";
+import { short } from "../../page/format.ts";
+import { notify } from "../../page/notices.ts";
 import { go } from "../routes.ts";
 import { saveOnceOpen } from "../saves/draft-loader.ts";
 import type { DraftEvents, OpenDraft } from "../saves/open-draft.ts";
 import { SignInButton } from "../sign-in.tsx";
-import { countBytes, countWords, readingMinutes, titleOf } from "../store/draft-text.ts";
+import { titleOf } from "../store/draft-text.ts";
 import { author, isSignedIn } from "../store/drafts.ts";
 import { hearTabs, tellTabs } from "../store/tabs.ts";
 import { type DraftVersion, draftVersions } from "../store/versions.ts";
 import { WORDS } from "../words.ts";
 import { Conflict } from "./conflict.tsx";
-import { Preview } from "./preview.tsx";
+import { MarkdownEditor } from "./markdown-editor.tsx";
 import { PublishLink } from "./publish-link.tsx";
 import { KeepTrouble, SaveButton, SaveStanding, SaveTrouble } from "./save-line.tsx";
 import { SaveOffer, useSaves } from "./save-offer.tsx";
-import { UnusablePicture } from "./text/pictures.ts";
-import { TextEditor } from "./text/text-editor.ts";
-import { Toolbar } from "./text/toolbar.tsx";
+import type { TextEditor } from "./text/text-editor.ts";
 import { VersionsPanel, VersionView } from "./versions.tsx";
 import { WritingPanel } from "./writing-panel.tsx";
 
 interface WritingRoomProps {
   readonly draft: OpenDraft;
-  readonly contentLimit: number;
   onReplace(take: DraftEvents["onText"]): void;
 }
 
-type Shown = "text" | "preview" | "both";
-
-/** The width above which text and preview are side by side. */
-const WIDE = "(min-width: 64rem)";
-const HINT = "editor-hint";
-
-export function WritingRoom({ draft, contentLimit, onReplace }: WritingRoomProps) {
-  const place = useRef<HTMLDivElement>(null);
+export function WritingRoom({ draft, onReplace }: WritingRoomProps) {
   const [editor, setEditor] = useState<TextEditor | null>(null);
   const [compared, setCompared] = useState<DraftVersion | null>(null);
   const saves = useSaves(draft);
-  const [shown, setShown] = useState<Shown>(() => (matchMedia(WIDE).matches ? "both" : "text"));
-  useEffect(() => {
-    if (!place.current) return;
-    const made = new TextEditor({
-      parent: place.current,
-      content: draft.text.value,
-      contentLimit,
-      hint: HINT,
-      onChange: (content) => draft.change(content),
-      onSave: saves.save,
-      onPicture: () => announce(WORDS.pictureAdded),
-      onPictureFailure: (error) => {
-        const unusable = error instanceof UnusablePicture;
-        const text = unusable ? error.message : WORDS.pictureCouldntAdded;
-        notify({ kind: "bad", text });
-      },
-    });
+  const open = (opened: TextEditor) => {
     onReplace((content, isAsked) => {
-      made.replace(content);
+      opened.replace(content);
       const text = WORDS.draftSavedElsewhereYoure;
       if (!isAsked) notify({ kind: "info", text });
     });
-    setEditor(made);
-    if (draft.text.value === "") made.focus();
-    return () => made.destroy();
-  }, [draft]);
+    setEditor(opened);
+    if (draft.text.value === "") opened.focus();
+  };
   const wasCompared = useRef(false);
   useEffect(() => {
     if (wasCompared.current && !compared) editor?.view.focus();
@@ -100,102 +73,62 @@ export function WritingRoom({ draft, contentLimit, onReplace }: WritingRoomProps
   };
   const isCovered = state.kind === "conflict" || compared !== null;
   return (
-    <article class="writing" data-shown={shown}>
+    <article>
       <h1 class="unseen">{titleOf(draft.text.value) || WORDS.newDraft}</h1>
-      <header class="writing-head">
-        <div class="writing-bar">
-          <a class="back" href="#/">
-            <span>{WORDS.drafts}</span>
-          </a>
-          <SaveStanding draft={draft} />
-          <SaveButton draft={draft} onSave={saves.save} />
-          <PublishLink draft={draft} onEmpty={() => editor?.view.focus()} />
-        </div>
-        <div class="writing-tools" hidden={isCovered}>
-          <Toolbar editor={editor} isHidden={shown === "preview"} />
-          <ViewSwitch shown={shown} onShow={setShown} />
-        </div>
-      </header>
-      <OtherAccountNote draft={draft} />
-      <OtherTabNote draft={draft} isHidden={state.kind === "conflict"} />
-      <SessionNote draft={draft} />
-      <KeepTrouble draft={draft} />
-      <SaveTrouble draft={draft} />
-      {state.kind === "gone" && <GoneNote draft={draft} postId={state.postId} />}
-      {state.kind === "conflict" && (
-        <Conflict
-          mine={draft.text.value}
-          theirs={state.theirs}
-          onKeepMine={() => draft.keepMine()}
-          onTakeTheirs={takeTheirs}
-          onKeepBoth={keepBoth}
-        />
-      )}
-      {compared && state.kind !== "conflict" && (
-        <VersionView
-          text={draft.text.value}
-          version={compared}
-          onTake={() => void takeVersion(compared)}
-          onClose={() => setCompared(null)}
-        />
-      )}
-      <div class="writing-panes" hidden={isCovered}>
-        <section class="writing-text" aria-label={WORDS.text} hidden={shown === "preview"}>
-          <div class="text-editor" ref={place} />
-        </section>
-        <Preview text={draft.text} isShown={shown !== "text"} />
-      </div>
-      <footer class="writing-foot" hidden={isCovered}>
-        <Counts draft={draft} limit={contentLimit} />
-        <p id={HINT} class="hint">
-          {WORDS.tabIndentsLeaveEditor}
-        </p>
-        <VersionsPanel draft={draft} onChoose={setCompared} />
-        <WritingPanel />
-      </footer>
+      <MarkdownEditor
+        text={draft.text.value}
+        label={WORDS.textDraftMarkdown}
+        hasTitle
+        isCovered={isCovered}
+        onOpen={open}
+        onChange={(content) => draft.change(content)}
+        onSave={saves.save}
+        bar={
+          <div class="writing-bar">
+            <a class="back" href="#/">
+              <span>{WORDS.drafts}</span>
+            </a>
+            <SaveStanding draft={draft} />
+            <SaveButton draft={draft} onSave={saves.save} />
+            <PublishLink draft={draft} onEmpty={() => editor?.view.focus()} />
+          </div>
+        }
+        notes={
+          <>
+            <OtherAccountNote draft={draft} />
+            <OtherTabNote draft={draft} isHidden={state.kind === "conflict"} />
+            <SessionNote draft={draft} />
+            <KeepTrouble draft={draft} />
+            <SaveTrouble draft={draft} />
+            {state.kind === "gone" && <GoneNote draft={draft} postId={state.postId} />}
+            {state.kind === "conflict" && (
+              <Conflict
+                mine={draft.text.value}
+                theirs={state.theirs}
+                onKeepMine={() => draft.keepMine()}
+                onTakeTheirs={takeTheirs}
+                onKeepBoth={keepBoth}
+              />
+            )}
+            {compared && state.kind !== "conflict" && (
+              <VersionView
+                text={draft.text.value}
+                version={compared}
+                onTake={() => void takeVersion(compared)}
+                onClose={() => setCompared(null)}
+              />
+            )}
+          </>
+        }
+        foot={
+          <>
+            <VersionsPanel draft={draft} onChoose={setCompared} />
+            <WritingPanel />
+          </>
+        }
+      />
       {saves.isAsking && <SaveOffer draft={draft} onClose={saves.close} />}
     </article>
-  );
-}
-
-function ViewSwitch({ shown, onShow }: { shown: Shown; onShow(shown: Shown): void }) {
-  const views: readonly { readonly view: Shown; readonly name: string }[] = [
-    { view: "text", name: WORDS.text },
-    { view: "both", name: WORDS.both },
-    { view: "preview", name: WORDS.preview },
-  ];
-  return (
-    <fieldset class="view-switch">
-      <legend class="unseen">{WORDS.view}</legend>
-      {views.map(({ view, name }) => (
-        <button
-          type="button"
-          class={`view-${view}`}
-          aria-pressed={shown === view}
-          onClick={() => onShow(view)}
-        >
-          {name}
-        </button>
-      ))}
-    </fieldset>
-  );
-}
-
-function Counts({ draft, limit }: { draft: OpenDraft; limit: number }) {
-  const text = draft.text.value;
-  const words = countWords(text);
-  const bytes = countBytes(text);
-  const isTight = bytes > limit * 0.75;
-  return (
-    <p class="counts">
-      {WORDS.wordCount(words)}
-      {words > 0 && <span class="reading-time">{WORDS.minRead(readingMinutes(words))}</span>}
-      {isTight && (
-        <span class={bytes > limit ? "over" : "tight"} role="status">
-          {WORDS.sizeOf(fileSize(bytes), fileSize(limit))}
-        </span>
-      )}
-    </p>
   );
 }
 

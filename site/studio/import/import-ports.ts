@@ -1,4 +1,4 @@
-/** What an import uses of this browser, the service and the wallet. */
+/** Connects an import to this browser, the service and the wallet. */
 
 import { POST_LIMITS } from "imprint-press";
 import { BrowserDatabase } from "../../page/database.ts";
@@ -77,7 +77,7 @@ export function importPorts(account: string): ImportPorts {
   };
 }
 
-/** Tags and description wait in the publishing form of the draft. */
+/** Store tags and description for the publishing form of the draft. */
 function keepDetails(account: string, key: string, post: FoundPost): void {
   const { limits } = imprint.facts;
   const allowed = { count: Math.min(limits.hashtags, 10), length: limits.hashtag_length };
@@ -96,7 +96,7 @@ function keepDetails(account: string, key: string, post: FoundPost): void {
   });
 }
 
-/** Save a draft as the editor does, with its retries; closed afterwards. */
+/** Save a draft with the retries of the editor, and close it afterwards. */
 async function saveKept(
   account: string,
   key: string,

@@ -1,9 +1,9 @@
-/** The state of an import: what was found, what is chosen, and how far its drafts are. */
+/** The state of an import: what was found, what is chosen, and the progress of its drafts. */
 
 import type { FoundPost } from "./formats/found-post.ts";
 import { WORDS } from "./words.ts";
 
-/** A post that was imported before, or whose draft is being made: kept in this browser. */
+/** A post that was imported before, or whose draft is being created, as stored in this browser. */
 export interface ImportRecord {
   /** The address of the author, in lower case. */
   readonly account: string;
@@ -39,9 +39,9 @@ export interface ImportState {
   readonly items: readonly ImportItem[];
   /** What the author should know about the files as a whole. */
   readonly notes: readonly string[];
-  /** Why it stopped, or what it waits for. */
+  /** Why the import stopped, or what it waits for. */
   readonly problem: string | null;
-  /** Posts read, or drafts made, in this phase. */
+  /** Posts read, or drafts created, in this phase. */
   readonly done: number;
   readonly total: number;
 }
@@ -76,7 +76,7 @@ export const NOTHING: ImportState = {
   total: 0,
 };
 
-/** Items whose drafts are made next: chosen ones, and those that were interrupted. */
+/** Items whose drafts are created next: chosen and interrupted ones. */
 export const pendingItems = (state: ImportState): ImportItem[] =>
   state.items.filter(
     ({ standing, isChosen, post }) =>
@@ -142,7 +142,7 @@ const advance = (state: ImportState, source: string, standing: Standing): Import
   done: state.done + 1,
 });
 
-/** Posts with what this browser remembers of them, and interrupted ones of earlier visits. */
+/** Found posts with their stored records, and interrupted posts of earlier visits. */
 function mergeItems(
   items: readonly ImportItem[],
   posts: readonly FoundPost[],

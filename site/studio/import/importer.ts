@@ -1,5 +1,5 @@
 /**
- * Makes drafts of found posts: first every text is kept in this browser, then each is saved.
+ * Creates drafts from found posts: every text is stored in this browser, and then saved.
  *
  * A reload in between loses nothing: what is kept is saved later without its files. A post that
  * was imported before is skipped.
@@ -39,15 +39,15 @@ export interface ImportPorts {
   records(): Promise<ImportRecord[]>;
   putRecord(record: ImportRecord): Promise<void>;
   removeRecord(source: string): Promise<void>;
-  /** Keep the text of a new draft in this browser, unless it is there. */
+  /** Keep the text of a new draft in this browser, unless it is already there. */
   keepText(key: string, post: FoundPost, text: string): Promise<void>;
   /** The keys of drafts whose text this browser has. */
   keptKeys(): Promise<ReadonlySet<string>>;
-  /** Save a kept draft. `onWait` says what it waits for, null when it goes on. */
+  /** Save a kept draft. `onWait` gets what the save waits for, and null when it continues. */
   save(key: string, onWait: (sentence: string | null) => void): Promise<SaveOutcome>;
   /** Ask the wallet once, so that saves need no prompt; throws if the author declines. */
   allowSaves(): Promise<void>;
-  /** Run alone among the tabs of this browser; false if another one imports. */
+  /** Run in only one tab of this browser; false if another tab is importing. */
   alone(run: () => Promise<void>): Promise<boolean>;
   /** Let the page respond. */
   pause(): Promise<void>;
@@ -59,7 +59,7 @@ export interface ChosenFile {
   readonly blob: Blob;
 }
 
-/** Left free in a text, for what the author adds. */
+/** Bytes left free in a text for the author's additions. */
 const MARGIN = 16 * 1024;
 
 export class Importer {
@@ -75,7 +75,7 @@ export class Importer {
     this.current.value = reduce(this.current.value, event);
   }
 
-  /** Show what an earlier visit has left to do. */
+  /** Show the unfinished imports of an earlier visit. */
   async resume(): Promise<void> {
     if (this.isBusy) return;
     const records = await this.settledRecords();
@@ -103,7 +103,7 @@ export class Importer {
     }
   }
 
-  /** Make the drafts of all chosen posts, and of those that were interrupted. */
+  /** Create the drafts of all chosen and interrupted posts. */
   async run(): Promise<void> {
     if (this.isBusy || pendingItems(this.current.value).length === 0) return;
     this.dispatch({ kind: "keeping" });

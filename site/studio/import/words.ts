@@ -1,4 +1,4 @@
-/** The sentences of the import, which is loaded on demand. Another language is another such object. */
+/** The sentences of the import, which is loaded on demand. A translation is another such object. */
 
 import { count } from "../../page/words.ts";
 

@@ -10,7 +10,7 @@ const HEIGHT = 200;
 const FLOOR = 24;
 const CEILING = 8;
 
-/** The height of a bar; a sale is visible however small it is. */
+/** The height of a bar; even the smallest sale is visible. */
 function heightOf(earned: bigint, most: bigint): number {
   if (earned === 0n) return 0;
   const share = Number((earned * 10_000n) / most) / 10_000;

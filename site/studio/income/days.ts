@@ -14,19 +14,19 @@ export interface Day {
   readonly earned: bigint;
 }
 
-/** Days of a period, including today; null is all time. */
+/** Days of a period, including today; null means all time. */
 export const PERIODS = [30, 90, null] as const;
 
 export type Period = (typeof PERIODS)[number];
 
 const DAY = 86_400_000;
 
-/** The most days that a chart of all time draws. */
+/** The maximum number of days in a chart of all time. */
 const MOST_DAYS = 1100;
 
 const dayOf = (milliseconds: number): string => new Date(milliseconds).toISOString().slice(0, 10);
 
-/** The start of a period that ends now, in milliseconds; null is the beginning. */
+/** The start of a period that ends now, in milliseconds; null means the beginning. */
 export function startOf(period: Period, now: number): number | null {
   return period === null ? null : (Math.floor(now / DAY) - period + 1) * DAY;
 }

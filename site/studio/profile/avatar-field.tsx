@@ -1,4 +1,4 @@
-/** Choosing the picture of a profile: a square that is cropped from the author's own. */
+/** Choosing the picture of a profile: a square cropped from the author's own picture. */
 
 import { useRef, useState } from "preact/hooks";
 import type { Crop } from "../publication/thumbnail/crop.ts";

@@ -25,7 +25,7 @@ import {
 } from "./profile-form.ts";
 import { WORDS } from "./words.ts";
 
-/** Pixels of a side of the picture. */
+/** The side of the picture in pixels. */
 const SIDE = 512;
 
 interface Chosen {

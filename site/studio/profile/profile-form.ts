@@ -1,4 +1,4 @@
-/** The form of a profile: what the author has typed, and what happens to it. */
+/** The form of a profile: the author's input, and the state of its saving. */
 
 import type { Profile } from "imprint-press";
 import { WORDS } from "./words.ts";
@@ -11,13 +11,13 @@ const LINK_LENGTH = 300;
 export interface ProfileForm {
   readonly name: string;
   readonly bio: string;
-  /** One link a line. */
+  /** One link per line. */
   readonly links: string;
   readonly avatar: "keep" | "none" | "new";
   /** What readers see now; null if there is no profile yet. */
   readonly saved: Profile | null;
   readonly state: "editing" | "saving" | "saved";
-  /** Why it could not be saved. */
+  /** Why the profile could not be saved. */
   readonly failure: string | null;
 }
 
@@ -60,7 +60,7 @@ export function advanceForm(form: ProfileForm, event: ProfileEvent): ProfileForm
 
 const INVISIBLE = /(?![\u200C\u200D])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{DI}\u2800]/gu;
 
-/** A text without characters that nobody sees, which the service refuses; pasted ones have them. */
+/** Remove invisible characters, which pasted texts contain and the service refuses. */
 export function cleanText(text: string, hasLines: boolean): string {
   const lines = text.replace(/\r\n?|[\u2028\u2029]/g, "\n").replace(/\t/g, " ");
   const kept = hasLines ? lines : lines.replace(/\n/g, " ");
@@ -86,7 +86,7 @@ export function nameProblem(name: string): string | null {
 export const bioProblem = (bio: string): string | null =>
   lengthOf(bio) > BIO_LENGTH ? WORDS.bioTooLong(BIO_LENGTH) : null;
 
-/** The links of a text; a scheme that is missing is added. */
+/** The links of a text; a missing scheme is added. */
 export function parseLinks(text: string): string[] {
   const lines = text.split("\n").map((line) => line.trim());
   return lines.filter(Boolean).map((line) => {

@@ -1,4 +1,4 @@
-/** The sentences of the profile, which is loaded on demand. Another language is another such object. */
+/** The sentences of the profile, loaded on demand. A translation is another such object. */
 
 export const WORDS = {
   // studio/profile/index.tsx

@@ -51,7 +51,7 @@ interface ProblemProps {
   children: string | null;
 }
 
-/** What is wrong with a field, said at once when publication is refused because of it. */
+/** The problem with a field, announced at once if publication is refused because of it. */
 const Problem = ({ id, isRefused, children }: ProblemProps) => (
   <p
     id={`${id}-problem`}
@@ -136,7 +136,7 @@ interface PriceProps {
   onChange(value: string): void;
 }
 
-/** The price in the coin; empty or 0 is free. */
+/** The price in the coin; empty or 0 means free. */
 export function PriceField(props: PriceProps) {
   const { id = "publish-price", value, isRefused = false, onChange } = props;
   const problem = priceProblem(value);

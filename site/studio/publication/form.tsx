@@ -66,7 +66,7 @@ const detailsOf = (form: Form): PostDetails => ({
   hashtags: addTags(form.tags, form.tagText ?? "", TAG_LIMITS).tags,
 });
 
-/** The first field that prevents publication; null if there is none. It says why. */
+/** The first field that prevents publication, which shows the reason; null if there is none. */
 function refusedField(form: Form): string | null {
   if (measureTitle(form.title).problem) return "publish-title";
   if (measureDescription(form.description).problem) return "publish-description";
@@ -223,7 +223,7 @@ function FreePart({ price, length: { words, free } }: { price: string; length: L
   );
 }
 
-/** Put the cursor into a field, and what it says into view. */
+/** Put the cursor into a field, and scroll its message into view. */
 function showField(id: string): void {
   const field = document.getElementById(id);
   field?.focus();

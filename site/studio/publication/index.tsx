@@ -1,4 +1,4 @@
-/** Publish: the form of a post, and then its steps up to the chain. */
+/** Publishing: the form of a post, and then the steps until it is on the chain. */
 
 import { POST_LIMITS } from "imprint-press";
 import { useEffect, useState } from "preact/hooks";

@@ -47,7 +47,7 @@ export type ProgressEvent =
   | { readonly type: "taken" }
   | { readonly type: "listed" };
 
-/** What has to be done now. */
+/** The next task of a publication. */
 type Task = "save" | "upload" | "send" | "search" | "follow" | "wait" | null;
 
 export function beginProgress(account: Address, draftKey: string, details: PostDetails): Progress {
@@ -129,7 +129,7 @@ export function nextTask(progress: Progress): Task {
 export const needsAuthor = (task: Task): boolean =>
   task === "save" || task === "upload" || task === "send";
 
-/** The same publication of a later version of the text. */
+/** The same publication, restarted for a later version of the text. */
 function anew(progress: Progress): Progress {
   return beginProgress(progress.account, progress.draftKey, progress.details);
 }

@@ -21,7 +21,7 @@ export interface PublicationPorts extends RunnerPorts<Progress> {
   isListed(postId: string, cid: string): Promise<boolean>;
 }
 
-/** How often the service's list is polled before the author is told that it takes long. */
+/** How many times the service's list is polled before the author is told that it takes long. */
 const LOOKS = 120;
 
 export class Publication extends StepRunner<Progress, ProgressEvent, PublicationPorts> {

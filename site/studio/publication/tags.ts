@@ -15,7 +15,7 @@ const INVISIBLE =
 /** Letters with their combining marks, digits, `_` and `-`. */
 const WORD = /^(?:\p{L}\p{M}*|[\p{N}_-])+$/u;
 
-/** Before normalization, which composes up to four characters into one. */
+/** The maximum length before normalization, as a multiple of the maximum length after it. */
 const SPELLING = 8;
 
 /** A hashtag in its canonical spelling. Throws `RangeError` with a sentence for its author. */
@@ -40,7 +40,7 @@ interface AddedTags {
   readonly problem: string | null;
 }
 
-/** What stands between hashtags: commas of all scripts, and white space. */
+/** The separators of hashtags: commas of all scripts, and white space. */
 export const SEPARATOR = /[\s,，、،]+/u;
 
 /** Add words separated by commas or spaces; an existing hashtag is not repeated. */

@@ -1,4 +1,4 @@
-/** An author's own posts, page by page, also those that readers do not see in lists. */
+/** An author's own posts, page by page, including those that readers do not see in lists. */
 
 import type { MeasureRecord, OwnPost } from "imprint-press";
 import { useEffect, useState } from "preact/hooks";
@@ -64,7 +64,7 @@ export function Published({ by, heading }: Props) {
   );
 }
 
-/** What the operator decided about all writing of the author, with the reason given. */
+/** The operator's decisions about the author as a whole, with the reasons given. */
 function MeasuresOnAuthor() {
   const [measures, setMeasures] = useState<readonly MeasureRecord[]>([]);
   // The list of posts says if the service cannot be reached.

@@ -27,7 +27,7 @@ const priceText = (wei: string): string => (wei === "0" ? STUDIO_WORDS.priceFree
 export interface OwnPostProps {
   by: Account;
   post: OwnPost;
-  /** Whether the price form is shown at once. */
+  /** Whether the price form is open at first. */
   isOpen?: boolean;
   onChanged(post: OwnPost): void;
 }

@@ -1,4 +1,4 @@
-/** One post of the author, as its page links to it. */
+/** One post of the author, as linked from its page. */
 
 import type { OwnPost } from "imprint-press";
 import { useEffect, useState } from "preact/hooks";

@@ -45,7 +45,7 @@ export function advancePrice(change: PriceChange, event: PriceEvent): PriceChang
   throw new TypeError(`A change of price at “${step}” cannot be “${event.type}”.`);
 }
 
-/** What a change of price needs from the wallet, the chain and the service. */
+/** What a price change needs from the wallet, the chain and the service. */
 export interface PricePorts extends RunnerPorts<PriceChange> {
   /** The price on the chain, in wei. */
   readPrice(): Promise<bigint>;

@@ -22,7 +22,7 @@ export function recallPriceChange(address: string, postId: string): PriceChange 
   return kept?.step === "done" ? null : kept;
 }
 
-/** Store a change; null abandons one of which nothing was sent. */
+/** Store a price change; null abandons one that was not sent. */
 export const keepPriceChange = (
   address: string,
   postId: string,

@@ -1,4 +1,4 @@
-/** The sentences about an author's own posts. Another language is another such object. */
+/** The sentences about an author's own posts. A translation is another such object. */
 
 import { count } from "../../page/words.ts";
 

@@ -27,7 +27,7 @@ const timers: Timers = {
 /** The draft cannot be opened before the author signs in. */
 export class SessionNeeded extends Error {}
 
-/** Neither the service nor this browser has such a draft. */
+/** Neither the service nor this browser has the draft. */
 export class NoSuchDraft extends Error {}
 
 /** Keys of local drafts that the author has asked to save before they are open. */

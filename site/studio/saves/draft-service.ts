@@ -18,12 +18,12 @@ class NotSignedIn extends Error {
   override readonly name = "NotSignedIn";
 }
 
-/** How many of the newest drafts are checked for the one that was just made. */
+/** How many of the newest drafts are checked for the one that was just created. */
 const RECENT = 12;
 /** The clock difference that is tolerated, in milliseconds. */
 const CLOCKS = 120_000;
 
-/** The service as one account uses it. */
+/** The draft service of one account. */
 export function draftServiceOf(owner: string): DraftService {
   const signer = () => (author.value === owner ? writing.value : null);
   return {

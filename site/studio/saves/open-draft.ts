@@ -15,7 +15,7 @@ import {
 import { WORDS } from "../words.ts";
 import { judge, type SaveContext, type SaveState, type Theirs } from "./save-state.ts";
 
-/** A version that the service made. */
+/** A version of a draft at the service. */
 export interface Version {
   readonly cid: string;
   readonly groupId: string;
@@ -34,12 +34,12 @@ export interface DraftService {
    * owner.
    */
   save(content: string, base: string | null, options: SaveOptions): Promise<Version>;
-  /** Send a write again whose response was lost. */
+  /** Resend a write whose response was lost. */
   resend(sent: SentWrite, wait: NonNullable<SaveOptions["wait"]>): Promise<Version>;
   /** The current version of a draft. Needs a reader's session. */
   head(groupId: string, base: string): Promise<Head>;
   read(cid: string): Promise<string>;
-  /** The version that a create of this text made, if it did. */
+  /** The version created with this text, if there is one. */
   findCreated(content: string, since: number): Promise<Version | null>;
   /** Whether a save would need no prompt. */
   canSignSilently(): boolean;
@@ -56,7 +56,7 @@ export interface Timers {
   now(): number;
 }
 
-/** What a draft is opened with: a copy of this browser, or the service's version as one. */
+/** The data of an opened draft: a copy in this browser, or the service's version. */
 export interface OpenedDraft extends CopyKey, Pick<LocalCopy, "base" | "content" | "isSaved"> {
   readonly sent?: SentWrite | undefined;
   readonly note?: string | undefined;
@@ -483,7 +483,7 @@ export class OpenDraft {
     return key;
   }
 
-  /** A closed draft may be open again, with a newer copy: that one is not touched. */
+  /** A closed draft may be open again, with a newer copy, which is not touched. */
   private get expectedText(): string | undefined {
     return this.isClosed ? this.keptText.value : undefined;
   }
@@ -511,7 +511,7 @@ export class OpenDraft {
     };
   }
 
-  /** The message while something is waited for. */
+  /** The message shown while waiting. */
   private sentenceOf(error: unknown): string {
     const verdict = judge(error, this.context());
     return "sentence" in verdict ? verdict.sentence : this.service.explain(error);

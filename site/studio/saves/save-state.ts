@@ -8,18 +8,18 @@ import { WORDS } from "../words.ts";
 export interface Theirs {
   readonly cid: string;
   readonly content: string;
-  /** When it was saved, ISO 8601. */
+  /** When the version was saved (ISO 8601). */
   readonly savedAt: string;
 }
 
 export type SaveState =
   /** The service has exactly this text. */
   | { readonly kind: "saved" }
-  /** This browser has it, but the service does not. */
+  /** This browser has the text, but the service does not. */
   | { readonly kind: "changed" }
   | { readonly kind: "signing" }
   | { readonly kind: "sending" }
-  /** It is sent again automatically, as soon as the service can be reached. */
+  /** The save is sent again automatically, as soon as the service can be reached. */
   | { readonly kind: "waiting"; readonly sentence: string }
   | { readonly kind: "refused"; readonly sentence: string; readonly action: RefusedAction }
   | { readonly kind: "conflict"; readonly theirs: Theirs }
@@ -35,7 +35,7 @@ type Verdict =
   | { readonly kind: "again"; readonly sentence: string }
   /** The clock of this computer was wrong, or the wallet took too long: sign again. */
   | { readonly kind: "stale" }
-  /** It may have taken effect, and cannot be sent again: check the service's version. */
+  /** The save may have taken effect, and cannot be sent again: check the service's version. */
   | { readonly kind: "unconfirmed" }
   /** The draft was changed, published or deleted elsewhere: check the service's version. */
   | { readonly kind: "look" }

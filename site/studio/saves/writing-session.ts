@@ -8,7 +8,7 @@ import { author } from "../store/drafts.ts";
 import { WORDS } from "../words.ts";
 
 const SECONDS = 24 * 3600;
-/** A key that expires this soon is not used any more, in seconds. */
+/** The seconds before its expiry in which a key is no longer used. */
 const MARGIN = 5;
 const LONGEST_TIMER = 2 ** 31 - 1;
 
@@ -35,7 +35,7 @@ export async function startWriting(): Promise<void> {
   if (account.peek()?.address === signer.address) hold(session);
 }
 
-/** End it everywhere. */
+/** End the writing session everywhere. */
 export async function stopWriting(): Promise<void> {
   const session = held.value;
   if (!session) return;

@@ -3,7 +3,7 @@
 import type { HostedFile } from "imprint-press";
 import { isLocalKey, type LocalCopy, type Summary } from "./local-copies.ts";
 
-/** `local`: only this browser has it. `changed`: this browser has changes that the service lacks. */
+/** `local`: only this browser has the draft. `changed`: the service lacks its changes. */
 export type DraftState = "local" | "saved" | "changed" | "publishing" | "published";
 
 export interface Publication {
@@ -21,13 +21,13 @@ export type CopyLine = Omit<LocalCopy, "content"> & {
 export interface DraftEntry {
   /** The same across all versions: the group of the record, or `local-…`. */
   readonly key: string;
-  /** Whether the service has never had it. */
+  /** Whether the service has never had the draft. */
   readonly isLocal: boolean;
   /** The latest known version of the service. */
   readonly file: HostedFile | null;
   readonly cid: string | null;
   readonly state: DraftState;
-  /** Null while it is unknown; empty if the text has none. */
+  /** Null while the title is unknown; empty if the text has none. */
   readonly title: string | null;
   readonly words: number | null;
   /** Milliseconds since 1970. */

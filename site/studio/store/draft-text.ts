@@ -23,7 +23,7 @@ export interface TitledText {
   readonly body: string;
 }
 
-/** Separate the heading that a text begins with. `joinTitle` gives exactly the same text back. */
+/** Separate the heading that a text begins with. `joinTitle` restores exactly the same text. */
 export function splitTitle(text: string): TitledText {
   const found = /^# (\S(?:[^\n]*\S)?)(\n\n?|$)/.exec(text);
   const [heading = "", title = "", gap = ""] = found ?? [];
@@ -33,7 +33,7 @@ export function splitTitle(text: string): TitledText {
 export const joinTitle = ({ title, gap, body }: TitledText): string =>
   title ? `# ${title}${body ? gap || "\n\n" : gap}${body}` : body;
 
-/** A title as it stands in one line, without the mark of a heading. */
+/** A title in one line, without the mark of a heading. */
 export const titleLine = (typed: string): string =>
   typed
     .replace(/\s+/g, " ")
@@ -50,7 +50,7 @@ export function titleOf(content: string): string {
   return ((heading ?? first)?.text ?? "").slice(0, TITLE_LENGTH);
 }
 
-/** The mark below which only readers who paid go on. */
+/** The mark below which only readers who paid can read on. */
 const FREE_UNTIL = /^<!--more-->[ \t]*$/m;
 const DESCRIPTION_LENGTH = 200;
 
@@ -88,7 +88,7 @@ function paragraphWords(paragraph: string): string {
 export const countUndescribed = (content: string): number =>
   withoutPictures(content).match(/!\[\s*\]\(/g)?.length ?? 0;
 
-/** Words, where two ideographs count as one. */
+/** Count words; two ideographs count as one. */
 export function countWords(content: string): number {
   const text = withoutPictures(content)
     .replaceAll(MARK, "")

@@ -77,7 +77,7 @@ interface FoundCopies {
 
 /**
  * Choose the copy of a draft that a tab continues with: its own, otherwise the latest unsaved one
- * of a closed tab, otherwise a saved one. Open tabs keep theirs.
+ * of a closed tab, otherwise a saved one. Open tabs keep their copies.
  */
 export function chooseCopy(
   copies: readonly LocalCopy[],

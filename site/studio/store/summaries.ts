@@ -15,7 +15,7 @@ const known = signal<ReadonlyMap<string, Summary>>(new Map());
 const waiting = new Set<string>();
 const running = new Set<string>();
 
-/** By cid, as far as known. */
+/** The known summaries, by cid. */
 export const summaries: ReadonlySignal<ReadonlyMap<string, Summary>> = known;
 
 export const summaryOf = (cid: string, content: string): Summary => ({

@@ -21,11 +21,11 @@ export interface DraftVersion extends VersionKey {
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
-/** The least time between two versions of a draft, while it is written. */
+/** The minimum milliseconds between two versions of a draft, while it is written. */
 const APART = 5 * MINUTE;
-/** Versions of one draft. */
+/** The maximum number of versions of one draft. */
 const MOST = 30;
-/** Characters of all versions of an account: pictures are part of the text. */
+/** The maximum characters in all versions of an account, including pictures. */
 const ROOM = 32 * 1024 * 1024;
 
 /** Whether to keep a text as a version, now that `latest` is the last one. */
@@ -68,7 +68,7 @@ export interface VersionStore {
 
 /** The versions of drafts in a store. A store that fails costs versions, never a text. */
 export class DraftVersions {
-  /** When a text of a draft was compared last: not at each key. */
+  /** When each draft was last compared, which does not happen at every keystroke. */
   private readonly compared = new Map<string, number>();
 
   constructor(
@@ -97,7 +97,7 @@ export class DraftVersions {
     for (const version of surplus(all, now)) await this.store.remove(version);
   }
 
-  /** The draft has another key: its versions follow. */
+  /** Move the versions of a draft to its new key. */
   async rename(account: string, from: string, to: string): Promise<void> {
     for (const version of await this.list(account, from)) {
       await this.store.put({ ...version, key: to });

@@ -15,7 +15,7 @@ export type FailureAction =
 
 export interface Failure {
   readonly sentence: string;
-  /** The most likely first. */
+  /** The most likely action first. */
   readonly actions: readonly FailureAction[];
 }
 

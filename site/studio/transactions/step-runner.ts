@@ -30,13 +30,13 @@ export interface RunnerPorts<State> extends WalletPorts {
   /** The stored state, perhaps of another tab. */
   recall(): State | null;
   /**
-   * Keep other tabs from running this; returns a function that ends that, or null if one of them
-   * runs it.
+   * Keep other tabs from running this; returns a function that releases the lock, or null if one of
+   * them runs it.
    */
   lock(): Promise<(() => void) | null>;
-  /** Whether a tab runs this. */
+  /** Whether a tab runs the work. */
   isLocked(): Promise<boolean>;
-  /** Resolves as soon as no other tab runs this. */
+  /** Resolves as soon as no other tab runs the work. */
   isFree(): Promise<void>;
 }
 
@@ -85,7 +85,7 @@ export abstract class StepRunner<
     return this.running;
   }
 
-  /** Whether another tab runs it; this one follows its stored state. */
+  /** Whether another tab runs the work; this tab follows its stored state. */
   get isElsewhere(): ReadonlySignal<boolean> {
     return this.elsewhere;
   }
@@ -127,12 +127,12 @@ export abstract class StepRunner<
     this.stopped.value = null;
   }
 
-  /** Continue until it is done or the author is needed. */
+  /** Continue until the work is done or the author is needed. */
   async run(): Promise<void> {
     await this.act(() => undefined);
   }
 
-  /** The author knows that the wallet has sent nothing, or that it is lost: ask it again. */
+  /** The author knows that nothing was sent or the transaction is lost: ask the wallet again. */
   async askAgain(): Promise<void> {
     const doubted = this.current.value;
     await this.act(() => {
@@ -146,7 +146,7 @@ export abstract class StepRunner<
     await this.act(() => this.ports.switchChain());
   }
 
-  /** Run the next step; one that asks the wallet only if the author requested it. */
+  /** Run the next step; a step that asks the wallet runs only if the author requested it. */
   protected async act(first: () => Promise<void> | void, isAsked = true): Promise<void> {
     if (this.running.value) return;
     const release = await this.ports.lock();

@@ -1,9 +1,9 @@
 """Monitors free disk space, and reserves some for opening databases.
 
 A full disk stops everything that writes, including deletes and webhook deliveries. Writes that
-store documents are therefore refused while there is still space for the others. SQLite cannot open
-a database without some space, so each folder has a reserve, which is released when a service starts
-on a full disk (docs/decisions/disk-reserve.md).
+store documents are therefore refused while there is still space for other writes. SQLite cannot
+open a database without some space, so each folder has a reserve, which is released when a service
+starts on a full disk (docs/decisions/disk-reserve.md).
 """
 
 import asyncio
@@ -23,7 +23,7 @@ _INTERVAL = 1.0
 """Seconds between measurements of free space."""
 
 RESERVE_BYTES = 1024 * 1024
-"""Size of a reserve file."""
+"""Size of a reserve file in bytes."""
 
 _STEP = 256 * 1024
 """Number of bytes released at a time. Three databases need 32 KiB each, and more with a long
@@ -94,7 +94,7 @@ class DiskReserve:
 
 
 def open_with_reserve(folder: Path, opening: Callable[[], _T]) -> _T:
-    """Run `opening` and return its result. On a full disk, release this folder's reserve for it.
+    """Run `opening` and return its result. On a full disk, release this folder's reserve first.
 
     Raises what `opening` raises, or `OSError` with `ENOSPC` if the disk has no space or no inodes
     and the reserve is not enough.
@@ -122,7 +122,7 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 
 
 class LocalDiskSpace:
-    """`DiskSpace` of the disks that hold these folders, `low` while one has less than `floor`
+    """`DiskSpace` of the disks that hold these folders, `low` while one has less than `floor` free
     bytes.
 
     Without folders, or with a floor of 0, it is never low.

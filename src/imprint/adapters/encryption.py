@@ -103,7 +103,7 @@ class AesCipher:
 
 
 def identify_key(master: bytes) -> bytes:
-    """The id of a master key, which does not reveal it. Raises ValueError for other key sizes."""
+    """A master key's id, which does not reveal the key. Raises ValueError for other key sizes."""
     if len(master) != KEY_BYTES:
         raise ValueError(f"A master key has {KEY_BYTES} bytes.")
     return hmac.new(master, _ID_LABEL, hashlib.sha256).digest()[:KEY_ID_BYTES]

@@ -47,7 +47,7 @@ _URL = "IMPRINT_DATABASE_URL"
 
 
 class _Failure(NamedTuple):
-    """Why a database connection fails, and what to do about it."""
+    """The reason why a database connection fails, and what to do about it."""
 
     reason: str
     remedy: str = ""
@@ -106,7 +106,7 @@ _FAILURES_BY_TYPE: tuple[tuple[type[BaseException], _Failure], ...] = (
 def may_pass(error: BaseException | None) -> bool:
     """Whether an operation that failed with this error may succeed later without a repair.
 
-    This is true for refused connections, timeouts, locks, full disks and I/O errors, but not for
+    Returns True for refused connections, timeouts, locks, full disks and I/O errors, but not for
     wrong passwords, missing permissions, damaged files and invalid addresses.
     """
     state = getattr(error, "sqlstate", None)
@@ -130,7 +130,7 @@ def is_damage(error: BaseException | None) -> bool:
 
 
 def remedy(error: BaseException | None) -> str:
-    """What the operator can do about the error, as a sentence to follow the reason. Often empty."""
+    """Advice to the operator about the error, as a sentence after the reason. Often empty."""
     if is_damage(error):
         return " It is damaged: run imprint repair, or restore a backup."
     known = _known_failure(error)
@@ -138,7 +138,7 @@ def remedy(error: BaseException | None) -> str:
 
 
 def failure_reason(error: BaseException | None) -> str:
-    """Why something failed, in words that quote no value and no address with a password."""
+    """Describe an error without quoting values or an address with a password."""
     if isinstance(error, sqlite3.Error):
         return str(error)
     known = _known_failure(error)
@@ -169,5 +169,5 @@ def _known_failure(error: BaseException | None) -> _Failure | None:
 
 
 def _lacks_tls(error: BaseException | None) -> bool:
-    # The driver has no class for it.
+    # The driver has no class for this error.
     return isinstance(error, ConnectionError) and "rejected SSL" in str(error)

@@ -46,7 +46,7 @@ class NotAUri(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Authority:
-    """A host. `userinfo` and `port` are None if their delimiter is missing."""
+    """The parts of an authority. `userinfo` and `port` are None if their delimiter is missing."""
 
     host: str
     userinfo: str | None = None
@@ -121,7 +121,7 @@ _INSTANT = re.compile(
 
 
 class NotAnInstant(ValueError):
-    """The text is not a date and time with a zone, or no such time exists."""
+    """The text is not a date and time with a zone, or names a time that does not exist."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +135,7 @@ class Instant:
 def parse_instant(text: str) -> Instant:
     """Parse a full date, time and zone.
 
-    Raises `NotAnInstant`, also for leap seconds, which `datetime` does not support.
+    Raises `NotAnInstant`, even for leap seconds, which `datetime` does not support.
     """
     match = _INSTANT.fullmatch(text)
     if match is None:
@@ -162,7 +162,7 @@ def _read_zone(sign: str | None, hours: int, minutes: int) -> timezone:
 # --- The message (EIP-4361) ---
 
 MAX_MESSAGE_BYTES = 4096
-"""Length limit of a login message, ten times what wallets show."""
+"""Length limit of a login message in bytes, ten times what wallets show."""
 
 _OPENING = " wants you to sign in with your Ethereum account:"
 _STATEMENT = re.compile(r"[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;= ]*")

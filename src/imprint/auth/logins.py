@@ -1,6 +1,6 @@
 """Login verification: a signed login message becomes the proof of who logs in.
 
-What is refused, in the order of the checks:
+Refusals, in the order of the checks:
 
 | wrong                                                                  | code                    |
 |------------------------------------------------------------------------|-------------------------|
@@ -9,6 +9,7 @@ What is refused, in the order of the checks:
 | its domain is not allowed, or its scheme is neither http nor https     | `invalid_login_message` |
 | its chain id is another (a version other than 1 fails the grammar)     | `invalid_login_message` |
 | its URI is given and names another host or port than its domain        | `invalid_login_message` |
+| its URI is the content of a post: it signs in for one read only        | `invalid_login_message` |
 | its address is not the one beside it                                   | `signature_invalid`     |
 | issued too long ago or in the future, expired, not valid yet           | `signature_stale`       |
 | the signature is malformed or not of that address                      | `signature_invalid`     |
@@ -25,6 +26,7 @@ from imprint.auth.login_message import (
     parse_login_message,
     split_port,
 )
+from imprint.auth.sign_in_with_x import is_challenged
 from imprint.auth.signatures import Unproved, parse_signer, personal_digest, prove
 from imprint.domain.errors import Code, Refusal, SignatureStale
 from imprint.domain.formats.addresses import Address, parse_address
@@ -122,6 +124,8 @@ class LoginVerifier:
             return
         if uri.scheme.lower() not in _SCHEMES or (uri.authority or "").lower() != domain:
             _refuse("The URI of the login message is not on its domain.")
+        if is_challenged(uri):
+            _refuse("This message signs in for reading one post only.")
 
     def _accepts(self, domain: str) -> bool:
         return domain in self._domains or split_port(domain)[0] in self._hosts

@@ -18,7 +18,7 @@ from imprint.domain.posts.indexed_posts import ListFilter, OwnDrafts, PublicList
 from imprint.domain.sessions import Session
 
 MAX_PAGE_TOKEN_LENGTH = 2048
-"""Length above which tokens are refused undecoded. The longest filter that a list accepts fits."""
+"""Longer tokens are refused undecoded. The longest filter that a list accepts fits in a token."""
 
 _LABEL = b"imprint page token 1"
 
@@ -30,8 +30,8 @@ NONCE_BYTES = 12
 class PagePosition:
     """A list, and the position after which it continues.
 
-    A list of drafts includes the session that it was read with. The token of an older release has
-    only `until`, the end of that session.
+    The position in a list of drafts includes the session that read the list. Tokens of an older
+    release have only `until`, the end of that session.
     """
 
     filter: ListFilter
@@ -78,7 +78,7 @@ class PageTokens:
         return self._ciphers.encrypt(nonce, _encode(_pack(page, int(expires_at.timestamp()))))
 
     def decode(self, text: str, now: datetime) -> PagePosition:
-        """Decode the position in a token. Refuses `invalid_page_token`, also for expired tokens."""
+        """Decode a token's position. Refuses `invalid_page_token`, even if it has only expired."""
         if len(text) > MAX_PAGE_TOKEN_LENGTH:
             raise invalid_page_token()
         try:

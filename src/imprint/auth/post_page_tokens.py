@@ -21,10 +21,10 @@ from imprint.domain.formats.addresses import Address
 from imprint.domain.posts.indexed_posts import PostFilter, PostOrder, PostPosition, PostScope
 
 MAX_POST_TOKEN_LENGTH = 4096
-"""Length above which tokens are refused undecoded. The longest filter that a list accepts fits."""
+"""Longer tokens are refused undecoded. The longest filter that a list accepts fits in a token."""
 
 TOKEN_DAYS = timedelta(days=1)
-"""A token expires at the first end of a UTC day at least this far away."""
+"""A token expires at the end of a UTC day, the first that is at least this far in the future."""
 
 _LABEL = b"imprint post page token 1"
 _NONCE_LABEL = b"imprint post page token nonce 1"
@@ -51,7 +51,7 @@ class OwnList(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class OwnPage:
-    """The position before which a list that belongs to an address continues."""
+    """A position in a list that belongs to an address. The list continues before the position."""
 
     name: OwnList
     address: Address
@@ -89,7 +89,7 @@ _decode = msgspec.msgpack.Decoder(_Posts | _Own).decode
 
 
 def token_expiry(now: datetime) -> datetime:
-    """When tokens issued at this time expire. Changes once a day."""
+    """The expiry of tokens that are issued at this time. The expiry changes once a day."""
     days = -(-int((now + TOKEN_DAYS).timestamp()) // _DAY)
     return datetime.fromtimestamp(days * _DAY, UTC)
 
@@ -108,7 +108,7 @@ class PostPageTokens:
         return self._ciphers.encrypt(nonce, plain)
 
     def decode(self, text: str, now: datetime) -> PostsPage | OwnPage:
-        """Decode the position in a token. Refuses `invalid_page_token`, also for expired tokens."""
+        """Decode a token's position. Refuses `invalid_page_token`, even if it has only expired."""
         if len(text) > MAX_POST_TOKEN_LENGTH:
             raise invalid_page_token()
         try:
@@ -160,7 +160,7 @@ def _unpack(packed: Any) -> PostsPage | OwnPage:
 
 
 def _bytes(number: int) -> bytes:
-    """A number of up to 256 bits, which msgpack cannot encode as an integer."""
+    """Encode a number of up to 256 bits, which msgpack cannot encode as an integer."""
     return number.to_bytes((number.bit_length() + 7) // 8, "big")
 
 

@@ -38,21 +38,20 @@ def decode_base64url(text: str) -> bytes:
         data = urlsafe_b64decode(text + "=" * (-len(text) % 4))
     except (Error, ValueError) as error:
         raise NotBase64Url("This is not base64url.") from error
-    # The decoder ignores foreign characters and stray bits; encoding again reveals both.
+    # The decoder ignores foreign characters and stray bits. Encoding again reveals both.
     if encode_base64url(data) != text:
         raise NotBase64Url("This is not the canonical base64url of its bytes.")
     return data
 
 
 MAX_AUTHORIZATION_LENGTH = 2048
-"""Length above which Authorization headers are refused undecoded. A session has about 400
-characters."""
+"""Longer Authorization headers are refused undecoded. A session has about 400 characters."""
 
 MAX_KNOWN = 10_000
 """Number of verified sessions that are cached. The oldest are evicted first."""
 
 CLOCK_SKEW_SECONDS = 5
-"""How far the clock of another process may be ahead of ours."""
+"""Seconds by which the clock of another process may be ahead of ours."""
 
 _SHAPE = re.compile(r"[Bb][Ee][Aa][Rr][Ee][Rr] (([\w-]{1,400})\.([\w-]+))\.([\w-]{43})", re.ASCII)
 
@@ -112,13 +111,13 @@ class IssuedSession:
     token: str = field(repr=False)
     expires_at: datetime
     seconds: int
-    """The lifetime of the session."""
+    """The lifetime of the session in seconds."""
 
 
 class Sessions:
     """Issues and verifies sessions of one issuer for one audience.
 
-    They last for `seconds`. Sessions issued under another setting keep their own expiry.
+    Sessions last for `seconds`. Those issued under another setting keep their own expiry.
     """
 
     def __init__(
@@ -191,19 +190,19 @@ class Sessions:
             raise _invalid() if _SCHEME.match(authorization) else _unnamed()
         signed, header, claims, signature = match.groups()
         key = self._keys.get(_decode_header(decode_base64url(header)).kid)
-        # The texts can be compared: these bytes have exactly one text in base64url.
+        # The texts can be compared, because base64url has exactly one text for these bytes.
         if key is None or not hmac.compare_digest(_sign(key, signed), signature):
             raise _invalid()
         return _decode_claims(decode_base64url(claims))
 
 
 def key_id(key: bytes) -> str:
-    """Return a key's `kid`: a digest that does not reveal it."""
+    """Return a key's `kid`: a digest that does not reveal the key."""
     return hashlib.sha256(b"imprint session key id" + key).hexdigest()[:8]
 
 
 def _generation(jti: str) -> int:
-    """The generation in the id of a session. Sessions of older releases have none."""
+    """The generation in a session id, which session ids of older releases lack."""
     generation, dash, _ = jti.partition("-")
     return int(generation) if dash else 0
 

@@ -1,7 +1,7 @@
 """Ethereum signatures: parsing, and recovering the signer.
 
-A signature that does not recover to its signer may still be valid if the signer is a contract. It
-is `Unproved` until the contract has verified it.
+A signature that does not recover to its signer may still be valid if the signer is a contract. Such
+a signature is `Unproved` until the contract has verified it.
 """
 
 import re
@@ -20,15 +20,15 @@ from imprint.domain.formats.addresses import (
 )
 
 CURVE_ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
-"""The order of secp256k1. `r` and `s` are at least 1 and below it."""
+"""The order of secp256k1. `r` and `s` are at least 1 and below the order."""
 
 HIGHEST_S = CURVE_ORDER // 2
-"""The highest accepted `s`. Above it, anybody can compute a second form of the signature
-(EIP-2)."""
+"""The highest accepted `s`. If higher values were accepted, anybody could compute a second form of
+a signature (EIP-2)."""
 
 MAX_SIGNATURE_BYTES = 16 * 1024
-"""Length limit of a contract signature. With it, the call data of the validator still fits the
-49 152 bytes of init code that a chain runs (EIP-3860)."""
+"""Length limit of a contract signature in bytes, so that the validator's call data fits the 49 152
+bytes of init code that a chain runs (EIP-3860)."""
 
 _SHAPE = re.compile(r"0x(?:[0-9a-fA-F]{128}|[0-9a-fA-F]{130})")
 _HEX = re.compile("0x[0-9a-fA-F]*")
@@ -116,7 +116,7 @@ def prove(proof: Proof, signer: Address, digest: bytes, signature: str) -> Proof
 
 
 def _is_bytes(text: str) -> bool:
-    # The length is checked separately: counting pairs in the pattern is several times slower.
+    # The length is checked separately, because counting pairs in the pattern is far slower.
     size = len(text)
     return size % 2 == 0 and size <= 2 + 2 * MAX_SIGNATURE_BYTES and bool(_HEX.fullmatch(text))
 

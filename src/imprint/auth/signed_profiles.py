@@ -52,7 +52,7 @@ class ProfileVerifier:
     ) -> ProfileUpdate | Unproved[ProfileUpdate]:
         """Return the update that `claim` proves, or would prove if its signer is a contract.
 
-        Whether its nonce is unused is checked later, and the picture by `check_body`. Refuses, in
+        Whether the nonce is unused is checked later. `check_body` checks the picture. Refuses, in
         this order: `invalid_typed_data`, `invalid_profile`, `invalid_address`, `signature_stale`,
         `body_mismatch`, `signature_invalid`.
         """
@@ -78,7 +78,7 @@ class ProfileVerifier:
 
 
 def _read_avatar(avatar: str, *, has_picture: bool) -> tuple[AvatarChange, bytes | None]:
-    """What happens to the picture, and the hash of the new picture, if any."""
+    """The change to the picture, and the hash of the new picture, if any."""
     if avatar in (AvatarChange.KEEP, AvatarChange.NONE):
         if has_picture:
             raise invalid_profile(f"There is a file, but the member avatar is {avatar!r}.")

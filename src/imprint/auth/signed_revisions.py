@@ -1,4 +1,4 @@
-"""Signed revisions: what a wallet signs to correct a post."""
+"""Signed revisions: the typed data that a wallet signs to correct a post."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -44,7 +44,7 @@ REVISION_TYPE = StructType(
         ("timestamp", "uint256"),
     ),
 )
-"""What a wallet signs to correct a post."""
+"""The typed data that a wallet signs to revise a post."""
 
 _TEXTS = ("service", "postId", "cid", "note")
 
@@ -61,9 +61,9 @@ class RevisionVerifier:
     ) -> SignedRevision | Unproved[SignedRevision]:
         """Return the revision that `claim` proves, or would prove if its signer is a contract.
 
-        Whether its nonce is unused, and whether its cid is that of the post, is checked later, and
-        the content by `check_body`. Refuses, in this order: `invalid_typed_data`,
-        `invalid_address`, `signature_stale`, `body_mismatch`, `signature_invalid`.
+        The nonce and the post's cid are checked later. `check_body` checks the content. Refuses, in
+        this order: `invalid_typed_data`, `invalid_address`, `signature_stale`, `body_mismatch`,
+        `signature_invalid`.
         """
         envelope, values = self._read_envelope(claim.envelope)
         signer = parse_signer(claim.address)
@@ -87,17 +87,17 @@ class RevisionVerifier:
 
 @dataclass(frozen=True, slots=True)
 class StatedRevision:
-    """What the signed typed data of a stored revision says of it."""
+    """The facts about a stored revision in its signed typed data."""
 
     document: Cid
     note: str
     content_hash: bytes
     is_signed: bool
-    """Whether the key of the owner signed it; if not, only the owner's contract can tell."""
+    """Whether the owner's key signed the revision. If not, only a contract can verify it."""
 
 
 def read_stated(envelope: object, owner: Address, signature: str) -> StatedRevision:
-    """What stored typed data says, for a verifier that has no chain. Refuses malformed data."""
+    """Read stored typed data for a verifier that has no chain. Refuses malformed data."""
     declared, values = _read_declared(envelope)
     domain = declared["domain"]
     try:

@@ -27,7 +27,7 @@ from imprint.domain.formats.addresses import Address, NotAnAddress, keccak256, p
 from imprint.domain.formats.cids import Cid, NotACid, parse_cid
 
 FRESHNESS_SECONDS = 60
-"""How far a write's timestamp may be from now in either direction, fixed by the protocol."""
+"""Seconds by which a write's timestamp may differ from now, fixed by the protocol."""
 
 MAX_NONCE_LENGTH = 200
 """Length limit of a nonce, enough for an address and any number."""
@@ -100,7 +100,7 @@ class StructType:
 
 @dataclass(frozen=True, slots=True)
 class WriteType(StructType):
-    """An action's type in one form."""
+    """The EIP-712 type of an action in one signing form."""
 
     form: SigningForm = field(kw_only=True)
 
@@ -258,7 +258,8 @@ class WriteVerifier:
     ) -> None:
         """Accept `forms` for the service at this URL.
 
-        `inkdao_domain` is the domain of `inkdao-1` if it differs from that of the other forms.
+        `inkdao_domain` is the domain of `inkdao-1` if it differs from the domain of the other
+        forms.
         """
         self._service = service
         self._types = {action: _types_for(action, service) for action in Action}
@@ -272,8 +273,8 @@ class WriteVerifier:
     ) -> Write | Unproved[Write]:
         """Return the write that `claim` proves, or would prove if its signer is a contract.
 
-        Whether the nonce is unused is checked later, and the body by `check_body`. Refuses as
-        `read` does, and `signature_invalid`.
+        Whether the nonce is unused is checked later. `check_body` checks the body. Refuses as
+        `read` does, and also `signature_invalid`.
         """
         write, signed = self.read(claim, action, now, cid, self._forms)
         return prove(write, write.signer, keccak256(signed), claim.signature)
@@ -332,7 +333,7 @@ def check_service(signed: str, service: str) -> None:
 
 
 def check_body(write: Write, body: bytes) -> None:
-    """Refuse `body_mismatch` if the signature covers another content or thumbnail.
+    """Refuse `body_mismatch` if the signature covers other content or another thumbnail.
 
     Takes a few milliseconds per megabyte.
     """
@@ -351,7 +352,8 @@ def check_fresh(timestamp: int, now: datetime) -> None:
 def find_type(envelope: object, kinds: Sequence[Struct]) -> tuple[Struct, dict[str, Any]]:
     """Return which of these types a client's typed data has, and its members.
 
-    The typed data may declare only this type and the domain's. Refuses `invalid_typed_data`.
+    The typed data may declare only this type and the type of the domain. Refuses
+    `invalid_typed_data`.
     """
     if not isinstance(envelope, dict):
         refuse_typed_data("The typed data must be an object.")
@@ -392,7 +394,7 @@ def read_seconds(name: str, value: object) -> int:
     """Parse a time in Unix seconds from a number or its digits. Refuses `invalid_typed_data`."""
     if isinstance(value, str) and _TIMESTAMP.fullmatch(value):
         return int(value)
-    # `type`, not `isinstance`: True is an int, and a float may be rounded.
+    # `type` instead of `isinstance`, because True is an int. A float may be rounded.
     if type(value) is not int or not 0 <= value < _LATEST:
         refuse_typed_data(f"The member {name} must be the Unix time in whole seconds.")
     return value
@@ -414,7 +416,7 @@ def read_text(name: str, value: object) -> str:
 
 
 def _is_unicode(text: str) -> bool:
-    # Lone surrogates cannot be encoded. A loop over a long text would cost far more than the rest.
+    # Lone surrogates cannot be encoded. A loop over a long text would be far slower.
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -1,8 +1,8 @@
 """Writing sessions: a wallet authorizes a key once, and the key then signs its writes.
 
-The wallet signs typed data that names the service, the key, its actions and its validity period. It
-is a P-256 key, which browsers can keep non-extractable, and it signs the bytes that a wallet would
-hash for the same write.
+The wallet signs typed data that names the service, the key, its actions and its validity period.
+The key is a P-256 key, which browsers can keep non-extractable. It signs the bytes that a wallet
+would hash for the same write.
 """
 
 import re
@@ -216,7 +216,7 @@ def _read_actions(value: object) -> tuple[Action, ...]:
     known = f"The member actions must list one or more of {', '.join(WRITING_ACTIONS)}, each once."
     if not isinstance(value, list) or not 1 <= len(value) <= len(WRITING_ACTIONS):
         refuse_typed_data(known)
-    # Only texts are looked up: other values may not be hashable.
+    # Only texts are looked up, because other values may not be hashable.
     actions = tuple(_ACTIONS[each] for each in value if isinstance(each, str) and each in _ACTIONS)
     if len(set(actions)) != len(value):
         refuse_typed_data(known)

@@ -11,6 +11,7 @@ from imprint.auth.logins import LoginVerifier
 from imprint.auth.page_tokens import PageTokens
 from imprint.auth.post_page_tokens import PostPageTokens
 from imprint.auth.sessions import SessionKeys, Sessions
+from imprint.auth.sign_in_with_x import Challenges
 from imprint.auth.signed_profiles import ProfileVerifier
 from imprint.auth.signed_revisions import RevisionVerifier
 from imprint.auth.typed_data import SigningDomain, WriteVerifier
@@ -41,6 +42,7 @@ from imprint.domain.rate_limits import SHARE, Budget, RateLimiter
 from imprint.ports import monotonic
 from imprint.ports.content import ReadProbe
 from imprint.services.access.entitlement import Entitlement
+from imprint.services.access.payments import MAX_WAITS, Payments
 from imprint.services.access.reads import Reads
 from imprint.services.accounts.contract_wallets import MAX_CHECKS, WalletProofs
 from imprint.services.accounts.login import Login
@@ -68,6 +70,7 @@ from imprint.settings import Compatibility, Secret, Settings
 from imprint.web.api.feed_links import FeedLinks
 from imprint.web.app import (
     ClientRates,
+    CopiedFrom,
     Facts,
     Services,
     SiteFacts,
@@ -100,11 +103,17 @@ Check = tuple[str, Callable[[], bool]]
 
 
 def build_service(
-    settings: Settings, adapters: Adapters, node: str | None = None, *, measures: bool = False
+    settings: Settings,
+    adapters: Adapters,
+    node: str | None = None,
+    *,
+    measures: bool = False,
+    copied: CopiedFrom | None = None,
 ) -> ASGIApp:
-    """The web application over these adapters. Pages call `node`, the chain of `imprint dev`.
+    """The web application over these adapters. `node` is the chain of `imprint dev`.
 
-    With `measures`, this process measures stored amounts for the metrics of all processes.
+    With `measures`, this process measures stored amounts for the metrics of all processes. With
+    `copied`, the pages are built for a static copy.
     """
     stores, content, cipher = adapters.stores, adapters.content, adapters.cipher
     marketplace, clock = adapters.marketplace, adapters.clock
@@ -136,6 +145,7 @@ def build_service(
         _posts(settings, adapters, reads),
         Thumbnails(reads.public_document, adapters.images),
         Moderation(stores.moderation, index, stores.files, stores.revisions, current, clock),
+        _payments(settings, adapters, wallets, current),
     )
     if settings.site.enabled and settings.site.operator_secret is not None:
         operations = build_operations(settings, adapters, services.readiness, services.webhooks)
@@ -143,19 +153,14 @@ def build_service(
     watched = [*monitors.values()]
     check = services.readiness.check
     usage = UsageMonitor(stores.installation, check, adapters.monotonic) if measures else None
-    # Words of withheld posts are kept too: lists decide what is found.
+    # Words of withheld posts are indexed, too, because lists filter the matches.
     unmoderated = replace(reads, measures=CurrentMeasures())
     tasks = BackgroundTasks(
         settings, adapters, entitlement, labels, claim, watched, strays, usage, unmoderated
     )
-    return build_app(
-        services,
-        _facts(settings, node),
-        _web_options(settings),
-        clock,
-        tasks.lifespan,
-        monotonic=adapters.monotonic,
-    )
+    facts, options = _facts(settings, node, copied), _web_options(settings)
+    seconds = adapters.monotonic
+    return build_app(services, facts, options, clock, tasks.lifespan, monotonic=seconds)
 
 
 def _posts(settings: Settings, adapters: Adapters, reads: Reads) -> Posts:
@@ -176,7 +181,7 @@ def _lists(settings: Settings, adapters: Adapters, measures: CurrentMeasures) ->
     return Lists(adapters.stores.files, tokens, adapters.clock, public_drafts, measures)
 
 
-def _facts(settings: Settings, node: str | None) -> Facts:
+def _facts(settings: Settings, node: str | None, copied: CopiedFrom | None = None) -> Facts:
     chain, server = settings.chain, settings.server
     links = FeedLinks(
         server.public_url,
@@ -193,6 +198,7 @@ def _facts(settings: Settings, node: str | None) -> Facts:
         links,
         _site(settings),
         node,
+        copied,
     )
 
 
@@ -251,6 +257,25 @@ def _login(settings: Settings, adapters: Adapters, wallets: WalletProofs) -> Log
         adapters.stores.sessions,
         adapters.clock,
         limits.enforced(limits.logins),
+    )
+
+
+def _payments(
+    settings: Settings, adapters: Adapters, wallets: WalletProofs, measures: CurrentMeasures
+) -> Payments:
+    limits, stores = settings.limits, adapters.stores
+    return Payments(
+        Challenges(_session_keys(settings), settings.server.public_url, settings.chain.id),
+        wallets,
+        stores.rate_limits,
+        stores.sessions,
+        stores.index_reader if settings.chain.follow_seconds else None,
+        measures,
+        settings.site.show,
+        adapters.clock,
+        limits.enforced(limits.logins),
+        adapters.marketplace,
+        Budget.of(MAX_WAITS, parts=SHARE if limits.rate_limits else 1),
     )
 
 
@@ -342,7 +367,7 @@ def _checks(
     monitors: Mapping[str, LeaseMonitor],
     strays: StrayScan | None,
 ) -> list[Check]:
-    """Readiness checks besides the dependencies themselves."""
+    """Readiness checks in addition to the checks of the dependencies."""
     checks: list[Check] = [(name, monitor.is_running) for name, monitor in monitors.items()]
     checks.append(("storage", claim.stands))
     checks.append(("records", lambda: not stores.database.damage.found))
@@ -384,9 +409,13 @@ def _web_options(settings: Settings) -> WebOptions:
 
 
 def _sessions(settings: Settings) -> Sessions:
-    sessions, origin = settings.sessions, settings.server.public_url
-    keys = SessionKeys(sessions.jwt_secret.reveal_bytes(), _reveal(sessions.jwt_secret_previous))
-    return Sessions(keys, origin, origin, sessions.seconds)
+    origin = settings.server.public_url
+    return Sessions(_session_keys(settings), origin, origin, settings.sessions.seconds)
+
+
+def _session_keys(settings: Settings) -> SessionKeys:
+    sessions = settings.sessions
+    return SessionKeys(sessions.jwt_secret.reveal_bytes(), _reveal(sessions.jwt_secret_previous))
 
 
 def _page_tokens(settings: Settings) -> PageTokens:

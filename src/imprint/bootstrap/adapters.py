@@ -6,9 +6,9 @@ asyncpg would slow down every start.
 
 import asyncio
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -42,6 +42,7 @@ from imprint.domain.errors import (
     StoreMisconfigured,
     Unavailable,
 )
+from imprint.domain.formats.addresses import Address
 from imprint.domain.installation import INSTALLATION_ID, UNNAMED, Access, Identity
 from imprint.ports import (
     ChainReader,
@@ -117,7 +118,7 @@ class Adapters:
 
 @dataclass(slots=True)
 class OpenDatabase:
-    """The database left open by a failed attempt to open all adapters, for the next attempt."""
+    """A database that a failed attempt to open all adapters leaves open for the next attempt."""
 
     database: Database | None = None
 
@@ -141,7 +142,7 @@ def open_adapters(
     if access.creates:
         make_data_folder(settings)
     cipher = make_cipher(settings)
-    # The database first: documents in a shared store are named after its installation.
+    # The database comes first, because documents in a shared store carry its installation id.
     left.database = database = left.database or open_database(settings, access, seconds)
     content = open_content(settings, clock, database.identity, access)
     left.database = None
@@ -179,10 +180,34 @@ def open_nodes(
     rpc = JsonRpc([url.reveal() for url in chain.rpc_urls])
     calls = BlockCalls(rpc, chain.id, clock, max_head_age(settings))
     return (
-        JsonRpcMarketplace(calls, chain.marketplace, timeout=chain.timeout, quorum=chain.quorum),
-        JsonRpcChainReader(rpc, chain.id, chain.marketplace),
+        JsonRpcMarketplace(
+            calls,
+            chain.marketplace,
+            chain.adapter,
+            timeout=chain.timeout,
+            quorum=chain.quorum,
+        ),
+        JsonRpcChainReader(rpc, chain.id, chain.marketplace, chain.adapter),
         JsonRpcContractWallets(calls, quorum=chain.quorum),
     )
+
+
+@asynccontextmanager
+async def open_node(url: str, chain_id: int, contract: Address) -> AsyncIterator[ChainReader]:
+    """A contract's logs from one node, without settings.
+
+    Raises `CannotStart` for an invalid URL, and for a node of another chain.
+    """
+    try:
+        rpc = JsonRpc([url])
+    except ValueError as error:
+        raise CannotStart(str(error)) from error
+    try:
+        yield JsonRpcChainReader(rpc, chain_id, contract)
+    except ChainMisconfigured as error:
+        raise CannotStart(error.sentence) from error
+    finally:
+        await rpc.close()
 
 
 @contextmanager
@@ -219,7 +244,7 @@ def make_data_folder(settings: Settings) -> None:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         text = f"The folder {folder} cannot be created: {error.strerror}."
-        # As below /proc, where nobody can make one.
+        # For example below /proc, where no folder can be created.
         if isinstance(error, FileNotFoundError) and folder.parent.is_dir():
             raise CannotStart(text) from error
         raise _cannot_start(text, error, Unavailable.storage()) from error
@@ -353,8 +378,8 @@ def open_database(
     No catalog is created next to existing documents, because it would not know their owners. Leases
     use the machine's or the server's clock, or `seconds` if given.
 
-    Raises `CannotStart`, `NoCatalogYet` if there is none, `NeedsUpgrade`, and `NotReachable` if the
-    database may be opened later.
+    Raises `CannotStart`, `NoCatalogYet` if there is no catalog, `NeedsUpgrade`, and `NotReachable`
+    if the database may be opened later.
     """
     database = settings.storage.database
     try:
@@ -369,7 +394,7 @@ def open_database(
                 try:
                     refuse_documents(settings)
                 except CannotStart:
-                    # Another process may have made both meanwhile, the catalog first.
+                    # Another process may have created both meanwhile, the catalog first.
                     if read_schema(path) == 0:
                         raise
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -397,7 +422,7 @@ def _not_opened(
 
 
 def describe_database(database: SqliteDatabase | PostgresqlDatabase) -> str:
-    """Where records are stored, without user and password."""
+    """Describe where records are stored, without user and password."""
     if isinstance(database, SqliteDatabase):
         return f"sqlite:///{database.path}"
     parts = urlsplit(database.url.reveal())
@@ -454,8 +479,8 @@ async def _find_owner(settings: Settings) -> str | None:
 
 
 async def read_marker(settings: Settings) -> str | None:
-    """The installation id in the store, or None if it has none, its marker is damaged, or it is
-    shared.
+    """The installation id in the store, or None if the marker is missing or damaged, or the store
+    is shared.
 
     Raises `Unavailable` for a bucket that cannot be reached.
     """
@@ -574,7 +599,7 @@ def _revealed(*secrets: Secret | None) -> list[str]:
 async def examine_chain(marketplace: MarketplaceReader) -> None:
     """Check that the node is on the configured chain and has the contract.
 
-    Raises `CannotStart` if it is not, and `Unavailable` if no node responds.
+    Raises `CannotStart` if either is not the case, and `Unavailable` if no node responds.
     """
     try:
         await marketplace.probe()

@@ -50,7 +50,7 @@ EXPORT_KEY = "export.key"
 def build_export(settings: Settings, adapters: Adapters) -> Export:
     """Exports of these adapters. Raises `CannotStart` if there is no key to sign with."""
     chain = settings.chain
-    # A service with records in PostgreSQL and documents in a bucket has not created it.
+    # A service with PostgreSQL and a bucket has not created the data folder.
     settings.storage.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     try:
         seed = load_seed(settings.storage.data_dir / EXPORT_KEY, SEED_BYTES, os.urandom)
@@ -112,7 +112,7 @@ async def open_earlier_import(
 
 @contextmanager
 def open_archive(path: Path, progress: Progress) -> Iterator[Archive]:
-    """Open an export file. Raises `CannotStart` if it cannot be read, and `NotAnExport`."""
+    """Open an export file. Raises `NotAnExport`, and `CannotStart` if the file cannot be read."""
     try:
         with open_car(path, progress) as archive:
             yield archive
@@ -218,7 +218,7 @@ def open_backup(path: Path) -> Iterable[BackupEntry]:
 def _open_own(path: Path) -> Stores:
     """Open the copy of our own catalog to check that it could be restored.
 
-    Raises `CannotStart` for another schema, and `CatalogDamaged`.
+    Raises `CatalogDamaged`, and `CannotStart` for another schema.
     """
     try:
         check_schema(path)

@@ -62,7 +62,7 @@ def build_indexer(
 ) -> Indexer:
     """The indexer of the configured marketplace, starting at the start block.
 
-    An earlier `first_block` makes the index begin there.
+    If `first_block` is earlier, the index begins at that block.
     """
     chain = settings.chain
     first = chain.start_block if first_block is None else min(first_block, chain.start_block)
@@ -71,7 +71,7 @@ def build_indexer(
         adapters.stores.events,
         adapters.stores.leases,
         adapters.stores.index_writer,
-        IndexSource(chain.id, chain.marketplace, first),
+        IndexSource(chain.id, chain.marketplace, first, chain.adapter),
         chain.reorg_depth,
     )
 
@@ -105,7 +105,7 @@ def build_monitors(settings: Settings, adapters: Adapters) -> dict[str, LeaseMon
 
 
 def build_stray_scan(settings: Settings, adapters: Adapters) -> StrayScan | None:
-    """The scan for strays, if garbage is collected and the content store is not shared."""
+    """The scan for stray documents, if garbage is collected and the content store is not shared."""
     retention = settings.retention
     if not retention.janitor_seconds or adapters.inventory is None:
         return None
@@ -129,7 +129,7 @@ def build_collector(settings: Settings, adapters: Adapters) -> GarbageCollector:
 
 @dataclass(frozen=True, slots=True)
 class BackgroundTasks:
-    """Tasks that run as long as the application. The adapters are closed after them."""
+    """Tasks that run as long as the application. The adapters are closed after the tasks end."""
 
     settings: Settings
     adapters: Adapters

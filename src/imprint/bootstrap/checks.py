@@ -17,7 +17,7 @@ from imprint.bootstrap.stores import Stores
 from imprint.domain.errors import CannotStart, NeedsUpgrade, StoreMisconfigured, Unavailable
 from imprint.domain.formats.addresses import Address
 from imprint.domain.installation import Access, Finding, Status
-from imprint.domain.posts.marketplace import missing_functions
+from imprint.domain.posts.marketplace import EARLIER_FUNCTIONS, missing_functions
 from imprint.ports import (
     ChainReader,
     Clock,
@@ -39,8 +39,8 @@ from imprint.settings.declaration import declared_in
 from imprint.settings.groups import Signing
 
 CLOCK_TOLERANCE = timedelta(seconds=15)
-"""How far this clock may lag behind the newest block. Beyond that, fresh signatures seem to come
-from the future."""
+"""How far this machine's clock may lag behind the newest block. With a greater lag, fresh
+signatures seem to come from the future."""
 
 OLD_HEAD = timedelta(minutes=10)
 """Age of the newest block at which the check warns, on a chain without a limit."""
@@ -129,7 +129,7 @@ def check_webhooks(settings: Settings) -> Finding:
 
 
 def check_new_installation(settings: Settings, *folders: Path) -> Finding:
-    """Check whether a start can create what is missing, without creating anything."""
+    """Check whether a start could create the missing parts, without creating anything."""
     for folder in folders:
         there = next(each for each in (folder, *folder.absolute().parents) if each.exists())
         if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
@@ -153,7 +153,7 @@ async def check_database(database: DatabaseHealth, settings: Settings, access: A
 
 
 async def check_server(database: DatabaseHealth) -> Finding | None:
-    """What to change on the database server, if anything. Writes nothing."""
+    """Find the changes to make on the database server, if any. Writes nothing."""
     try:
         warnings = await database.warnings()
     except Unavailable as problem:
@@ -207,7 +207,7 @@ def _list_damage(damage: list[str]) -> list[Finding]:
 
 
 async def check_keys(keys: KeyStore, cipher: DocumentCipher) -> Finding:
-    """Check that the configured master keys decrypt what is stored."""
+    """Check that the configured master keys decrypt the stored documents."""
     try:
         sample = await MasterKeys(keys, cipher).examine()
     except CannotStart as error:
@@ -231,7 +231,7 @@ async def check_keys(keys: KeyStore, cipher: DocumentCipher) -> Finding:
 
 
 def check_disk(disk: LocalDiskSpace) -> Finding:
-    """Check for space for more documents and records."""
+    """Check that there is space for more documents and records."""
     free, floor = disk.free_bytes(), disk.floor
     if free is None:
         return Finding("disk", Status.OK, "Nothing is stored on the disks of this machine.")
@@ -258,7 +258,7 @@ async def check_store(content: ContentStore, settings: Settings, access: Access)
         if reads_only and isinstance(content, ReadProbe):
             await content.probe_reads()
         else:
-            # The probe of a store without the other one writes nothing.
+            # In a store without `probe_reads`, `probe` writes nothing.
             await content.probe()
     except Unavailable as problem:
         remedy = "" if _failure_in(problem) is None else _STORE_REMEDY
@@ -275,7 +275,7 @@ def _reason(problem: Unavailable) -> str:
 
 
 def _failure_in(problem: Unavailable) -> StoreFailure | None:
-    """The error that a remote store reported, or that it did not respond."""
+    """The failure of a remote store, or None if the problem has another cause."""
     cause = problem.__cause__
     return cause if isinstance(cause, StoreFailure) else None
 
@@ -322,11 +322,11 @@ async def check_node(chain: ChainReader, chain_id: int) -> Finding:
 
 
 async def check_history(chain: ChainReader, events: EventStore, chain_id: int) -> Finding | None:
-    """How the node contradicts the final blocks, or None."""
+    """A description of how the node contradicts the final blocks, or None."""
     try:
         history = await examine_history(chain, events, chain_id)
     except Unavailable:
-        # The checks of the database and of the node report it.
+        # The checks of the database and of the node report this failure.
         return None
     if history is History.BEHIND:
         detail = "The node is behind a final block."
@@ -338,14 +338,16 @@ async def check_history(chain: ChainReader, events: EventStore, chain_id: int) -
 
 
 async def check_contract(marketplace: MarketplaceReader, settings: Settings) -> Finding:
-    """Check that the marketplace is deployed and responds like one."""
-    address = settings.chain.marketplace
+    """Check that the contract is deployed and responds like a marketplace."""
+    address, adapter = settings.chain.marketplace, settings.chain.adapter
     remedy = "Correct IMPRINT_MARKETPLACE_ADDRESS."
     try:
         await marketplace.probe()
-        # Post 0 never exists: a marketplace returns its entry as zeros, in the usual shape.
+        # Post 0 never exists, so a marketplace returns an entry of the usual shape with only zeros.
         facts = await marketplace.post_facts(0, None)
     except ChainMisconfigured as error:
+        if adapter is not None and adapter in error.sentence:
+            remedy = "Correct IMPRINT_ADAPTER_ADDRESS."
         return Finding("contract", Status.FAILED, error.sentence, remedy)
     except Unavailable:
         detail = f"The contract at {address} does not respond like a marketplace."
@@ -362,7 +364,7 @@ async def check_contract(marketplace: MarketplaceReader, settings: Settings) -> 
 
 async def _missing_functions(marketplace: MarketplaceReader) -> list[str] | None:
     try:
-        return missing_functions(await marketplace.code())
+        return missing_functions(await marketplace.code(), EARLIER_FUNCTIONS)
     except Unavailable:
         return None
 
@@ -431,7 +433,7 @@ def _spell_time(age: timedelta) -> str:
 
 
 def outdated(name: str, error: NeedsUpgrade) -> Finding:
-    """Data with the schema of an earlier release, which a start brings up to date."""
+    """The finding for data with the schema of an earlier release, which a start upgrades."""
     detail = f"{error.reason} The service upgrades it when it starts."
     return Finding(name, Status.WARNING, detail, error.remedy)
 

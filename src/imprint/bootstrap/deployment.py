@@ -1,13 +1,13 @@
-"""Wires `imprint deploy`: a node, the compiled marketplace and the signing key."""
+"""Wires `imprint deploy`: a node, the compiled contracts and the signing key."""
 
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 
 from imprint.adapters.chain.deployment import (
-    DeployedMarketplace,
+    ContractDeployment,
+    DeployedContract,
     DeploymentTransaction,
-    MarketplaceDeployment,
     NotDeployed,
 )
 from imprint.adapters.chain.json_rpc import JsonRpc
@@ -15,9 +15,9 @@ from imprint.domain.errors import CannotStart
 from imprint.domain.formats.addresses import Address, keccak256, parse_address
 
 __all__ = [
-    "DeployedMarketplace",
+    "ContractDeployment",
+    "DeployedContract",
     "DeploymentTransaction",
-    "MarketplaceDeployment",
     "NotDeployed",
     "Signer",
     "contract_address",
@@ -35,14 +35,14 @@ class Signer:
 
 
 @asynccontextmanager
-async def open_deployment(url: str) -> AsyncIterator[MarketplaceDeployment]:
+async def open_deployment(url: str) -> AsyncIterator[ContractDeployment]:
     """A deployment through the node at this URL. Raises `CannotStart` for an invalid URL."""
     try:
         rpc = JsonRpc([url])
     except ValueError as error:
         raise CannotStart(str(error)) from error
     try:
-        yield MarketplaceDeployment(rpc)
+        yield ContractDeployment(rpc)
     finally:
         await rpc.close()
 

@@ -1,4 +1,4 @@
-"""All installation checks. `imprint check` runs them all, a starting service some of them.
+"""All installation checks. `imprint check` runs all of them, a starting service runs some.
 
 A failed check does not stop the others. Checks with a missing prerequisite are skipped.
 """
@@ -55,7 +55,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class InstallationCheck:
-    """Opens the adapters named by the settings and checks them. Missing ones are None."""
+    """Opens the adapters named by the settings and checks them. Unopened adapters are None."""
 
     settings: Settings
     access: Access = Access.READ
@@ -179,7 +179,7 @@ async def log_findings(settings: Settings, adapters: Adapters) -> None:
     webhooks = check_webhooks(settings)
     _log(check_signing(settings), check_disk(adapters.disk))
     if webhooks.status is Status.FAILED:
-        # A service without any secret is fine, as long as the follower runs.
+        # A service without any webhook secret is fine, as long as the follower runs.
         _log(webhooks)
     if server := await check_server(adapters.stores.database):
         _log(server)

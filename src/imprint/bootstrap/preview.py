@@ -26,7 +26,14 @@ from imprint.domain.posts.market_events import (
     TokensMoved,
     position_of,
 )
-from imprint.domain.posts.posts import BlockRef, LogPosition, PostCreated, PostEntry, PostFacts
+from imprint.domain.posts.posts import (
+    BlockRef,
+    LogPosition,
+    PostCreated,
+    PostEntry,
+    PostFacts,
+    Purchase,
+)
 from imprint.domain.profiles import Profile, ProfileTexts
 from imprint.ports.post_index import IndexSource, IndexStep
 from imprint.settings import Settings
@@ -48,10 +55,10 @@ PREVIEW: Mapping[str, str] = MappingProxyType(
         "IMPRINT_SITE": "on",
     }
 )
-"""Settings of every preview, which stores in its own folder and contacts no other machine."""
+"""Settings of every preview, which uses its own folder and contacts no other machine."""
 
 FIRST_POST = datetime(2026, 1, 5, 7, 30, tzinfo=UTC)
-"""When the oldest sample was published. The others follow at intervals of two weeks."""
+"""When the oldest sample was published. The other samples follow at intervals of two weeks."""
 
 _AUTHORS = (Address("0x" + "a1" * 20), Address("0x" + "d4" * 20))
 _PROFILES = (
@@ -64,7 +71,7 @@ _FINNEY = 10**15
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """A sample post. `author` is a number, and the first readers buy it."""
+    """A sample post. `author` is the author's number, and `buyers` is the number of buyers."""
 
     title: str
     description: str
@@ -160,7 +167,7 @@ async def open_preview(settings: Settings) -> AsyncIterator[ASGIApp]:
 
 
 def preview_settings(folder: Path, port: int) -> dict[str, str]:
-    """The settings of a preview that stores in this folder and listens on this port."""
+    """The settings of a preview that uses this folder and listens on this port."""
     return {
         **PREVIEW,
         "IMPRINT_DATA_DIR": str(folder),
@@ -184,6 +191,9 @@ class SampleMarketplace:
 
     async def entry_of_cid(self, cid: Cid) -> PostEntry | None:
         return next((each for each in self._entries.values() if each.cid == cid), None)
+
+    async def find_purchase(self, tx_hash: str, post_id: int, buyer: Address) -> Purchase | None:
+        return None
 
     async def existed_at(self, number: int) -> bool:
         return True
@@ -249,7 +259,7 @@ async def _introduce(settings: Settings, adapters: Adapters) -> None:
 
 
 def _post_ids(settings: Settings) -> list[int]:
-    """An id for each sample. The newest ones have the ids that the settings feature."""
+    """An id for each sample. The newest samples get the ids of featured posts in the settings."""
     featured = settings.publication.featured[: len(SAMPLES)]
     others = (each for each in range(1, 2 * len(SAMPLES) + 1) if each not in featured)
     return [next(others) for _ in range(len(SAMPLES) - len(featured))] + [*reversed(featured)]

@@ -87,7 +87,7 @@ async def repair_installation(
 ) -> RepairReport:
     """Repair records and documents with the backup at this path.
 
-    Raises `CannotStart`, also while a service is using them.
+    Raises `CannotStart`, for example while a service is using the files.
     """
     report = RepairReport(dry_run=dry_run)
     with _reporting_refusals(), TemporaryDirectory(prefix="imprint-repair-") as scratch:
@@ -122,7 +122,7 @@ def _open(place: Path, scratch: Path) -> _Backup:
 
 @contextmanager
 def _locked(path: Path, *, makes_file: bool) -> Iterator[None]:
-    """Keep services from opening a catalog. Raises `FileInUse` if one is using it."""
+    """Keep services from opening a catalog. Raises `FileInUse` if a service is using it."""
     if makes_file:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     try:
@@ -185,7 +185,7 @@ class _RecordRepair:
         """Write a new catalog. Returns False if it would lose records that a backup may have."""
         backup = self.backup
         if backup is not None and damaged.log_damage is not None:
-            # Without the last commits it may be older than the backup.
+            # Without its last commits, the catalog may be older than the backup.
             is_newer = (damaged.backed_up_at or 0) >= micros(backup.made_at)
             if damaged.schema is not None and not is_newer:
                 damaged = replace(damaged, schema=None, file_damage=damaged.log_damage)

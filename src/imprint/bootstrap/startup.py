@@ -13,10 +13,10 @@ from imprint.domain.errors import NotReachable, Unavailable
 log = logging.getLogger(__name__)
 
 FIRST_PAUSE = 0.5
-"""The longest pause before the second attempt. Each further pause is twice as long."""
+"""Longest pause before the second attempt, in seconds. Each further pause is twice as long."""
 
 LONGEST_PAUSE = 5.0
-"""The longest pause between two attempts."""
+"""The longest pause between two attempts, in seconds."""
 
 LOG_SECONDS = 30.0
 """Seconds between log lines while start-up waits."""
@@ -33,8 +33,8 @@ async def open_when_reachable(
 ) -> T:
     """Retry until an attempt reaches every dependency, and return its result.
 
-    After each failed attempt, `on_wait` receives what is missing. Raises what an attempt raises,
-    except `NotReachable` and `Unavailable`.
+    After each failed attempt, `on_wait` is called with the missing dependency. Raises the errors of
+    an attempt, except `NotReachable` and `Unavailable`.
     """
     pause, began, logged = FIRST_PAUSE, seconds(), -LOG_SECONDS
     while True:
@@ -54,7 +54,7 @@ async def open_when_reachable(
             logged = waited
             extra = {"code": problem.code, "reason": reason, "waited": round(waited, 1)}
             log.error("start-up waits for a dependency", extra=extra)
-        # Waiting workers and replicas must not all come back at the same moment.
+        # Waiting workers and replicas must not all retry at the same moment.
         await sleep(pause * random.uniform(0.5, 1))  # noqa: S311  nobody gains by guessing
         pause = min(2 * pause, LONGEST_PAUSE)
 
@@ -84,7 +84,7 @@ async def in_daemon_thread(function: Callable[[], T]) -> T:
         try:
             loop.call_soon_threadsafe(settle, result, error)
         except RuntimeError:
-            # The loop has ended meanwhile, and the process is about to.
+            # The loop has ended meanwhile, and the process is about to exit.
             log.debug("no longer waiting for %s", function)
 
     threading.Thread(target=run, name="startup", daemon=True).start()

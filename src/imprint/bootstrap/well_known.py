@@ -1,6 +1,6 @@
 """The facts that a client needs to use this service and its marketplace.
 
-They are served at `/.well-known/imprint.json` and `/.well-known/marketplace.json`.
+The facts are served at `/.well-known/imprint.json` and `/.well-known/marketplace.json`.
 """
 
 from imprint import __version__
@@ -40,8 +40,8 @@ def _features(settings: Settings, is_development: bool) -> tuple[str, ...]:
         *(INDEX_FEATURES if has_index else ()),
         "writing-sessions",
         *(["contract-wallets"] if settings.signing.contract_wallets else []),
-        # Without the index, nobody can see them.
-        *(["profiles", "openings", "revisions"] if has_index else []),
+        # Without the index, nobody can use these features.
+        *(["profiles", "openings", "revisions", "payment-required"] if has_index else []),
         *(["development"] if is_development else []),
     )
 
@@ -67,6 +67,7 @@ def describe_service(settings: Settings, node: str | None) -> Parameters:
             CoinFacts(chain.coin, DECIMALS),
             node or chain.public_rpc_url,
             chain.explorer_url,
+            chain.adapter,
         ),
         LimitFacts(
             content_bytes=limits.content_bytes,

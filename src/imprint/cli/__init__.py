@@ -34,6 +34,7 @@ COMMANDS = {
     "erase": Command("moderate", "erase", "Erase what is stored of a person or a document."),
     "events": Command("events", "events", "List the outcomes of the chain's events."),
     "export": Command("export", "export", "Write drafts, posts and thumbnails to a CAR file."),
+    "export-site": Command("export", "export_site", "Write the public site as static files."),
     "gc": Command("gc", "gc", "Show or delete documents that nothing references."),
     "import": Command("export", "import_", "Import the files of an export."),
     "import-pinata": Command(

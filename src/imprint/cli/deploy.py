@@ -1,4 +1,4 @@
-"""`imprint deploy`, `imprint contract`: deploy the marketplace, or print its ABI and bytecode."""
+"""`imprint deploy`, `imprint contract`: deploy the contracts, or print ABI and bytecode."""
 
 import asyncio
 import json
@@ -8,9 +8,9 @@ from pathlib import Path
 import click
 
 from imprint.bootstrap.deployment import (
-    DeployedMarketplace,
+    ContractDeployment,
+    DeployedContract,
     DeploymentTransaction,
-    MarketplaceDeployment,
     NotDeployed,
     Signer,
     contract_address,
@@ -20,7 +20,7 @@ from imprint.bootstrap.deployment import (
 from imprint.cli.errors import reporting_errors
 from imprint.domain.formats.addresses import Address, NotAnAddress, checksum_address, parse_address
 from imprint.domain.formats.hexadecimal import NotHexadecimal, parse_hash
-from imprint.marketplace import artifact
+from imprint.marketplace import adapter_artifact, artifact
 
 WEI_PER_COIN = 10**18
 
@@ -42,6 +42,12 @@ _file = click.Path(path_type=Path, exists=True, dir_okay=False)
 )
 @click.option("--from", "sender", help="Print the transaction for this account to sign.")
 @click.option("--transaction", help="Wait for a transaction that was already sent.")
+@click.option("--adapter", is_flag=True, help="Deploy the purchase adapter of a marketplace.")
+@click.option(
+    "--marketplace",
+    envvar="IMPRINT_MARKETPLACE_ADDRESS",
+    help="The adapter's marketplace [env: IMPRINT_MARKETPLACE_ADDRESS].",
+)
 @click.option("--yes", is_flag=True, help="Deploy without asking for confirmation.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of settings.")
 def deploy(
@@ -51,67 +57,84 @@ def deploy(
     password_file: Path | None,
     sender: str | None,
     transaction: str | None,
+    adapter: bool,
+    marketplace: str | None,
     yes: bool,
     as_json: bool,
 ) -> None:
-    """Deploy the marketplace, and print its settings.
+    """Deploy the marketplace, or its purchase adapter, and print the settings.
 
     With --key-file, the command signs and sends the transaction. With --from, it prints the
     transaction as a line of JSON for another wallet to sign and send, and waits for the contract.
     With --transaction, it waits for a transaction that was already sent. The transaction and the
     settings go to standard output, everything else to standard error.
+
+    With --adapter, it deploys the contract that buys posts of an existing marketplace for somebody
+    else, or several at once.
     """
     if [key_file, sender, transaction].count(None) != 2:
         raise click.UsageError("Give exactly one of --key-file, --from and --transaction.")
+    market = _parse_marketplace(marketplace) if adapter and transaction is None else None
     # The setting may list several nodes.
     url = rpc_url.partition(",")[0].strip()
     with reporting_errors():
         if key_file is not None:
             signer = read_signer(_read_key(key_file), lambda: _password(password_file))
-            deploying = _deploy(url, signer, yes)
+            deploying = _deploy(url, market, signer, yes)
         elif sender is not None:
-            deploying = _deploy_unsigned(url, _parse_sender(sender))
+            deploying = _deploy_unsigned(url, market, _parse_sender(sender))
         else:
             deploying = _await(url, _parse_hash(transaction))
         try:
             deployed = asyncio.run(deploying)
         except NotDeployed as error:
             raise click.ClickException(str(error)) from error
-    _print_settings(deployed, as_json)
+    _print_settings(deployed, as_json, adapter)
 
 
-async def _deploy(url: str, signer: Signer, yes: bool) -> DeployedMarketplace:
+async def _deploy(url: str, market: Address | None, signer: Signer, yes: bool) -> DeployedContract:
     async with open_deployment(url) as deployment:
-        prepared = await deployment.prepare(signer.address, artifact().bytecode)
+        prepared = await _prepare(deployment, market, signer.address)
         _describe(prepared)
         if not yes:
-            click.confirm("Deploy the marketplace?", abort=True, err=True)
+            what = "marketplace" if market is None else "purchase adapter"
+            click.confirm(f"Deploy the {what}?", abort=True, err=True)
         signed, transaction_hash = signer.sign(prepared)
         await deployment.send(signed, transaction_hash)
         return await _wait(deployment, transaction_hash)
 
 
-async def _deploy_unsigned(url: str, sender: Address) -> DeployedMarketplace:
+async def _deploy_unsigned(url: str, market: Address | None, sender: Address) -> DeployedContract:
     async with open_deployment(url) as deployment:
-        prepared = await deployment.prepare(sender, artifact().bytecode)
+        prepared = await _prepare(deployment, market, sender)
         address = contract_address(prepared)
         _describe(prepared)
         click.echo(json.dumps({"from": sender, **prepared.fields()}))
         _say(f"Sign and send it. Waiting for a contract at {checksum_address(address)} …")
-        _say("If you stop here, continue with: imprint deploy --transaction and its hash.")
+        _say("If you stop here, continue with --transaction and its hash instead of --from.")
         return await deployment.wait_for_code(prepared, address)
 
 
-async def _await(url: str, transaction_hash: str) -> DeployedMarketplace:
+async def _prepare(
+    deployment: ContractDeployment, market: Address | None, sender: Address
+) -> DeploymentTransaction:
+    """Prepare the deployment of the marketplace, or of the adapter of this one."""
+    if market is None:
+        return await deployment.prepare(sender, artifact().bytecode)
+    await deployment.check_contract(market)
+    return await deployment.prepare(sender, adapter_artifact().bytecode + market[2:].zfill(64))
+
+
+async def _await(url: str, transaction_hash: str) -> DeployedContract:
     async with open_deployment(url) as deployment:
         # With a wrong address, the wait would never end.
         await deployment.check_node()
         return await _wait(deployment, transaction_hash)
 
 
-async def _wait(deployment: MarketplaceDeployment, transaction_hash: str) -> DeployedMarketplace:
+async def _wait(deployment: ContractDeployment, transaction_hash: str) -> DeployedContract:
     _say(f"Waiting for the transaction {transaction_hash} …")
-    _say("If you stop here, continue with: imprint deploy --transaction and this hash.")
+    _say("If you stop here, continue with --transaction and this hash instead of --key-file.")
     return await deployment.wait(transaction_hash)
 
 
@@ -129,10 +152,20 @@ def _password(path: Path | None) -> str:
 
 
 def _parse_sender(text: str) -> Address:
+    return _parse_address(text, "--from")
+
+
+def _parse_marketplace(text: str | None) -> Address:
+    if not text:
+        raise click.UsageError("Give the address of the adapter's marketplace with --marketplace.")
+    return _parse_address(text, "--marketplace")
+
+
+def _parse_address(text: str, option: str) -> Address:
     try:
         return parse_address(text)
     except NotAnAddress as error:
-        raise click.BadParameter(str(error), param_hint="--from") from error
+        raise click.BadParameter(str(error), param_hint=option) from error
 
 
 def _parse_hash(text: str | None) -> str:
@@ -148,13 +181,17 @@ def _describe(prepared: DeploymentTransaction) -> None:
     _say(f"Cost       at most {prepared.highest_cost / WEI_PER_COIN:.6f} of the chain's coin")
 
 
-def _print_settings(deployed: DeployedMarketplace, as_json: bool) -> None:
-    settings = {
-        "IMPRINT_CHAIN_ID": str(deployed.chain_id),
-        "IMPRINT_MARKETPLACE_ADDRESS": checksum_address(deployed.address),
-        "IMPRINT_CHAIN_START_BLOCK": str(deployed.block),
-    }
-    _say("The marketplace is deployed. Its settings, besides IMPRINT_CHAIN_RPC_URL:")
+def _print_settings(deployed: DeployedContract, as_json: bool, adapter: bool) -> None:
+    if adapter:
+        settings = {"IMPRINT_ADAPTER_ADDRESS": checksum_address(deployed.address)}
+        _say("The purchase adapter is deployed. Its setting:")
+    else:
+        settings = {
+            "IMPRINT_CHAIN_ID": str(deployed.chain_id),
+            "IMPRINT_MARKETPLACE_ADDRESS": checksum_address(deployed.address),
+            "IMPRINT_CHAIN_START_BLOCK": str(deployed.block),
+        }
+        _say("The marketplace is deployed. Its settings, besides IMPRINT_CHAIN_RPC_URL:")
     if as_json:
         click.echo(json.dumps(settings))
     else:

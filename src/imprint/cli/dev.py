@@ -96,13 +96,16 @@ async def _run(dev_chain: ModuleType, options: dict[str, str | None], config: Pa
         # Other settings contain the ports, so the free ports that were found replace the zeros.
         found = {"IMPRINT_PORT": listener, "IMPRINT_DEV_RPC_PORT": node_listener}
         ports = {name: str(each.getsockname()[1]) for name, each in found.items() if each}
-        settings = _read_settings({**options, **ports}, config)
+        options = {**options, **ports}
+        settings = _read_settings(options, config)
     configure_service_logging(settings)
     host = settings.server.host
     if not dev_chain.is_loopback(host):
         click.secho(PUBLIC_WARNING.format(host=host), fg="yellow", err=True)
     url = f"http://{_CLIENT_HOSTS.get(host, host)}:{settings.server.port}"
     with dev_chain.open_dev_chain(settings, node_listener, url) as chain:
+        if chain.adapter is not None:
+            settings = _read_settings({**options, "IMPRINT_ADAPTER_ADDRESS": chain.adapter}, config)
         await _serve(settings, chain, listener, url)
 
 

@@ -10,7 +10,12 @@ from dataclasses import dataclass
 from starlette.types import ASGIApp
 
 from imprint.devchain.chain import Chain
-from imprint.devchain.deployment import DeploymentImpossible, deploy_marketplace
+from imprint.devchain.deployment import (
+    DeploymentImpossible,
+    deploy_adapter,
+    deploy_marketplace,
+    locate_marketplace,
+)
 from imprint.devchain.journal import JournalDamaged, JournalInUse
 from imprint.devchain.rpc import is_loopback, rpc_app
 from imprint.devchain.webhooks import Destination, Provider, Sender
@@ -25,9 +30,10 @@ __all__ = ["DevChain", "is_loopback", "open_dev_chain", "runs_own_chain"]
 @dataclass(frozen=True, slots=True)
 class DevChain:
     """Where the chain is reached. Our own chain also has funded accounts, a node and a webhook
-    sender."""
+    sender, and our own marketplace a purchase adapter."""
 
     url: str
+    adapter: str | None = None
     accounts: Sequence[str] = ()
     node: HttpServer | None = None
     sender: Sender | None = None
@@ -55,6 +61,7 @@ def open_dev_chain(
     try:
         yield DevChain(
             url,
+            _deploy_adapter(chain, settings),
             chain.wallet.addresses,
             HttpServer(_build_node(chain, settings), listener, shutdown_timeout=1),
             _build_sender(chain, settings, service_url),
@@ -76,6 +83,11 @@ def _open_chain(settings: Settings) -> Chain:
             f"There is no contract at IMPRINT_MARKETPLACE_ADDRESS ({settings.chain.marketplace})."
         )
     return chain
+
+
+def _deploy_adapter(chain: Chain, settings: Settings) -> str | None:
+    own = settings.chain.marketplace == locate_marketplace(chain).lower()
+    return deploy_adapter(chain) if own and settings.chain.adapter is None else None
 
 
 def _build_node(chain: Chain, settings: Settings) -> ASGIApp:

@@ -8,12 +8,13 @@ import click
 
 from imprint.domain.errors import CannotStart, NeedsUpgrade, Problem
 from imprint.domain.exports import NotAnExport
-from imprint.ports.archives import ImportConflict
+from imprint.ports.archives import ImportConflict, NotExported
 from imprint.server.supervisor import MISCONFIGURED
 from imprint.services.installation.backup import NotABackup, NotSaved
 from imprint.services.installation.content_migration import NotMigrated
 from imprint.services.installation.exports import DocumentMissing, ImportConflicts
 from imprint.services.posts.indexer import IndexBusy
+from imprint.services.posts.proofs import NotProved
 from imprint.services.tasks.leases import CollectionNotPaused
 from imprint.settings import SettingsProblems
 
@@ -32,7 +33,9 @@ _FAILURES = (
     IndexBusy,
     NotABackup,
     NotAnExport,
+    NotExported,
     NotMigrated,
+    NotProved,
     NotSaved,
 )
 """Errors whose message is printed unchanged."""

@@ -1,8 +1,9 @@
-"""`imprint export`, `imprint verify` and `imprint import`: signed CAR files."""
+"""`imprint export`, `verify` and `import`: signed CAR files; `export-site`: static files."""
 
 import asyncio
 import json
 import os
+import re
 import sys
 import tempfile
 from collections import Counter
@@ -12,28 +13,41 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import click
+import msgspec
 
 from imprint.auth.export_keys import SEED_BYTES
+from imprint.bootstrap.adapters import open_node
 from imprint.bootstrap.archives import (
     build_export,
     build_import,
     open_archive,
     open_earlier_import,
 )
+from imprint.bootstrap.static_site import SiteFormat, write_site
 from imprint.cli.errors import FAILED, reporting_errors
 from imprint.cli.installation import config_option, open_installation
-from imprint.cli.progress import show_progress
+from imprint.cli.progress import report_progress, show_progress
 from imprint.domain.errors import CannotStart
 from imprint.domain.exports import Manifest, NotAnExport
 from imprint.domain.formats.addresses import Address, NotAnAddress, parse_address
+from imprint.domain.formats.cids import Cid, layout_of, parse_cid
+from imprint.domain.formats.hexadecimal import parse_hash
 from imprint.domain.installation import Access
+from imprint.domain.posts.posts import LogPosition, PostCreated
+from imprint.interface.codec import decode_json
+from imprint.interface.posts import PROOF_TYPE, PostProof
 from imprint.ports.archives import Archive, ImportOutcome
 from imprint.services.installation.earlier_files import EarlierReport, Outcome
 from imprint.services.installation.exports import OpenedExport, check_export, open_export
+from imprint.services.posts.proofs import Claim, NotProved, verify_claim
 
-_file_argument = click.argument(
-    "file", type=click.Path(path_type=Path, exists=True, dir_okay=False)
-)
+_BASE_URL = re.compile(r"https?://[A-Za-z0-9.:\[\]-]+(/[A-Za-z0-9._~%-]+)*/?")
+
+MAX_PROOF = 64 * 1024
+"""Maximum size of a proof in bytes. One of this version has less than a kilobyte."""
+
+_existing = click.Path(path_type=Path, exists=True, dir_okay=False)
+_file_argument = click.argument("file", type=_existing)
 _key_option = click.option(
     "--key", "key_text", help="The public key that must have signed it, in hexadecimal digits."
 )
@@ -69,17 +83,90 @@ async def _export(out: Path, owner: Address | None, config: Path | None) -> tupl
         return manifest, service.key.public
 
 
-@click.command()
-@_file_argument
-@_key_option
-@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
-def verify(file: Path, key_text: str | None, as_json: bool) -> None:
-    """Verify that an export is complete, and who signed it.
+@click.command("export-site")
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path, file_okay=False),
+    required=True,
+    help="The folder to write: a new or empty one, or that of an earlier export.",
+)
+@click.option(
+    "--base-url", "base", required=True, help="The URL at which the files will be published."
+)
+@click.option(
+    "--format",
+    "site_format",
+    type=click.Choice([each.value for each in SiteFormat]),
+    default=SiteFormat.HTML.value,
+    show_default=True,
+    help="HTML pages, or Markdown with front matter for site generators.",
+)
+@config_option
+def export_site(output: Path, base: str, site_format: str, config: Path | None) -> None:
+    """Write the public site as static files.
 
-    The command checks the signature, every block, every document and every record. It needs no
-    service, no network and no settings. Without a key, it only shows who signed the export.
+    Any file server can publish them, with or without the service. Paid posts have their opening,
+    their price and a link to the service, but not their text. Only posts that lists show are
+    included. The service may keep running: the files show the moment when the command began. The
+    chain must be reachable, because it decides which posts are free. The same posts give the same
+    bytes. An earlier export is replaced in one step when the new one is complete.
     """
-    key = _parse_key(key_text)
+    base = _parse_base(base)
+    with reporting_errors():
+        count = asyncio.run(_export_site(output, base, SiteFormat(site_format), config))
+    click.echo(f"{count} posts are in {output}.")
+
+
+async def _export_site(
+    output: Path, base: str, site_format: SiteFormat, config: Path | None
+) -> int:
+    async with open_installation(config, Access.WRITE) as installation:
+        with show_progress("Exporting posts") as progress:
+            return await write_site(
+                installation.settings,
+                installation.adapters,
+                base,
+                output,
+                site_format,
+                progress=progress,
+                report=report_progress,
+            )
+
+
+@click.command()
+@click.argument("file", type=_existing, required=False)
+@_key_option
+@click.option("--proof", type=_existing, help="Verify the proof of a post instead.")
+@click.option("--rpc", help="The URL of any node of the proof's chain.")
+@click.option("--document", type=_existing, help="The document that the proof must be of.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+def verify(
+    file: Path | None,
+    key_text: str | None,
+    *,
+    proof: Path | None,
+    rpc: str | None,
+    document: Path | None,
+    as_json: bool,
+) -> None:
+    """Verify an export, or the proof of a post.
+
+    Of an export, the command checks the signature, every block, every document and every record.
+    It needs no service, no network and no settings. Without a key, it only shows who signed the
+    export. A proof, the file of /posts/{id}/proof.json, is compared with the chain through the
+    node of --rpc, and with a document if there is one.
+    """
+    if proof is not None:
+        if rpc is None or file is not None or key_text is not None:
+            raise click.UsageError("--proof needs --rpc, and neither an export nor --key.")
+        _verify_proof(proof, rpc, document, as_json)
+    elif file is None or rpc is not None or document is not None:
+        raise click.UsageError("Give an export, or --proof and --rpc.")
+    else:
+        _verify_export(file, _parse_key(key_text), as_json)
+
+
+def _verify_export(file: Path, key: bytes | None, as_json: bool) -> None:
     with reporting_errors():
         try:
             opened = _verify(file, key)
@@ -123,6 +210,61 @@ def _members_of(opened: OpenedExport) -> dict[str, Any]:
         "marketplace": manifest.marketplace,
         "key": opened.key.hex(),
     }
+
+
+def _verify_proof(file: Path, rpc: str, document: Path | None, as_json: bool) -> None:
+    with reporting_errors():
+        try:
+            claim = _read_claim(file)
+            event, cid = claim.event, Cid(claim.event.spelled_cid)
+            if document is not None and layout_of(cid, document.read_bytes()) is None:
+                raise NotProved("The document is another one than that of the proof.")
+            following = asyncio.run(_compare_with_chain(claim, rpc))
+        except NotProved as error:
+            if not as_json:
+                raise
+            click.echo(json.dumps({"proved": False, "reason": str(error)}, indent=2))
+            sys.exit(FAILED)
+    if as_json:
+        shown = {"proved": True, "following_blocks": following, "document": document is not None}
+        click.echo(json.dumps(shown, indent=2))
+        return
+    place = event.place
+    click.echo(f"The chain confirms it: {event.author} published {cid}")
+    click.echo(
+        f"as post {event.post_id}, at {claim.created_at:%Y-%m-%d %H:%M:%S}Z, in block "
+        f"{place.block_number} of chain {place.chain_id}. {following} blocks follow it."
+    )
+    if document is not None:
+        click.echo(f"{document} is this document.")
+
+
+def _read_claim(file: Path) -> Claim:
+    """Parse a proof. Raises `NotProved` for anything that the service would not write."""
+    with file.open("rb") as opened:
+        text = opened.read(MAX_PROOF + 1)
+    try:
+        proof = decode_json(text[:MAX_PROOF], PostProof)
+        if proof.type != PROOF_TYPE or not 0 <= int(proof.id) < 2**256:
+            raise ValueError("It is of another type, or the id is too high.")
+        block, cid = proof.block, parse_cid(proof.cid)
+        place = LogPosition(
+            proof.chain_id,
+            parse_hash(block.hash),
+            block.number,
+            proof.log.index,
+            parse_hash(proof.transaction),
+        )
+        event = PostCreated(place, int(proof.id), parse_address(proof.author), cid, cid)
+        topics = tuple(bytes.fromhex(parse_hash(topic)[2:]) for topic in proof.log.topics)
+        return Claim(parse_address(proof.log.address), event, topics, proof.created_at)
+    except (msgspec.DecodeError, ValueError) as error:
+        raise NotProved("This is not the proof of a post, or is one of a newer version.") from error
+
+
+async def _compare_with_chain(claim: Claim, rpc: str) -> int:
+    async with open_node(rpc, claim.event.place.chain_id, claim.contract) as chain:
+        return await verify_claim(chain, claim)
 
 
 @click.command("import")
@@ -197,6 +339,15 @@ def _parse_owner(text: str | None) -> Address | None:
         return parse_address(text)
     except NotAnAddress as error:
         raise click.BadParameter(str(error), param_hint="--owner") from error
+
+
+def _parse_base(text: str) -> str:
+    if not _BASE_URL.fullmatch(text):
+        raise click.BadParameter(
+            "It must be a URL like https://example.org or https://example.org/blog.",
+            param_hint="--base-url",
+        )
+    return text.rstrip("/")
 
 
 def _parse_key(text: str | None) -> bytes | None:

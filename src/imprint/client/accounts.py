@@ -28,7 +28,7 @@ from imprint.interface.accounts import (
 from imprint.interface.posts import Profile, ProfileResponse
 
 WRITING_SECONDS = 12 * 3600
-"""Default lifetime of a writing session. A service allows twice as much."""
+"""Default lifetime of a writing session in seconds. A service allows twice as much."""
 
 STATEMENT = "Sign in to read what you hold."
 """The statement that a wallet shows its owner at login."""
@@ -40,7 +40,7 @@ class AccountMethods(Connection):
     async def login(
         self, wallet: Wallet, *, origin: str | None = None, statement: str = STATEMENT
     ) -> Session:
-        """Log in with a wallet (EIP-4361). Later requests carry the session where they need one.
+        """Log in with a wallet (EIP-4361). Later requests send the session if they need it.
 
         `origin` is the application's origin if it is not the service itself.
         """
@@ -119,8 +119,7 @@ class AccountMethods(Connection):
         links: Sequence[str] = (),
         avatar: bytes | Literal["keep", "none"] = "keep",
     ) -> Profile:
-        """Replace the author's profile. `avatar` is a picture, or says what happens to the
-        current one."""
+        """Replace the author's profile. `avatar` is a picture, or keeps or removes the old one."""
         picture = avatar if isinstance(avatar, bytes) else None
         data = profile_typed_data(
             self.facts.signing,
@@ -144,7 +143,7 @@ class AccountMethods(Connection):
 
 
 def _login_message(site: str, address: str, statement: str, *, chain_id: int, now: int) -> str:
-    """The EIP-4361 text, with the checksummed address."""
+    """Return the EIP-4361 text, with the checksummed address."""
     issued = format_instant(datetime.fromtimestamp(now, UTC))
     said = f"{statement}\n" if statement else ""
     return (

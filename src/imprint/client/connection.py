@@ -36,11 +36,11 @@ class Listing(Generic[Item]):
     """
 
     def __init__(self, load: Callable[[str | None], Awaitable[Page[Item]]]) -> None:
-        """Create a list. `load` returns the page with a token, or the first one."""
+        """Create a list. `load` returns the page with a token, or the first page without one."""
         self._load = load
 
     async def page(self, token: str | None = None) -> Page[Item]:
-        """Return the page with this token, or the first one."""
+        """Return the page with this token, or the first page without a token."""
         return await self._load(token)
 
     async def pages(self, token: str | None = None) -> AsyncIterator[Page[Item]]:
@@ -175,19 +175,19 @@ class Connection:
         )
 
     def _own_address(self, given: str | None) -> str | None:
-        """The given address, or that of the session. The service refuses a missing one."""
+        """Return the given address or the session's. The service refuses a missing address."""
         if given is not None or self.session is None:
             return given
         return self.session.address
 
 
 def page_of(items: Sequence[Item], next_page_token: str | None) -> Page[Item]:
-    """A page of these items."""
+    """Return a page of these items."""
     return Page(tuple(items), next_page_token)
 
 
 def _best_form(accepted: Collection[str]) -> SigningForm:
-    """The strictest form of signed writes that the service accepts."""
+    """Return the strictest form of signed writes that the service accepts."""
     for form in (SigningForm.IMPRINT_2, SigningForm.IMPRINT_1, SigningForm.INKDAO_1):
         if form in accepted:
             return form

@@ -47,7 +47,7 @@ class Document(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def verify_document(data: bytes, cid: str) -> bool:
-    """Whether these bytes have this cid, in any encoding. False for text that is not a cid.
+    """Whether these bytes have this CID, in any encoding. False for text that is not a CID.
 
     >>> verify_document(b"hello", "bafkreibm6jg3ux5qumhcn2b3flc3tyu6dmlb4xa7u5bf44yegnrjhc4yeq")
     True
@@ -63,8 +63,10 @@ ONCHAIN_POLL_SECONDS = 0.2
 """Seconds between checks whether the service has indexed a post."""
 
 SAVE_ATTEMPTS = 5
-"""Number of attempts per save while the service is busy or unreachable, unless the caller waits
-itself."""
+"""Number of attempts per save while the service is busy or unreachable.
+
+The limit does not apply if the caller passes `wait`.
+"""
 
 LONGEST_PAUSE = 60
 """Longest pause between attempts in seconds, unless the service says otherwise."""
@@ -73,14 +75,13 @@ _ENDED = (Code.WRITING_SESSION_EXPIRED, Code.WRITING_SESSION_INVALID)
 """Refusals after which a writing session can no longer save."""
 
 _MEDIA_TYPES = {b"\x89PNG": "image/png", b"\xff\xd8\xff": "image/jpeg", b"RIFF": "image/webp"}
-"""Picture media types by magic bytes."""
+"""Media types of pictures, keyed by magic bytes."""
 
 _ACCEPT_DOCUMENTS = "image/*, application/octet-stream;q=0.9, */*;q=0.8"
 
 
 class SignedWrite(TypedDict):
-    """The members of every signed write, as in JSON. A write that is sent twice takes effect
-    once."""
+    """The members of every signed write, as in JSON. A write sent twice takes effect only once."""
 
     salt: dict[str, Any]
     address: str
@@ -89,8 +90,10 @@ class SignedWrite(TypedDict):
 
 
 Wait = Callable[[Refusal | Unreachable, float], Awaitable[bool]]
-"""Waits after a failure, for the given seconds or another time. Returning False ends the
-attempts."""
+"""Waits after a failure, for the suggested seconds or for any other time.
+
+If the function returns False, there are no more attempts.
+"""
 
 
 class DraftMethods(Connection):
@@ -104,7 +107,7 @@ class DraftMethods(Connection):
         return await self._send_content(await self._sign(signer, write), write)
 
     async def update_draft(self, signer: Wallet | WritingSession, cid: str, content: str) -> Draft:
-        """Replace a draft with a new version, which has a new cid."""
+        """Replace a draft with a new version, which has a new CID."""
         write = Write(Action.UPDATE, cid=cid, content=content)
         return await self._send_content(await self._sign(signer, write), write)
 
@@ -117,9 +120,10 @@ class DraftMethods(Connection):
         note: str = "",
         cid: str | None = None,
     ) -> RevisionRecord:
-        """Add a corrected version to a post of the wallet's author; everybody reads the note.
+        """Add a corrected version to a post of the wallet's author. The note is public.
 
-        `cid` is that of the post's document on the chain; without it, the service is asked.
+        `cid` is the CID of the post's document on the chain. If no CID is given, the service
+        provides it.
         """
         if cid is None:
             cid = (await self._read(f"/posts/{quote(str(id), safe='')}", Post)).cid
@@ -153,11 +157,11 @@ class DraftMethods(Connection):
         Saving survives a lost response, a busy service and, if a writing session signs, a wrong
         clock. `on_signed` is called before the write is sent. A caller that stores the signed write
         can send it again after a restart with `resend_draft`. `wait` waits while the service is
-        busy or unreachable, and decides whether to send the save again. Without it, a save is sent
-        at most five times.
+        busy or unreachable, and decides whether to send the save again. Without `wait`, a save is
+        sent at most five times.
 
         Raises `WalletNeeded` if the writing session has ended, `Unconfirmed` if the draft may have
-        been saved, and otherwise what the last attempt raised.
+        been saved, and otherwise the exception of the last attempt.
         """
         write = _content_write(content, cid)
 
@@ -175,7 +179,7 @@ class DraftMethods(Connection):
         try:
             return await sign_and_deliver()
         except Refusal as refusal:
-            # By the clock of the service, unless a wallet would have to ask its owner again.
+            # Use the service's clock, unless a wallet would have to ask its owner again.
             is_stale = refusal.code == Code.SIGNATURE_STALE and refusal.problem.now is not None
             if not is_stale or not isinstance(signer, WritingSession):
                 raise
@@ -186,7 +190,8 @@ class DraftMethods(Connection):
     ) -> Draft:
         """Resend a save whose response was lost, for example after a restart.
 
-        It takes effect once, however often it is sent. Raises as `save_draft` does.
+        The save takes effect only once, no matter how often it is sent. Raises as `save_draft`
+        does.
         """
         return await self._deliver(signed, _content_write(content, cid), wait, is_uncertain=True)
 
@@ -216,7 +221,7 @@ class DraftMethods(Connection):
         raise AssertionError("The last attempt returns or raises.")
 
     def _find_saved(self, refusal: Refusal, action: Action, *, is_uncertain: bool) -> Draft | None:
-        """The record of an earlier attempt, or None if the same body may succeed shortly.
+        """Return the record of an earlier attempt, or None if a retry may succeed shortly.
 
         Raises the exception for any other refusal.
         """
@@ -226,7 +231,7 @@ class DraftMethods(Connection):
         if problem.code == Code.SIGNATURE_STALE and problem.now is not None:
             self.set_clock(problem.now)
             if is_uncertain:
-                # Another nonce would save it twice.
+                # With another nonce, the draft would be saved twice.
                 raise Unconfirmed("It may have been saved.") from refusal
         if problem.code in _ENDED:
             raise WalletNeeded("Sign once more to go on writing.") from refusal
@@ -245,7 +250,7 @@ class DraftMethods(Connection):
     ) -> Published:
         """Store a draft's thumbnail and hashtags. Call `createPost` afterwards.
 
-        Services refuse writing sessions here, as they do for `delete_draft`.
+        Services accept no writing session for this operation, nor for `delete_draft`.
         """
         tags = ",".join(hashtags)
         write = Write(Action.PUBLISH, cid=cid, thumbnail=thumbnail, hashtags=tags)
@@ -311,7 +316,7 @@ class DraftMethods(Connection):
         return self._list_files("/pendingFilesByOwner", query, signed_in=True)
 
     def list_posts(self, *, cid: str | None = None) -> Listing[File]:
-        """List published files, newest first, or the one with this cid."""
+        """List published files, newest first, or only the file with this CID."""
         return self._list_files("/filesMetaData", {"cid": cid})
 
     def list_next_page(self, next_page_token: str) -> Listing[File]:
@@ -332,7 +337,7 @@ class DraftMethods(Connection):
                 await asyncio.sleep(ONCHAIN_POLL_SECONDS)
 
     def build_write(self, form: str, write: Write, address: str) -> TypedData:
-        """The typed data of a write at this moment, with a fresh nonce."""
+        """Return the typed data of a write at the current time, with a new nonce."""
         signing = self.facts.signing
         if form == SigningForm.INKDAO_1 and self.domain_name is not None:
             signing = msgspec.structs.replace(signing, name=self.domain_name)
@@ -379,7 +384,7 @@ class DraftMethods(Connection):
 
 
 def _content_write(content: str, cid: str | None) -> Write:
-    """A create, or an update of the draft with this cid."""
+    """Return a create, or an update of the draft with this CID."""
     if cid is None:
         return Write(Action.CREATE, content=content)
     return Write(Action.UPDATE, cid=cid, content=content)

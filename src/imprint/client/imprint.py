@@ -17,8 +17,8 @@ from imprint.interface.service import ServiceFacts
 class Imprint(AccountMethods, DraftMethods, PostMethods):
     """A client of one service, with at most one reader logged in.
 
-    Methods are named after the operations in `/openapi.json`. They raise `Refusal` if the service
-    refuses and `Unreachable` if it does not respond.
+    Methods are named after the operations in `/openapi.json`. Methods raise `Refusal` if the
+    service refuses, and `Unreachable` if it does not respond.
     """
 
     @classmethod
@@ -31,10 +31,10 @@ class Imprint(AccountMethods, DraftMethods, PostMethods):
         http: aiohttp.ClientSession | None = None,
         timeout: float = DEFAULT_TIMEOUT,
     ) -> "Connecting":
-        """Fetch the facts of the service at a URL: `async with Imprint.connect(url) as imprint`.
+        """Connect to the service at a URL, as in `async with Imprint.connect(url) as imprint`.
 
-        `await Imprint.connect(url)` does the same, and leaves `close` to the caller. The options
-        are those of the constructor.
+        `await Imprint.connect(url)` does the same, and leaves `close` to the caller. The
+        constructor describes the options.
         """
         given = {"form": form, "domain_name": domain_name, "http": http, "timeout": timeout}
         return Connecting(cls, url, given)
@@ -66,7 +66,7 @@ class Imprint(AccountMethods, DraftMethods, PostMethods):
         return other
 
     def node(self, rpc_url: str | None = None) -> Node:
-        """The chain's node at a URL. The URL of a development chain is in the facts.
+        """Return the chain's node at a URL. For a development chain, the facts contain the URL.
 
         Raises `NodeError` if a URL is needed.
         """
@@ -77,7 +77,7 @@ class Imprint(AccountMethods, DraftMethods, PostMethods):
 
 
 class Connecting:
-    """A client that is still connecting: await it, or open it with `async with`."""
+    """A client that is still connecting. Await it, or open it with `async with`."""
 
     def __init__(self, kind: type[Imprint], url: str, given: dict[str, Any]) -> None:
         self._kind = kind

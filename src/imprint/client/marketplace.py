@@ -18,6 +18,7 @@ from imprint.domain.posts.marketplace import (
     MAX_DESCRIPTION,
     MAX_TITLE,
     POST_CREATED,
+    SUBSCRIBE_POST,
 )
 from imprint.interface.values import Wei
 
@@ -29,13 +30,10 @@ POST_LIMITS: Mapping[str, int] = MappingProxyType(
         "hashtags": 10,
     }
 )
-"""Limits of `createPost`: bytes of UTF-8, wei, and number of hashtags."""
+"""Limits of the arguments of `createPost`, in bytes of UTF-8, wei, or number of hashtags."""
 
 CREATE_POST = keccak256(b"createPost((string,string,string,string,uint256,string[]))")[:4]
 """Selector of `createPost`."""
-
-SUBSCRIBE_POST = keccak256(b"subscribePost(uint256)")[:4]
-"""Selector of `subscribePost`."""
 
 UPDATE_POST_PRICE = keccak256(b"updatePostPrice(uint256,uint256)")[:4]
 """Selector of the price-change function."""
@@ -150,7 +148,7 @@ async def wait_for_receipt(
 
 
 def created_post_id(receipt: Receipt, marketplace: str) -> str | None:
-    """Return the id of the post a transaction created, or None."""
+    """Return the ID of the post that a transaction created, or None."""
     wanted = marketplace.lower()
     for log in receipt.logs:
         if log.address == wanted and log.topics[:1] == (POST_CREATED,) and len(log.topics) > 1:

@@ -1,4 +1,4 @@
-"""Methods for posts: the index, authors, a library, sales, statistics and feeds."""
+"""Methods for posts, authors, the library, sales, statistics and feeds."""
 
 import re
 from collections.abc import Sequence
@@ -27,6 +27,7 @@ from imprint.interface.posts import (
     OwnPost,
     OwnPostsResponse,
     Post,
+    PostProof,
     PostsResponse,
     PrivateFeed,
     ReportBody,
@@ -96,9 +97,10 @@ class PostMethods(Connection):
         *,
         revision: int | None = None,
     ) -> PostContent:
-        """Return a post's text: a free post's to everybody, others' to entitled readers.
+        """Return a post's text. Without a session, only free posts can be read.
 
-        It is the newest version, or the one with this number: 0 is the document on the chain.
+        Returns the newest version, or the version with this number. Version 0 is the document on
+        the chain.
         """
         path = f"/posts/{quote(str(id), safe='')}/content"
         return await self._read(path, PostContent, {"revision": revision}, signed_in=True)
@@ -112,12 +114,21 @@ class PostMethods(Connection):
         return list((await self._read(path, RevisionsResponse)).revisions)
 
     async def read_opening(self, id: str | int) -> Opening:  # noqa: A002 - as in the path
-        """Return what everybody may read of a post, whatever it costs."""
+        """Return the part of a post that everybody may read, whatever the post costs."""
         return await self._read(f"/posts/{quote(str(id), safe='')}/opening", Opening)
 
+    async def get_post_proof(self, id: str | int) -> PostProof:  # noqa: A002 - as in the path
+        """Return the proof that a final block of the chain records a post."""
+        return await self._read(f"/posts/{quote(str(id), safe='')}/proof.json", PostProof)
+
     async def get_post_markdown(self, id: str | int) -> str:  # noqa: A002 - as in the path
-        """Return a post as Markdown."""
-        return await self._read_text(f"/posts/{quote(str(id), safe='')}.md", "text/markdown")
+        """Return a post as Markdown.
+
+        If the session may not read the post, the result has its opening and says how to buy it.
+        """
+        path, accept = f"/posts/{quote(str(id), safe='')}.md", "text/markdown"
+        response = await self._request("GET", path, accept=accept, signed_in=True, expected=(402,))
+        return response.text
 
     async def list_measures(self) -> list[MeasureRecord]:
         """Return the operator's measures on the logged-in author and their posts."""
@@ -137,7 +148,7 @@ class PostMethods(Connection):
         return await self._read(f"/authors/{quote(address, safe='')}", Author)
 
     def list_library(self, *, q: str | None = None, limit: int | None = None) -> Listing[HeldPost]:
-        """List the posts the logged-in reader holds, newest purchase first."""
+        """List the posts that the logged-in reader holds, newest purchase first."""
 
         async def load(token: str | None) -> Page[HeldPost]:
             query = {"q": q, "limit": limit, "next_page_token": token}
@@ -147,7 +158,7 @@ class PostMethods(Connection):
         return Listing(load)
 
     def list_own_posts(self, *, limit: int | None = None) -> Listing[OwnPost]:
-        """List all posts of the logged-in author, newest first, with measures that hide them."""
+        """List all posts of the logged-in author, newest first, and the measures that hide them."""
 
         async def load(token: str | None) -> Page[OwnPost]:
             query = {"limit": limit, "next_page_token": token}
@@ -235,7 +246,7 @@ class PostMethods(Connection):
         return list((await self._read("/me/feeds", FeedsResponse, signed_in=True)).feeds)
 
     async def rotate_private_feed(self, id: str) -> FeedAccess:  # noqa: A002 - as in the path
-        """Give a private feed new URLs. The old ones stop working."""
+        """Give a private feed new URLs. The old URLs stop working."""
         path = f"/me/feeds/{quote(id, safe='')}"
         response = await self._request("POST", path, json={}, signed_in=True)
         return response.decode(FeedAccess)
@@ -257,7 +268,7 @@ class PostMethods(Connection):
 
 
 def _find_next(links: str) -> str | None:
-    """The token of the next page in a `Link` header, if there is one."""
+    """Return the token of the next page in a `Link` header, if there is one."""
     found = _NEXT.search(links)
     tokens = parse_qs(urlsplit(found[1]).query).get("next_page_token", []) if found else []
     return tokens[0] if tokens else None

@@ -1,4 +1,4 @@
-"""Transactions: a contract call, and the bytes a private key signs for it (EIP-1559)."""
+"""Transactions: a contract call, and the bytes that a private key signs for it (EIP-1559)."""
 
 import itertools
 from collections.abc import Sequence
@@ -16,14 +16,14 @@ _TYPE = b"\x02"
 """The type byte of an EIP-1559 transaction."""
 
 _SHORT = 55
-"""Longest RLP payload whose length is encoded in its first byte."""
+"""Length in bytes of the longest RLP payload whose length is encoded in its first byte."""
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
     """A contract call, with the payment in wei.
 
-    With `chain_id`, it is valid only on that chain, and a wallet on another one refuses it.
+    With `chain_id`, the call is valid only on that chain, and a wallet on another chain refuses it.
     """
 
     to: str
@@ -32,14 +32,14 @@ class Call:
     chain_id: int | None = None
 
     def as_json(self) -> dict[str, str]:
-        """The call in JSON-RPC form."""
+        """Return the call in JSON-RPC form."""
         call = {"to": self.to, "data": f"0x{self.data.hex()}", "value": hex(self.value)}
         return call if self.chain_id is None else {**call, "chainId": hex(self.chain_id)}
 
 
 @dataclass(frozen=True, slots=True)
 class Transaction:
-    """A call with all signed members. `tip` and `fee` are the maximum per unit of gas."""
+    """A call with all signed members. `tip` and `fee` are maximum amounts per unit of gas."""
 
     chain_id: int
     nonce: int
@@ -97,7 +97,7 @@ TIMEOUT = aiohttp.ClientTimeout(total=30)
 
 
 class Provider(Protocol):
-    """Anything that makes JSON-RPC calls: this module's `Node`, or a wallet (EIP-1193)."""
+    """An object that makes JSON-RPC calls, such as `Node` or a wallet (EIP-1193)."""
 
     async def request(self, method: str, *params: object) -> Any:
         """Return the result of a call. Raises `NodeError`."""

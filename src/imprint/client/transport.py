@@ -13,7 +13,7 @@ from imprint.interface.problems import Problem
 
 
 class Refusal(Exception):
-    """The service refused a request. Branch on `code`, one of `Code`. Later versions add codes."""
+    """The service refused a request. Check `code`, one of `Code`. Later versions may add codes."""
 
     def __init__(self, problem: Problem, retry_after: int | None = None) -> None:
         super().__init__(problem.detail)
@@ -32,14 +32,14 @@ class Refusal(Exception):
 
     @property
     def detail(self) -> str:
-        """What is wrong, in words for users."""
+        """The problem in words for users."""
         return self.problem.detail
 
 
 class Unreachable(Exception):
     """The service did not respond, or something else responded in its place.
 
-    `status` and `retry_after` come from whatever responded, if anything did.
+    `status` and `retry_after` come from the response, if there was one.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class Unreachable(Exception):
 
 
 class Unconfirmed(Exception):
-    """A save may have taken effect: its response was lost, and its signature is too old by now.
+    """A save may have taken effect: its response was lost, and its signature has expired.
 
     Look for the draft before you save again. The cause is the refusal `signature_stale`.
     """
@@ -70,7 +70,7 @@ class NodeError(Exception):
 
 
 class Reverted(Exception):
-    """The contract reverted the transaction, which is in a block but changed nothing."""
+    """The contract reverted the transaction. The transaction is in a block but had no effect."""
 
 
 DEFAULT_TIMEOUT = 60.0
@@ -96,7 +96,7 @@ class Response:
         return self.body.decode()
 
     def decode(self, kind: type[Record]) -> Record:
-        """Decode the body as a record. Raises `Unreachable` if it does not have this type."""
+        """Decode the body as a record. Raises `Unreachable` if the body does not have this type."""
         try:
             return decode_json(self.body, kind)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -108,7 +108,7 @@ class Response:
 
 
 class Transport:
-    """Sends requests to the service at a URL, over its own connections or given ones."""
+    """Sends requests to the service at a URL, over its own or given connections."""
 
     def __init__(
         self, url: str, http: aiohttp.ClientSession | None = None, timeout: float = DEFAULT_TIMEOUT
@@ -177,7 +177,7 @@ def _write_query(query: Query) -> list[tuple[str, str]]:
 
 
 def _read_problem(response: Response) -> Refusal | Unreachable:
-    """The problem in an error response. A proxy in front of the service may send other text."""
+    """Return the problem in an error response. A proxy in between may send other text."""
     text = response.headers.get("Retry-After", "")
     wait = int(text) if text.isascii() and text.isdecimal() else None
     try:

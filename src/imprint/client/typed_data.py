@@ -17,9 +17,9 @@ _DOMAIN_MEMBERS = (("name", "string"), ("version", "string"), ("chainId", "uint2
 
 @dataclass(frozen=True, slots=True)
 class TypedData:
-    """Typed data to sign: a message of one type, in the service's domain.
+    """Typed data to sign, which is a message of one type in the service's domain.
 
-    Wallets of other libraries take `declared`; those that sign hashes take `digest`.
+    Wallets of other libraries take `declared`. Wallets that sign hashes take `digest`.
     """
 
     kind: StructType
@@ -51,7 +51,7 @@ class TypedData:
 
     @property
     def signed_bytes(self) -> bytes:
-        """The 66 bytes that are hashed. The key of a writing session signs them with SHA-256."""
+        """The 66 bytes that are hashed. A writing session's key signs them with SHA-256."""
         facts = self.facts
         domain = SigningDomain(facts.name, facts.version, facts.chain_id)
         return domain.signed_bytes(self.kind.hash_struct(self.values))
@@ -84,7 +84,7 @@ def write_typed_data(
     nonce: str,
     timestamp: int,
 ) -> TypedData:
-    """A write's typed data in one form."""
+    """Return a write's typed data in one form."""
     kind = WRITE_TYPES[form][write.action]
     parts: dict[str, Any] = {
         "action": write.action.value,
@@ -96,7 +96,7 @@ def write_typed_data(
         "timestamp": str(timestamp) if form is SigningForm.IMPRINT_1 else timestamp,
         "title": write.title,
     }
-    # Hashing a large text takes a while, so hash only what the form signs.
+    # Hashing a large text takes a while, so hash only the members that the form signs.
     if "contentHash" in kind.names:
         parts["contentHash"] = keccak256(write.content.encode())
     if "thumbnailHash" in kind.names:
@@ -115,7 +115,7 @@ def opening_typed_data(
     expires: int,
     nonce: str,
 ) -> TypedData:
-    """The typed data with which a wallet authorizes a writing session's key."""
+    """Return the typed data with which a wallet authorizes a writing session's key."""
     values = {
         "service": service,
         "wallet": parse_address(wallet),
@@ -139,7 +139,7 @@ def profile_typed_data(
     nonce: str,
     timestamp: int,
 ) -> TypedData:
-    """The typed data with which a wallet changes the profile of its author."""
+    """Return the typed data with which a wallet changes the profile of its author."""
     values = {
         "service": service,
         "name": name,
@@ -163,7 +163,7 @@ def revision_typed_data(
     nonce: str,
     timestamp: int,
 ) -> TypedData:
-    """The typed data with which a wallet corrects a post of its author."""
+    """Return the typed data with which a wallet corrects a post of its author."""
     values = {
         "service": service,
         "postId": post_id,

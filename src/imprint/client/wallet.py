@@ -1,7 +1,7 @@
 """Wallets: sign messages and typed data, and send transactions.
 
-Anything with the members of `Wallet` is a wallet. The signature of a contract is merely longer than
-that of a private key, so a contract wallet is a wallet whose `address` is the contract's.
+Any object with the members of `Wallet` is a wallet. A contract's signature differs only in that it
+is longer, so a contract wallet is a wallet whose `address` is the contract's.
 """
 
 import inspect
@@ -24,7 +24,7 @@ class Wallet(Protocol):
 
     @property
     def address(self) -> str:
-        """The address for which signatures are made."""
+        """The address on whose behalf the wallet signs."""
 
     def sign_message(self, message: str) -> Awaitable[str] | str:
         """Return the signature of a text (`personal_sign`), as 0x-prefixed hex."""
@@ -33,11 +33,11 @@ class Wallet(Protocol):
         """Return the signature of typed data (EIP-712), as 0x-prefixed hex."""
 
     def send_transaction(self, call: Call) -> Awaitable[str] | str:
-        """Send a transaction and return its hash. It need not be in a block yet."""
+        """Send a transaction and return its hash. The transaction need not be in a block yet."""
 
 
 async def settle(made: Awaitable[Made] | Made) -> Made:
-    """The result of a wallet's method, whether immediate or awaited."""
+    """Return the result of a wallet's method, and await it if necessary."""
     if inspect.isawaitable(made):
         return await made
     return made
@@ -77,7 +77,8 @@ class KeyWallet:
     async def send_transaction(self, call: Call) -> str:
         """Sign a transaction (EIP-1559) with the fees that the node suggests, and send it.
 
-        Raises `NodeError`, also for a call that the contract would refuse, or for another chain.
+        Raises `NodeError`, also for a call that the contract would refuse or that is for another
+        chain.
         """
         if self._node is None:
             raise NodeError("This wallet has no node for sending transactions. Give it one.")
@@ -120,7 +121,7 @@ class NodeWallet:
         return str(await self.node.request("eth_signTypedData_v4", self.address, data.declared))
 
     async def send_transaction(self, call: Call) -> str:
-        """Have the node sign and send a transaction. Raises `NodeError`, also for another chain."""
+        """Have the node sign and send a transaction. Raises `NodeError`, also for a wrong chain."""
         if call.chain_id is not None:
             await _check_chain(self.node, call)
         sent = {"from": self.address, **call.as_json()}

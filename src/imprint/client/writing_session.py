@@ -33,7 +33,7 @@ def public_point(key: ec.EllipticCurvePrivateKey) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class WritingSession:
-    """A key that may sign some of a wallet's writes until it expires or is revoked."""
+    """A key that may sign some writes of a wallet until the key expires or is revoked."""
 
     record: WritingSessionRecord
     key: ec.EllipticCurvePrivateKey = field(repr=False)
@@ -41,7 +41,7 @@ class WritingSession:
 
     @property
     def id(self) -> str:
-        """The id that writes of this session carry."""
+        """The ID that identifies this session in writes."""
         return self.record.id
 
     @property
@@ -56,11 +56,11 @@ class WritingSession:
 
     @property
     def expires(self) -> datetime:
-        """When this session ends."""
+        """The time at which this session expires."""
         return self.record.expires
 
     def sign_typed_data(self, data: TypedData) -> str:
-        """Sign what the wallet would sign, and return 64 bytes as 0x-prefixed hex."""
+        """Sign typed data on behalf of the wallet, and return 64 bytes as 0x-prefixed hex."""
         r, s = decode_dss_signature(self.key.sign(data.signed_bytes, _SHA256))
         return f"0x{r:064x}{s:064x}"
 
@@ -79,7 +79,7 @@ class KeyStore(Protocol):
         """Return the session of a wallet, or None."""
 
     def save(self, service: str, session: WritingSession) -> None:
-        """Store a session, replacing the wallet's previous one."""
+        """Store a session, replacing the wallet's previous session."""
 
     def remove(self, service: str, wallet: str) -> None:
         """Delete the session of a wallet, if there is one."""
@@ -96,7 +96,7 @@ class MemoryKeyStore:
         return self._kept.get((service, wallet.lower()))
 
     def save(self, service: str, session: WritingSession) -> None:
-        """Store a session, replacing the wallet's previous one."""
+        """Store a session, replacing the wallet's previous session."""
         self._kept[service, session.address.lower()] = session
 
     def remove(self, service: str, wallet: str) -> None:
@@ -112,7 +112,7 @@ class _Kept(msgspec.Struct, frozen=True):
 
 
 class FileKeyStore:
-    """Keeps sessions in files that only their owner can read, one per service and wallet."""
+    """Stores sessions in files that only their owner can read, one file per service and wallet."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -129,7 +129,7 @@ class FileKeyStore:
         return WritingSession(kept.session, key)
 
     def save(self, service: str, session: WritingSession) -> None:
-        """Store a session, replacing the wallet's previous one. Raises OSError."""
+        """Store a session, replacing the wallet's previous session. Raises OSError."""
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         secret = session.key.private_bytes(
             serialization.Encoding.DER,

@@ -56,9 +56,9 @@ def build_block(
 ) -> Block:
     """Build the block that follows `parent`, or the genesis block.
 
-    The header, transactions root and receipts root are computed as on a real network. The
-    state root is not: there is no account trie, so it is a running digest of all state
-    changes since the genesis block.
+    The header, transactions root and receipts root are computed as on a real network. There is no
+    account trie, so the state root is a running digest of all state changes since the genesis
+    block.
     """
     parent_hash = parent.hash if parent else bytes(32)
     number = parent.number + 1 if parent else 0

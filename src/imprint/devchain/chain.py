@@ -142,7 +142,7 @@ class Chain:
         return True
 
     def on_block(self, listener: Callable[[Block], None]) -> Callable[[], None]:
-        """Call `listener` with each new block. The returned function unsubscribes it."""
+        """Call `listener` with each new block. The returned function unsubscribes the listener."""
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 

@@ -82,7 +82,7 @@ class Changes:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The result of a run. Its changes exclude the fee and the sender's nonce.
+    """The result of a run. The changes exclude the fee and the sender's nonce.
 
     `halted` is the reason if the code neither returned nor reverted.
     """
@@ -116,7 +116,7 @@ class Evm:
         self._engine = self._start_engine()
 
     def account(self, address: str) -> Account:
-        """Return an account. An unused one is empty."""
+        """Return an account. An unused account is empty."""
         return self._accounts.get(address, Account())
 
     def slot(self, address: str, index: int) -> int:
@@ -256,7 +256,7 @@ def _write(engine: pyrevm.EVM, changes: Changes) -> None:
         )
         engine.insert_account_info(address, info)
     for (address, index), value in changes.slots.items():
-        # Inserting also loads the account into the current run; reverting keeps it cold.
+        # Inserting also loads the account into the current run. Reverting keeps it cold.
         checkpoint = engine.snapshot()
         engine.insert_account_storage(address, index, value)
         engine.revert(checkpoint)

@@ -34,7 +34,7 @@ from imprint.devchain.methods import (
 from imprint.devchain.transactions import TransactionRefused, UnknownAccount, UnusableTypedData
 
 LOCALHOST = "localhost"
-"""The local host name. It and its subdomains (RFC 6761) are not resolved through DNS."""
+"""The local host name, which is not resolved through DNS, like its subdomains (RFC 6761)."""
 
 _WEB = ("http", "https")
 """URL schemes of web pages. Other origins are browser extensions, which wallets use."""
@@ -85,7 +85,7 @@ class CallerCheck:
     def _may_call(self, origin: str, scope: Scope) -> bool:
         scheme, separator, _ = origin.partition("://")
         is_extension = bool(separator) and scheme.lower() not in _WEB
-        # A sandboxed frame has the origin `null`, whatever page contains it.
+        # A sandboxed frame has the origin `null`, no matter which page contains it.
         return is_extension or origin in self._origins or self._is_known(origin, scope)
 
     def _is_known(self, url: str, scope: Scope) -> bool:
@@ -220,10 +220,10 @@ def rpc_app(
 ) -> Starlette:
     """Build the HTTP application.
 
-    It accepts requests for a loopback name, for the address it listens on, and for `hosts`. From
-    browsers, it accepts requests from pages of these hosts and of `origins`, and from extensions.
-    `log_range_limit` is the maximum number of blocks in one `eth_getLogs` call, because many nodes
-    have such a limit.
+    The application accepts requests for a loopback name, for the address it listens on, and for
+    `hosts`. From browsers, it accepts requests from pages of these hosts and of `origins`, and from
+    extensions. `log_range_limit` is the maximum number of blocks in one `eth_getLogs` call, because
+    many nodes have such a limit.
     """
     dispatcher = Dispatcher(chain, log_range_limit)
 

@@ -17,10 +17,10 @@ from imprint.devchain.blocks import Block, JsonObject, encode_logs
 from imprint.devchain.chain import Chain, Clock
 
 _TIMEOUT = aiohttp.ClientTimeout(total=5)
-"""Timeout for the response to a webhook, the same as provider a's."""
+"""Timeout in seconds for the response to a webhook, the same as provider a's."""
 
 _PAUSES = (0.25, 1.0, 4.0)
-"""Seconds between attempts. After the last one, the service has to read the chain itself."""
+"""Seconds between attempts. After the last attempt, the service has to read the chain itself."""
 
 _log = logging.getLogger(__name__)
 
@@ -257,7 +257,7 @@ class Sender:
             block,
             self._marketplace,
             identifier=self._draw(8).hex(),
-            # Increases across restarts too: the later delivery of a block number counts.
+            # The number increases across restarts, because the later delivery of a block counts.
             sequence=now * 1_000_000 + self._sequence,
             created_at=datetime.fromtimestamp(now, UTC),
         )

@@ -1,4 +1,4 @@
-"""Access to posts: the one decision about who may read a post, used by every route."""
+"""Access to posts: the single function, used by every route, that decides who may read a post."""
 
 from enum import Enum, auto
 

@@ -15,8 +15,8 @@ def _one(_: object) -> int:
 class BoundedCache(Generic[K, V]):
     """Entries up to a capacity, in the order in which they were last put or touched.
 
-    The oldest entries are evicted. Each entry counts as one, or as the result of `weigh`
-    for its value, which must not change. A value that weighs more than the capacity is not
+    The oldest entries are evicted. Each entry counts as one, or has the weight that `weigh` returns
+    for its value. This weight must not change. A value that weighs more than the capacity is not
     cached. Not thread-safe.
     """
 
@@ -29,9 +29,9 @@ class BoundedCache(Generic[K, V]):
         self._entries: OrderedDict[K, V] = OrderedDict()
         # The methods of the dictionary itself, so that a hit costs no extra call.
         self.get = self._entries.get
-        """Return the value of a key, or the default, without changing the order of entries."""
+        """Function that returns a key's value or the default. It does not reorder the entries."""
         self.touch: Callable[[K], None] = self._entries.move_to_end
-        """Move a key's entry to the newest position. Raises `KeyError`."""
+        """Function that moves a key's entry to the newest position. Raises `KeyError`."""
 
     @property
     def weight(self) -> int:

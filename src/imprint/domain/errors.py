@@ -7,6 +7,8 @@
     │   │   ├── SignatureStale carries the time of this service
     │   │   ├── RateLimited    carries the seconds to wait
     │   │   ├── Withheld       carries the operator's statement, and since when
+    │   │   ├── Unpaid         carries the file that the caller may not read, and its price
+    │   │   ├── PaymentRequired carries the offer to sell a post
     │   │   └── OutOfRange     carries the size of the document
     │   └── Unavailable        chain, storage or database did not respond; try again
     │       ├── Damaged        a record, a document or the database is not as it was stored
@@ -52,6 +54,7 @@ class Code(StrEnum):
     SESSION_EXPIRED = "session_expired"
     SESSION_ENDED = "session_ended"
     WEBHOOK_SIGNATURE_INVALID = "webhook_signature_invalid"
+    PAYMENT_REQUIRED = "payment_required"
     NOT_OWNER = "not_owner"
     NOT_AUTHOR = "not_author"
     SUBJECT_MISMATCH = "subject_mismatch"
@@ -69,6 +72,7 @@ class Code(StrEnum):
     TOO_MANY_WRITING_SESSIONS = "too_many_writing_sessions"
     TOO_MANY_FEEDS = "too_many_feeds"
     TOO_MANY_REVISIONS = "too_many_revisions"
+    NOT_FINAL = "not_final"
     REMOVED = "removed"
     NOT_CACHED = "not_cached"
     TOO_LARGE = "too_large"
@@ -119,7 +123,7 @@ class SignatureStale(Refusal):
 
 
 class RateLimited(Refusal):
-    """There were too many requests. The next one is accepted after `retry_after` seconds."""
+    """There were too many requests. The next request is accepted after `retry_after` seconds."""
 
     def __init__(self, retry_after: int) -> None:
         super().__init__(Code.RATE_LIMITED, "Too many requests. Please try again later.")
@@ -127,14 +131,43 @@ class RateLimited(Refusal):
 
 
 class Withheld(Refusal):
-    """The operator withholds the requested post or document, with a statement, since a given
-    time."""
+    """The operator withholds the requested post or document. Has the statement and the time."""
 
     def __init__(self, code: Code, statement: str, since: datetime) -> None:
         why = "for legal reasons" if code is Code.WITHHELD else "under the rules of this service"
         super().__init__(code, f"The operator of this service has withheld this {why}.")
         self.statement = statement
         self.since = since
+
+
+class Unpaid(Refusal):
+    """The caller may not read this post. `price` is the price of its token on the chain.
+
+    `is_listed` is false if a measure hides the post from lists.
+    """
+
+    def __init__(self, code: Code, detail: str, file: File, price: int, *, is_listed: bool) -> None:
+        super().__init__(code, detail)
+        self.file = file
+        self.price = price
+        self.is_listed = is_listed
+
+
+class PaymentRequired(Refusal):
+    """The caller may read this post after buying its token for `price`.
+
+    `offer` is the value of the header `PAYMENT-REQUIRED`. With `retry_after`, the purchase is not
+    in a block yet.
+    """
+
+    def __init__(self, offer: str, price: int, retry_after: int | None = None) -> None:
+        detail = "Reading this post requires its token. Buy it, or sign in as its holder."
+        if retry_after is not None:
+            detail = "The purchase of this post is not in a block yet. Please try again."
+        super().__init__(Code.PAYMENT_REQUIRED, detail)
+        self.offer = offer
+        self.price = price
+        self.retry_after = retry_after
 
 
 class OutOfRange(Refusal):
@@ -170,7 +203,7 @@ class Unavailable(Problem):
 
 
 class Damaged(Unavailable):
-    """Stored data differs from what was written. `what` names it for the operator."""
+    """Stored data differs from the data that was written. `what` names the damaged data."""
 
     def __init__(self, code: Code, what: str) -> None:
         super().__init__(code, "The data stored for this request is damaged.")

@@ -1,10 +1,10 @@
 """Export format: the DAG-JSON blocks around the documents, from the signed root to the records.
 
     root      the manifest's CID and its signature
-    manifest  what the export is of, and the CIDs of its pages or indexes
-    index     CIDs of pages or further indexes
-    page      records: everything about a visible file but its bytes; profiles of authors; or
-              revisions of posts with what their authors signed
+    manifest  the scope of the export, and the CIDs of its pages or indexes
+    index     the CIDs of pages or of other indexes
+    page      records of visible files (all data except their bytes), of profiles of authors, or of
+              revisions of posts with the data that their authors signed
 
 The file has two sections: records, and the blocks above them.
 """
@@ -140,7 +140,7 @@ def _read_record(record: Any) -> ExportedFile:
 
 def _check_name(name: str, owner: Address) -> None:
     named = _NAME.match(name)
-    # An owner's next name gets a higher number, so the highest number must not be close.
+    # An owner's next name gets a higher number, so this number must leave room above it.
     if named is None or named[1] != owner or int(named[2]) >= _LARGEST_NUMBER:
         raise ValueError("A file name has another owner's address, or its number is too high.")
 
@@ -285,7 +285,7 @@ FILES_PER_PAGE = 250
 """Maximum number of records on a page, chosen to stay far below the block size limit."""
 
 REVISIONS_PER_PAGE = 20
-"""Maximum number of revisions on a page: the signature of a contract may have 16 KiB."""
+"""Maximum number of revisions on a page. The signature of a contract may have 16 KiB."""
 
 LINKS_PER_NODE = 1000
 """Maximum number of links in an index or a manifest."""
@@ -302,7 +302,7 @@ _SIGNED_LABEL = b"imprint export 1\0"
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """The scope of an export: a marketplace on one chain, and one owner or all of them (None)."""
+    """The scope of an export: a marketplace on one chain, and one owner, or None for all owners."""
 
     made_at: datetime
     chain_id: int
@@ -355,7 +355,7 @@ def read_signed_root(block: bytes) -> SignedRoot:
 
 
 def write_manifest(manifest: Manifest) -> bytes:
-    """Encode a manifest. Without profiles and revisions it is as before there were any."""
+    """Encode a manifest. Counts of profiles and revisions are left out if they are zero."""
     members = {
         "chain_id": manifest.chain_id,
         "files": manifest.files,
@@ -392,7 +392,7 @@ def read_manifest(block: bytes) -> Manifest:
 
 
 def write_index(pages: list[Cid]) -> bytes:
-    """Encode an index: links to pages or to other indexes."""
+    """Encode an index, which links to pages or to other indexes."""
     return write_node({"pages": [Link(page) for page in pages]})
 
 

@@ -7,16 +7,16 @@ from uuid import uuid4
 
 
 class Access(Enum):
-    """The access level for opening an installation, which says what may be changed."""
+    """The access level for opening an installation, which limits the possible changes."""
 
     READ = "read"
     """Changes nothing, not even the files that SQLite creates next to a database."""
     WRITE = "write"
     """Changes records and documents if the schema is up to date."""
     CREATE = "create"
-    """Like `WRITE`, and creates the catalog if it is missing."""
+    """Like `WRITE`, but also creates the catalog if it is missing."""
     MIGRATE = "migrate"
-    """Like `CREATE`, and upgrades an outdated schema."""
+    """Like `CREATE`, but also upgrades an outdated schema."""
 
     @property
     def creates(self) -> bool:
@@ -59,7 +59,7 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The result of a check as a sentence, and its remedy. `name` is what was checked."""
+    """The result of a check as a sentence, and its remedy. `name` identifies the check."""
 
     name: str
     status: Status

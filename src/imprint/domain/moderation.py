@@ -1,4 +1,4 @@
-"""Moderation measures of the operator: which are in force, and which one applies to a post."""
+"""The operator's moderation measures, and the rules that decide which one applies to a post."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ MAX_STATEMENT = 2_000
 
 
 class Measure(StrEnum):
-    """What the operator decided about a target. `undone` lifts everything decided before."""
+    """A measure of the operator on a target. `undone` lifts all earlier measures."""
 
     UNLISTED = "unlisted"
     WITHHELD = "withheld"
@@ -39,14 +39,14 @@ class TargetKind(StrEnum):
 
 
 class Ground(StrEnum):
-    """Why a measure was taken: for legal reasons, or because of the service's rules."""
+    """The reason for a measure, which is either the law or the service's rules."""
 
     LEGAL = "legal"
     POLICY = "policy"
 
 
 class Show(StrEnum):
-    """Which posts lists show, apart from those that measures hide."""
+    """Selects the posts that lists show, apart from posts that measures hide."""
 
     ALL = "all"
     HOSTED = "hosted"
@@ -59,7 +59,7 @@ FOR_AUTHORS = frozenset({Measure.REFUSED, Measure.ALLOWED})
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A post, an author, a document or a hashtag, by its canonical text."""
+    """A post, an author, a document or a hashtag, identified by its canonical text."""
 
     kind: TargetKind
     value: str
@@ -119,12 +119,12 @@ class Measures:
     number: int = 0
     of_targets: Mapping[Target, Mapping[Measure, Decision]] = field(default_factory=dict)
     withholds: bool = False
-    """Whether any measure withholds anything."""
+    """Whether any measure withholds a target."""
     on_tags: bool = False
     """Whether any measure is on a hashtag."""
 
     def after(self, logged: Iterable[LoggedDecision]) -> "Measures":
-        """The measures after further decisions, in the order of the log."""
+        """Return the measures after more decisions, given in the order of the log."""
         of_targets, number = dict(self.of_targets), self.number
         for each in logged:
             decision, number = each.decision, each.number
@@ -138,35 +138,39 @@ class Measures:
         return Measures(number, of_targets, withholds, on_tags)
 
     def on(self, target: Target) -> Mapping[Measure, Decision]:
-        """The measures on exactly this target."""
+        """Return the measures on exactly this target."""
         return self.of_targets.get(target, {})
 
     def on_post(self, post: IndexedPost, tags: Iterable[str] = ()) -> Decision | None:
-        """The strictest measure on a post that hides it, if any; its file may have more tags."""
+        """Return the strictest measure that hides a post, if any. Its file may have more tags."""
         hashtags = {*post.hashtags, *tags}
         return self._strictest(post_targets(post.post_id, post.author, post.cid, hashtags))
 
     def on_file(self, file: File, tags: Iterable[str] = ()) -> Decision | None:
-        """The strictest measure that hides a file, if any; the chain may have more tags."""
+        """Return the strictest measure that hides a file, if any. The post may have more tags."""
         post_id = None if file.publication is None else file.publication.post_id
         hashtags = {*file.hashtags, *tags}
         return self._strictest(post_targets(post_id, file.owner, file.cid, hashtags))
 
     def on_author(self, author: Address) -> Decision | None:
-        """The strictest measure that hides an author, if any."""
+        """Return the strictest measure that hides an author, if any."""
         return self._strictest([Target(TargetKind.AUTHOR, author)])
 
     def on_cid(self, cid: str) -> Decision | None:
-        """The strictest measure that hides a document, if any."""
+        """Return the strictest measure that hides a document, if any."""
         return self._strictest([Target(TargetKind.CID, cid)])
 
     def on_any(self, targets: Iterable[Target]) -> Decision | None:
-        """The strictest measure that hides something with these targets, if any."""
+        """Return the strictest measure that hides any of these targets, if there is one."""
         return self._strictest(targets)
 
     def refuses(self, author: Address) -> bool:
         """Whether signed writes of an author are refused."""
         return Measure.REFUSED in self.on(Target(TargetKind.AUTHOR, author))
+
+    def allows(self, author: Address) -> bool:
+        """Whether the operator has allowed an author. Some services show only allowed authors."""
+        return Measure.ALLOWED in self.on(Target(TargetKind.AUTHOR, author))
 
     def _strictest(self, targets: Iterable[Target]) -> Decision | None:
         if not self.of_targets:
@@ -184,7 +188,7 @@ _HIDING = (Measure.UNLISTED, Measure.WITHHELD)
 
 
 def _strictness(decision: Decision) -> tuple[bool, bool, float]:
-    """Sort key: withheld before unlisted, legal reasons before rules, earlier before later."""
+    """Return the sort key: withheld before unlisted, legal reasons before rules, oldest first."""
     return (
         decision.measure is Measure.WITHHELD,
         decision.ground is Ground.LEGAL,
@@ -195,7 +199,7 @@ def _strictness(decision: Decision) -> tuple[bool, bool, float]:
 def post_targets(
     post_id: int | None, author: Address, cid: str, hashtags: Iterable[str]
 ) -> list[Target]:
-    """The targets whose measures apply to a post."""
+    """Return the targets whose measures apply to a post."""
     targets = [Target(TargetKind.AUTHOR, author), Target(TargetKind.CID, cid)]
     targets += [Target(TargetKind.TAG, tag) for tag in hashtags]
     if post_id is not None:
@@ -212,12 +216,12 @@ def refuse_withheld(decision: Decision | None) -> None:
 
 
 def author_refused() -> Refusal:
-    """The refusal of a signed write by an author whose writes the operator refuses."""
+    """Return the refusal of a write by an author whose writes the operator refuses."""
     return Refusal(Code.AUTHOR_REFUSED, "The operator of this service refuses your writes.")
 
 
 class ReportReason(StrEnum):
-    """Why a reader reports a post."""
+    """The reason why a reader reports a post."""
 
     ILLEGAL = "illegal"
     COPYRIGHT = "copyright"
@@ -233,8 +237,10 @@ MAX_CONTACT = 200
 """Maximum number of characters in the contact of a report."""
 
 MAX_REPORTS = 10_000
-"""The most reports that are kept; the oldest closed ones are dropped first, then those of the post
-that has the most."""
+"""Maximum number of stored reports.
+
+The oldest closed reports are dropped first, then the reports of the post that has the most reports.
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Profiles: what authors say about themselves, and the rules for their texts."""
+"""Profiles: the information that authors give about themselves, and the rules for its texts."""
 
 import re
 import unicodedata
@@ -71,7 +71,7 @@ class ProfileTexts:
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """What an author says about themselves. Only the address proves who they are, not the name."""
+    """Information that authors give about themselves. Only the address proves their identity."""
 
     address: Address
     texts: ProfileTexts
@@ -84,7 +84,7 @@ class Profile:
 
 
 class AvatarChange(StrEnum):
-    """What happens to the picture of a profile."""
+    """Whether the picture of a profile is kept, replaced or removed."""
 
     KEEP = "keep"
     NONE = "none"
@@ -109,12 +109,12 @@ def parse_profile(name: str, bio: str, links: str) -> ProfileTexts:
 
 
 def invalid_profile(detail: str) -> Refusal:
-    """The refusal of a profile that breaks a rule."""
+    """Return the refusal of a profile that breaks a rule."""
     return Refusal(Code.INVALID_PROFILE, detail)
 
 
 def name_key(name: str) -> str:
-    """A key that is equal for names that look alike. Case, width and joiners do not count."""
+    """Return a key that is equal for names that look alike, ignoring case, width and joiners."""
     return " ".join(_fold(name).split())
 
 
@@ -137,7 +137,7 @@ def _parse_bio(given: str) -> str:
 
 
 def _normalized(text: str, most: int) -> str:
-    """The text in NFC. A text that is far too long is cut to as much as is needed to refuse it."""
+    """Return the text in NFC. An overlong text is cut, but stays long enough to be refused."""
     return unicodedata.normalize("NFC", text[: 4 * most + 1])
 
 
@@ -187,6 +187,6 @@ def _fold(text: str) -> str:
 
 
 def _skeleton(name: str) -> str:
-    """The name as it looks: any zero as 0, and any letter that looks like an x as x."""
+    """Return how a name looks: zeros become 0, and letters that look like an x become x."""
     folded = _fold(name).translate(_LIKE_X)
     return "".join("0" if unicodedata.digit(each, None) == 0 else each for each in folded)

@@ -1,7 +1,7 @@
 """Rate limits and budgets: how much each client may request per period, and hold at once.
 
-Both are per process and identify a client by the key that `client_key` derives from its IP
-address. Logins and signed writes also have a limit per signer, which the `RateLimits` port
+Limits and budgets are per process, and identify a client by the key that `client_key` derives from
+its IP address. Logins and signed writes also have a limit per signer, which the `RateLimits` port
 counts across all processes.
 """
 
@@ -14,30 +14,30 @@ from imprint.domain.bounded_cache import BoundedCache
 from imprint.domain.errors import RateLimited
 
 MAX_KEYS = 100_000
-"""Maximum number of keys in memory. The least recently used one is evicted first."""
+"""Maximum number of keys in memory. The least recently used key is evicted first."""
 
 _TOLERANCE = 1e-6
 """Clock precision in seconds, so that a client that waited long enough is not refused again."""
 
 CLIENT_PREFIX = 64
-"""Number of leading IPv6 address bits that identify a client.
+"""Number of leading bits of an IPv6 address that identify a client.
 
-A customer usually gets the whole network below them.
+A customer usually gets the whole network with this prefix.
 """
 
 INVALID_IMAGE_COST = 9
-"""The extra cost of an invalid image in its signer's rate limit, in writes."""
+"""Number of additional writes that an invalid image counts as in its signer's rate limit."""
 
 SHARE = 4
-"""Reciprocal of the share of a budget that one client may hold."""
+"""One client may hold a budget divided by this number."""
 
 
 @lru_cache(maxsize=8192)
 def client_key(address: str) -> str:
-    """Return the key of the client with this IP address, the same for every spelling of it.
+    """Return the client's key for this IP address, which is the same for every spelling.
 
-    An IPv6 address counts as its /64, and an IPv4-mapped one as its IPv4 address. Text that
-    is not an address is its own key.
+    An IPv6 address counts as its /64, and an IPv4-mapped address as its IPv4 address. Text that is
+    not an address is its own key.
     """
     try:
         parsed = ip_address(address)
@@ -57,7 +57,7 @@ def write_key(signer: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """A burst of up to `count` requests, and on average `count` per `seconds`."""
+    """A limit of `count` requests per `seconds` on average. Bursts of `count` are allowed."""
 
     count: int
     seconds: int
@@ -73,11 +73,10 @@ class RateLimiter:
     )
 
     def admit(self, key: str, now: float, cost: int = 1) -> None:
-        """Count a request of `key`. Refuses with `rate_limited` if it does not fit in the bucket.
+        """Count a request of `key`. Refuses with `rate_limited` if the bucket is too full.
 
-        `now` is monotonic: if a clock were set back, a full bucket would stay full until
-        the clock caught up. A request that costs more than a whole bucket fits in an empty
-        one.
+        `now` is monotonic: if a clock were set back, a full bucket would stay full until the clock
+        caught up. A request that costs more than a whole bucket fits in an empty bucket.
         """
         if self.rate is None:
             return
@@ -99,7 +98,7 @@ class RateLimiter:
 
 @dataclass(slots=True)
 class Budget:
-    """An amount that clients of one process acquire and release, each up to its share.
+    """An amount that the clients of one process share. Each client acquires up to its share.
 
     `share` is the maximum that one client may hold.
     """
@@ -111,7 +110,7 @@ class Budget:
 
     @classmethod
     def of(cls, total: int, largest: int = 1, parts: int = SHARE) -> "Budget":
-        """Return a budget where each client may hold one part, or one item of the largest size."""
+        """Return a budget of which each client may hold one part, or one largest item."""
         total = max(total, largest)
         return cls(total, max(total // parts, largest))
 
@@ -143,10 +142,7 @@ class Budget:
         return True
 
     def give_back(self, client: str, amount: int = 1, *, is_shared: bool = False) -> None:
-        """Release all or part of a client's amount.
-
-        With `is_shared`, another client still holds it.
-        """
+        """Release all or part of a client's amount. With `is_shared`, another client keeps it."""
         if not is_shared:
             self._taken -= amount
         held = self._held[client] - amount

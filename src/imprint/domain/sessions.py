@@ -8,16 +8,16 @@ from imprint.domain.errors import Code, Refusal
 from imprint.domain.formats.addresses import Address
 
 SESSION_SECONDS = 7200
-"""Maximum lifetime of a session: two hours, fixed by the protocol."""
+"""Maximum lifetime of a session in seconds, which is fixed by the protocol."""
 
 WRITING_SESSION_SECONDS = 24 * 3600
-"""Maximum lifetime of a writing session."""
+"""Maximum lifetime of a writing session in seconds."""
 
 MAX_WRITING_SESSIONS = 20
 """Maximum number of live writing sessions per wallet, enough for its devices and browsers."""
 
 OPENING = "writing_session"
-"""The action recorded for the nonce that opening a writing session spends."""
+"""The action that is recorded with the nonce of a request to open a writing session."""
 
 WRITING_ACTIONS = (Action.CREATE, Action.UPDATE)
 """All actions that a writing session's key may sign."""
@@ -27,8 +27,8 @@ WRITING_ACTIONS = (Action.CREATE, Action.UPDATE)
 class Session:
     """A verified session: the reader's address and the expiry time.
 
-    The signature does not show whether the session was ended, so only reads that check this
-    in the database accept one. `generation` is that of the address when the session was
+    The signature does not show whether the session was ended, so only reads that check this in the
+    database accept a `Session`. `generation` is the address's generation when the session was
     issued. Ending all sessions of an address increments it.
     """
 

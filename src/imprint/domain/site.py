@@ -20,7 +20,7 @@ RESERVED_NAMES = frozenset(
         *("update", "userMetrics", "webhook", "writing"),
     }
 )
-"""The first segments of all other paths, which no page of the operator may use."""
+"""The first segments of all other paths, which the operator's pages must not use."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class OwnPage:
 
 @dataclass(frozen=True, slots=True)
 class FrontPage:
-    """What the front page shows: the posts of one author, or featured posts before the newest."""
+    """The posts on the front page: one author's posts, or featured posts followed by the newest."""
 
     author: Address | None = None
     featured: tuple[int, ...] = ()
@@ -62,7 +62,7 @@ class FrontPage:
 
 @dataclass(frozen=True, slots=True)
 class SiteIdentity:
-    """The name of a site, how it looks, where its links lead, and what its front page shows."""
+    """The name of a site, its look, its links, its pages, and the contents of its front page."""
 
     name: str
     description: str | None = None
@@ -77,9 +77,9 @@ class SiteIdentity:
     terms: str | None = None
     front: FrontPage = FrontPage()
     credits_imprint: bool = True
-    """Whether the footer says which software publishes the site."""
+    """Whether the footer names Imprint as the software of the site."""
 
 
 def content_name(content: bytes) -> str:
-    """A short name that changes with the content, for URLs that are cached forever."""
+    """Return a short name that changes with the content, for URLs that are cached forever."""
     return sha256(content).hexdigest()[:16]

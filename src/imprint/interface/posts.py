@@ -152,6 +152,38 @@ class Post(Struct, frozen=True, rename="camel", omit_defaults=True):
     ] = None
 
 
+PROOF_TYPE = "imprint-proof-1"
+"""The kind of file that a proof is."""
+
+
+class ProofLog(Struct, frozen=True):
+    """The log of the event `PostCreated`, whose topics name the post and its author."""
+
+    address: Annotated[LowerAddress, doc("The marketplace.")]
+    topics: Annotated[
+        tuple[Annotated[str, doc("32 bytes in hexadecimal digits.", TRANSACTION_PATTERN)], ...],
+        doc("The topics: the event, the id of the post and its author."),
+    ]
+    index: Annotated[Count, doc("The index of the log in its block.")]
+
+
+class PostProof(Struct, frozen=True, rename="camel"):
+    """Where a final block of the chain records who published which document.
+
+    Any node of the chain can confirm it.
+    """
+
+    type: Annotated[str, doc(f"`{PROOF_TYPE}`.")]
+    id: PostId
+    author: LowerAddress
+    cid: Cid
+    created_at: Annotated[Moment, doc("The time of the block.")]
+    chain_id: Annotated[Count, doc("The id of the chain.")]
+    log: ProofLog
+    transaction: TransactionHash
+    block: Block
+
+
 class Opening(Struct, frozen=True):
     """The beginning of a post, which everybody may read."""
 
@@ -252,6 +284,9 @@ class Sale(Struct, frozen=True, rename="camel", omit_defaults=True):
     transaction: TransactionHash
     title: Annotated[
         str | None, doc("The title of the post, as the author wrote it: any characters.")
+    ] = None
+    receiver: Annotated[
+        LowerAddress | None, doc("Who got the post, if the buyer bought it as a gift.")
     ] = None
 
 

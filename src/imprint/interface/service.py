@@ -47,6 +47,14 @@ class ChainFacts(Struct, frozen=True, omit_defaults=True):
     explorer_url: Annotated[
         str | None, doc("A block explorer, if the operator names one; it has paths like `/tx/…`.")
     ] = None
+    adapter: Annotated[
+        str | None,
+        doc(
+            "The purchase adapter of the marketplace, if there is one; posts are bought for "
+            "somebody else, or several at once, through it.",
+            LOWER_ADDRESS_PATTERN,
+        ),
+    ] = None
 
 
 class LimitFacts(Struct, frozen=True):

@@ -1,11 +1,11 @@
-"""The marketplace contract shipped with Imprint: its interface and its compiled code."""
+"""The contracts shipped with Imprint: the marketplace and its purchase adapter."""
 
 import json
 from dataclasses import dataclass
 from importlib import resources
 from typing import Any
 
-__all__ = ["Artifact", "artifact"]
+__all__ = ["Artifact", "adapter_artifact", "artifact"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,11 +14,19 @@ class Artifact:
 
     abi: list[dict[str, Any]]
     bytecode: str
-    """The creation code as 0x-prefixed hex. The constructor takes no arguments."""
+    """The creation code as 0x-prefixed hex, without constructor arguments."""
 
 
 def artifact() -> Artifact:
-    """Load the compiled marketplace."""
-    text = resources.files(__name__).joinpath("Marketplace.json").read_text("utf-8")
-    fields = json.loads(text)
+    """Load the compiled marketplace; its constructor takes no arguments."""
+    return _load("Marketplace.json")
+
+
+def adapter_artifact() -> Artifact:
+    """Load the compiled purchase adapter; its constructor takes the marketplace's address."""
+    return _load("PurchaseAdapter.json")
+
+
+def _load(name: str) -> Artifact:
+    fields = json.loads(resources.files(__name__).joinpath(name).read_text("utf-8"))
     return Artifact(abi=fields["abi"], bytecode=fields["bytecode"])

@@ -1,7 +1,7 @@
-"""Ports: what the services need from outside. The docstrings are the contract for adapters.
+"""Ports: interfaces that the services call. The docstrings are the contract for adapters.
 
-Every method may raise `Unavailable` with the code of its dependency. It raises no other errors
-than those named in its docstring, because adapters translate vendor errors in one place.
+Every method may raise `Unavailable` with the code of its dependency. Otherwise, it raises only the
+errors named in its docstring, because adapters translate vendor errors in one place.
 """
 
 import time
@@ -24,7 +24,7 @@ Monotonic = Callable[[], float]
 monotonic: Monotonic = partial(
     time.clock_gettime, getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 )
-"""Seconds since this machine booted, including sleep, the same in all of its processes."""
+"""Seconds since this machine booted, including sleep. All of its processes have the same value."""
 
 Progress = Callable[[int, int], None]
 """Progress callback, called with the amount done and the total."""

@@ -14,16 +14,16 @@ from imprint.domain.sessions import Session, WritingSession
 class SessionStore(Protocol):
     """Logins, and reader sessions that were ended before they expired.
 
-    Nothing is cached between calls: once one process has ended a session, every other
-    process refuses it from its next call on. `FileStore` has reads that include this check.
-    Methods that take a session refuse with `session_ended`.
+    Nothing is cached between calls: once one process has ended a session, every other process
+    refuses it from its next call on. `FileStore` also has reads that include this check. Methods
+    that take a session refuse with `session_ended`.
     """
 
     async def spend_login_nonce(self, address: Address, nonce: str, at: datetime) -> int | None:
         """Spend the nonce of a login. Returns None if it was already spent.
 
-        Login nonces are separate from those of writes. Otherwise returns the session
-        generation of this address, for the session to be issued.
+        Login nonces are separate from the nonces of writes. For an unspent nonce, returns the
+        session generation of this address, for the session to be issued.
         """
 
     async def refuse_ended(self, session: Session) -> None:
@@ -35,7 +35,7 @@ class SessionStore(Protocol):
     async def end_all(self, session: Session, now: datetime, until: datetime) -> None:
         """End all sessions of this session's address. The record must be kept until the given time.
 
-        A session issued after this returns is not affected, however soon it is issued.
+        A session issued after this method returns is not affected, no matter how soon it is issued.
         """
 
 
@@ -43,8 +43,7 @@ class WritingSessionStore(Protocol):
     """The writing sessions of all wallets. A revoked session is deleted."""
 
     async def add_session(self, session: WritingSession, nonce: str, limit: int) -> bool:
-        """Add a session and spend its wallet's nonce. Returns False if it has `limit` live
-        sessions.
+        """Add a session and spend the wallet's nonce. Returns False if `limit` sessions are live.
 
         Expired sessions of the wallet are removed. Raises `NonceUsed`.
         """
@@ -69,7 +68,7 @@ class ProfileStore(Protocol):
     """The profiles of all authors."""
 
     async def save_profile(self, update: ProfileUpdate, intent: Intent | None) -> Profile:
-        """Save the profile of the signer, with the intent's document as its picture if given.
+        """Save the profile of the signer. If an intent is given, its document is the picture.
 
         In the same transaction the intent ends, the nonce is spent, and a replaced picture is
         detached. Raises `NonceUsed`.
@@ -82,10 +81,9 @@ class ContractWallets(Protocol):
     async def accepts(self, wallet: Address, digest: bytes, signature: bytes) -> bool:
         """Whether the contract at this address accepts a signature of these 32 bytes (ERC-1271).
 
-        A signature may name a factory that deploys the contract first (ERC-6492). The
-        deployment is only simulated. Returns False for an address without code, and for
-        anything but the magic value. An unexpected response from a node raises
-        `Unavailable`.
+        A signature may name a factory that deploys the contract first (ERC-6492). The deployment is
+        only simulated. Returns False for an address without code, and for any result other than the
+        magic value. An unexpected response from a node raises `Unavailable`.
         """
 
 
@@ -100,7 +98,7 @@ class RateLimits(Protocol):
         """
 
     async def charge(self, key: str, rate: Rate, count: int, now: datetime) -> None:
-        """Count more requests of `key`, at most until its next request would have to wait."""
+        """Count more requests of `key`, but only until its next request would have to wait."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,4 +130,4 @@ class PrivateFeeds(Protocol):
         """Return the feed with this token."""
 
     async def note_fetch(self, feed_id: str, at: datetime) -> None:
-        """Record when a feed was last fetched. This need not survive a power loss."""
+        """Record when a feed was last fetched. The record need not survive a power loss."""

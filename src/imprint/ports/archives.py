@@ -22,11 +22,18 @@ class ImportOutcome(StrEnum):
     PRESENT = "present"
     """The file already existed and is left unchanged."""
     RETIRED = "retired"
-    """The file already existed but has since been replaced or deleted. It is left unchanged."""
+    """The file was replaced or deleted in this installation, and stays so."""
 
 
 class ImportConflict(Exception):
     """An exported file conflicts with the records of this installation. The message says how."""
+
+
+class NotExported(Exception):
+    """A page of the site could not be exported. The message says which one and why."""
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(f"{path} cannot be exported. {reason}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +43,7 @@ class StoredDocument:
     cid: Cid
     readable: bool
     size: int | None = None
-    """The size in bytes, unknown for thumbnails."""
+    """The size in bytes. None for thumbnails, whose size is unknown."""
 
 
 class ArchiveStore(Protocol):
@@ -51,48 +58,50 @@ class ArchiveStore(Protocol):
         """
 
     def walk_profiles(self, owner: Address | None, size: int) -> AsyncIterator[list[Profile]]:
-        """Yield a snapshot of every profile, or of one author's, in ascending order of address."""
+        """Yield a snapshot of all profiles, or of one author's profile, in ascending order."""
 
     def walk_revisions(self, owner: Address | None, size: int) -> AsyncIterator[list[Revision]]:
-        """A snapshot of the revisions of every live file, or of one owner's, in ascending order of
-        id."""
+        """Yield a snapshot of all revisions, or of one owner's revisions, in ascending ID order.
+
+        Only revisions of live files are included.
+        """
 
     async def documents_after(
         self, network: Network, after: str, limit: int
     ) -> list[StoredDocument]:
         """Return up to `limit` documents after `after`, in ascending CID order.
 
-        These are all documents that must be readable: those of live files, of revisions, and of
-        versions that an event may still restore. Versions in every state are included. A document
-        stored during the walk may or may not be included.
+        These are all documents that must be readable: the documents of live files, of revisions,
+        and of versions that an event may still restore. Among these are versions in every state. A
+        document stored during the walk may or may not be included.
         """
 
     async def knows(self, cid: Cid) -> bool:
         """Whether a version in any state has this document."""
 
     async def is_withheld(self, author: Address, cid: Cid | None) -> bool:
-        """Whether a measure withholds this author or this document. Neither is imported."""
+        """Whether a measure withholds this author or this document, so that it is not imported."""
 
     async def last_number(self, owner: Address) -> int:
         """Return the highest number in this owner's file names, or 0 if there is none."""
 
     async def compare_file(self, exported: ExportedFile) -> ImportOutcome:
-        """Return or raise what `import_file` would, without changing anything."""
+        """Return or raise the same as `import_file`, without changing anything."""
 
     async def import_file(
         self, exported: ExportedFile, thumbnail_size: int = 0, fence: int | None = None
     ) -> ImportOutcome:
         """Add a file whose documents are stored, with its group and its publication.
 
-        It counts towards its owner's usage, but no quota refuses it.
+        The file counts towards its owner's usage, but no quota refuses it.
 
-        A publication is treated like one reported by a delivery: the follower confirms or
-        undoes it. Nonces are not affected. Raises `ImportConflict` if an ID, name, CID,
-        group or post ID belongs to something else here.
+        A publication is treated as if a delivery had reported it: the follower confirms or undoes
+        it. Nonces are not affected. Raises `ImportConflict` if an ID, name, CID, group or post ID
+        already belongs to another record.
 
-        Documents marked for deletion are reclaimed. `fence` is the fence with which the
-        documents were stored. Raises `FenceRaised` if it is no longer the newest, because
-        they may have been destroyed since.
+        Documents marked for deletion are reclaimed. `fence` is the fence with which the documents
+        were stored. Raises `FenceRaised` if there is a newer fence, because the documents may have
+        been destroyed since.
         """
 
     async def import_profile(self, profile: Profile, avatar_size: int, fence: int) -> None:
@@ -102,10 +111,10 @@ class ArchiveStore(Protocol):
         """
 
     async def compare_revision(self, revision: Revision) -> bool:
-        """Whether `import_revision` would add this revision; raises as that does."""
+        """Whether `import_revision` would add this revision. Raises as `import_revision` does."""
 
     async def import_revision(self, revision: Revision, fence: int) -> None:
-        """Add a revision whose document is stored, unless it is here or its file is not.
+        """Add a revision whose document is stored, unless it already exists or its file does not.
 
         Counts and raises as `import_file` does.
         """
@@ -138,7 +147,7 @@ class EarlierFiles(Protocol):
 
 
 class Archive(Protocol):
-    """Verified blocks by CID, and a set of values already seen. Both may be of any size."""
+    """Verified blocks keyed by CID, and a set of values already seen, both of any size."""
 
     @property
     def roots(self) -> tuple[Cid, ...]:
@@ -164,14 +173,14 @@ class MigrationProgress(Protocol):
     def pending(
         self, network: Network, documents: Sequence[StoredDocument]
     ) -> list[StoredDocument]:
-        """Return those of these documents that are not yet recorded as copied."""
+        """Return the documents among these that are not yet recorded as copied."""
 
     def note(self, network: Network, documents: Sequence[StoredDocument]) -> None:
         """Durably record documents as copied."""
 
 
 class BackupWriter(Protocol):
-    """Writes a backup entry by entry. It appears under its final name only once complete."""
+    """Writes a backup entry by entry. The file gets its final name only when it is complete."""
 
     def add(self, name: str, data: bytes) -> None:
         """Write an entry of the backup."""
@@ -180,12 +189,22 @@ class BackupWriter(Protocol):
         """Write a file as an entry."""
 
 
+class SiteFolder(Protocol):
+    """The folder of a static site. The folder gets its final name only when it is complete."""
+
+    def has(self, path: str) -> bool:
+        """Whether a file was written at this path."""
+
+    def write(self, path: str, content: bytes) -> None:
+        """Write a file at a path relative to the folder."""
+
+
 class BackupEntry(Protocol):
     """An entry of a backup being read."""
 
     @property
     def name(self) -> str:
-        """The name with which it was added by `BackupWriter.add`."""
+        """The name with which `BackupWriter.add` added the entry."""
 
     @property
     def size(self) -> int:

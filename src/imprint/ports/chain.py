@@ -16,6 +16,7 @@ from imprint.domain.posts.posts import (
     PostDetails,
     PostEntry,
     PostFacts,
+    Purchase,
 )
 
 
@@ -39,8 +40,8 @@ class ReceiptLogs:
 class BlockTopics:
     """A block, and the first topics of marketplace logs that its bloom filter indicates.
 
-    Filters have false positives, so there may be no such log. A filter that is too full
-    indicates no topics.
+    Filters have false positives, so there may be no log with an indicated topic. A filter that is
+    too full indicates no topics.
     """
 
     ref: BlockRef
@@ -57,11 +58,14 @@ class MarketplaceReader(Protocol):
     async def post_facts(self, post_id: int, reader: Address | None) -> PostFacts:
         """Return the entry and the reader's balance (0 without a reader).
 
-        Both are read at one block in one request.
+        Entry and balance are read at one block in one request.
         """
 
     async def entry_of_cid(self, cid: Cid) -> PostEntry | None:
         """Return the entry with which this CID is published, or None."""
+
+    async def find_purchase(self, tx_hash: str, post_id: int, buyer: Address) -> Purchase | None:
+        """Return the purchase in this transaction, or None while the transaction is in no block."""
 
     async def existed_at(self, number: int) -> bool:
         """Whether the contract existed at the end of this block.
@@ -70,10 +74,10 @@ class MarketplaceReader(Protocol):
         """
 
     async def probe(self) -> None:
-        """Check that the node responds, is on the configured chain, and has the contract."""
+        """Check that the node responds, is on the configured chain, and has the contracts."""
 
     async def code(self) -> bytes:
-        """Return the contract's code, or that of its implementation if it is an ERC-1967 proxy."""
+        """Return the contract's code. For an ERC-1967 proxy, return its implementation's code."""
 
     async def close(self) -> None:
         """Close every connection."""
@@ -82,13 +86,13 @@ class MarketplaceReader(Protocol):
 class ChainReader(Protocol):
     """The chain's blocks, and the marketplace logs in them.
 
-    Nodes may be synced to different blocks, and may replace blocks. The caller therefore
-    names the `head`: every result is valid for the chain that ends in this block. A node
-    that does not have it, because it is behind or on another branch, raises `Unavailable`.
+    Nodes may be synced to different blocks, and may replace blocks. The caller therefore names the
+    `head`: every result is valid for the chain that ends in this block. If a node lacks this block,
+    because the node is behind or on another branch, the call raises `Unavailable`.
     """
 
     async def head(self) -> BlockRef:
-        """The newest block."""
+        """Return the newest block."""
 
     def highest_shown(self) -> int:
         """Return the highest block ever reported by the node that served the last `head`, or -1.
@@ -97,7 +101,7 @@ class ChainReader(Protocol):
         """
 
     async def head_time(self) -> datetime:
-        """The timestamp of the newest block."""
+        """Return the timestamp of the newest block."""
 
     async def block_at(self, number: int, head: BlockRef) -> BlockRef | None:
         """Return the block at this height, or None above the newest block."""
@@ -105,7 +109,7 @@ class ChainReader(Protocol):
     async def block_times(
         self, blocks: Sequence[BlockRef], head: BlockRef
     ) -> dict[BlockRef, datetime]:
-        """The timestamps of these blocks, which must be on the chain."""
+        """Return the timestamps of these blocks, which must be on the chain."""
 
     async def post_details(self, post_ids: Sequence[int], head: BlockRef) -> list[PostDetails]:
         """Return the descriptions of these posts as of the head, in the same order.
@@ -134,8 +138,8 @@ class ChainReader(Protocol):
     ) -> AsyncIterator[ReceiptLogs]:
         """Yield the same logs of one block from its receipts, a few transactions at a time.
 
-        For a block whose logs the node refuses to return at once. If a node responds but a
-        receipt cannot be read, it is reported and skipped.
+        Use this for a block whose logs the node refuses to return at once. If a node responds but a
+        receipt cannot be read, the receipt is reported and skipped.
         """
 
     async def block_topics(
@@ -146,23 +150,23 @@ class ChainReader(Protocol):
     async def prove_logs(
         self, block: BlockRef, topics: Collection[bytes], head: BlockRef
     ) -> list[Log]:
-        """Return the marketplace logs in one block with these first topics, in order, proven.
+        """Return the proven marketplace logs in one block with these first topics, in order.
 
-        They come from receipts that account for every bit of the block's bloom filter.
-        Raises `Unproved` if no node has such receipts, or if nodes disagree.
+        The logs come from receipts that account for every bit of the block's bloom filter. Raises
+        `Unproved` if no node has such receipts, or if nodes disagree.
         """
 
     async def find_log(self, place: LogPosition, topic: bytes, head: BlockRef) -> Log | None:
-        """The marketplace's log with this first topic at this position, or None if it is not there.
+        """Return the marketplace log with this first topic at this position, or None if absent.
 
-        None is proven: another block is at that height, or the block's bloom filter or
-        receipts show that it has no such log. Raises `Unproved` if nodes contradict
-        themselves.
+        A result of None is proven: another block is at that height, or the block's bloom filter or
+        receipts show that the block has no such log. Raises `Unproved` if the responses of nodes
+        contradict each other.
         """
 
 
 class WebhookProvider(Protocol):
-    """A provider of webhook deliveries: its signature scheme and where its logs are."""
+    """A provider of webhook deliveries, with its signature scheme and its format of logs."""
 
     name: str
 
@@ -173,7 +177,7 @@ class WebhookProvider(Protocol):
         """
 
     def check_headers(self, headers: Mapping[str, str], now: datetime) -> None:
-        """Refuse a delivery by its headers alone: compression, time, or signature format.
+        """Refuse a delivery by its headers alone, for its compression, time or signature format.
 
         Runs before the body is read. `open` does not repeat these checks.
         """
@@ -181,7 +185,7 @@ class WebhookProvider(Protocol):
     def open(self, headers: Mapping[str, str], body: bytes) -> Delivery:
         """Verify a delivery that passed `check_headers`, then decode it.
 
-        `headers` has lower-case names. Refuses with `webhook_signature_invalid`,
-        `too_large`, and `invalid_request` for damaged compression. A signed log that cannot
-        be decoded becomes a dead letter. It is never refused.
+        `headers` has lower-case names. Refuses with `webhook_signature_invalid`, `too_large`, and
+        `invalid_request` for damaged compression. A signed log that cannot be decoded is not
+        refused but becomes a dead letter.
         """

@@ -11,7 +11,7 @@ from imprint.domain.formats.cids import Cid
 
 
 class ContentStore(Protocol):
-    """Documents by CID, with private and public ones kept separate."""
+    """Stores documents by CID. Private and public documents are kept separate."""
 
     async def put(
         self,
@@ -21,7 +21,7 @@ class ContentStore(Protocol):
         label: Label | None = None,
         fence: int = 0,
     ) -> None:
-        """Store a document durably under its CID. Storing it again only raises its fence.
+        """Store a document durably under its CID. Storing a document again only raises its fence.
 
         The adapter ensures that the stored bytes have this CID. Failing to attach a label
         is not an error.
@@ -36,11 +36,11 @@ class ContentStore(Protocol):
     async def read(self, cid: Cid, network: Network) -> bytes | None:
         """Return the bytes of a document, verified against its CID, or None if it is missing.
 
-        Raises `Unavailable` for bytes that do not match: they are never returned.
+        Raises `Unavailable` for bytes that do not match the CID, so they are never returned.
         """
 
     async def remove(self, cid: Cid, network: Network, fence: int | None = None) -> None:
-        """Destroy a document. A missing one is not an error.
+        """Destroy a document. A missing document is not an error.
 
         With a fence, a document stored with that fence or a higher one is kept, because it
         was stored again after being marked for deletion.
@@ -49,9 +49,9 @@ class ContentStore(Protocol):
     async def claimed_by(self, installation: str) -> str | None:
         """Return the ID of the installation that has marked this store, or None.
 
-        A store for a single installation has one marker, possibly that of another
-        installation. A shared store may have many markers. For it, the result is
-        `installation` or None.
+        A store for a single installation has one marker, which may belong to another installation.
+        A shared store may have many markers. For a shared store, the result is `installation` or
+        None.
         """
 
     async def claim(self, installation: str, instead_of: str | None = None) -> str:
@@ -73,7 +73,7 @@ class ContentStore(Protocol):
 class Inventory(Protocol):
     """A content store that holds only documents of this service.
 
-    A store shared with others is not an inventory: an unknown document there may be theirs.
+    A shared store is not an inventory, because its unknown documents may belong to other services.
     """
 
     async def claimed_by(self, installation: str) -> str | None:
@@ -82,7 +82,7 @@ class Inventory(Protocol):
     def list_documents(
         self, network: Network, before: datetime | None = None
     ) -> AsyncIterator[Cid]:
-        """Yield the CIDs of all documents, or of those stored before a given time.
+        """Yield the CIDs of all documents, or of all documents stored before a given time.
 
         A document that is stored or destroyed during the walk may or may not be included.
         """
@@ -116,7 +116,7 @@ class ImageRecoder(Protocol):
         """
 
     async def crop_square(self, image: bytes, side: int, signer: Address) -> bytes:
-        """Return the square in the middle of an image, scaled down to at most this side.
+        """Return the square in the middle of an image, scaled down to at most this side length.
 
         Encodes and refuses as `recode` does.
         """
@@ -124,7 +124,7 @@ class ImageRecoder(Protocol):
     async def scale(self, image: bytes, box: tuple[int, int], client: str) -> bytes:
         """Scale down a PNG or JPEG that `recode` returned until it fits the box.
 
-        It is never enlarged. Refuses with `invalid_image`, and `rate_limited` if too many
+        An image is never enlarged. Refuses with `invalid_image`, and `rate_limited` if too many
         images of this client are waiting.
         """
 
@@ -134,7 +134,7 @@ class ImageRecoder(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class EncryptedDocument:
-    """A document in its stored form, and its wrapped key, which is None if it is not encrypted."""
+    """A document in its stored form, and its wrapped key, which is None without encryption."""
 
     document: bytes
     wrapped_key: bytes | None = field(repr=False)
@@ -166,10 +166,10 @@ class DocumentCipher(Protocol):
         """Whether new documents are encrypted."""
 
     def encrypt(self, document: bytes, name: str) -> EncryptedDocument:
-        """Return the document with this name in the form in which it is to be stored."""
+        """Return the document with this name in its stored form."""
 
     def decrypt(self, document: bytes, wrapped_key: bytes | None, name: str) -> bytes:
         """Decrypt and return the document. Without a wrapped key, it was stored in plaintext."""
 
     def rewrap(self, wrapped_key: bytes, name: str) -> bytes | None:
-        """Return the same key wrapped by the current master key, or None if it already is."""
+        """Return the same key wrapped by the current master key, or None if nothing changes."""

@@ -1,4 +1,4 @@
-"""Port for the database itself: whether it works, and which damage has been found."""
+"""Port for the database itself, which reports whether it works and what damage was found."""
 
 import logging
 from dataclasses import dataclass, field
@@ -9,15 +9,15 @@ from imprint.metrics import DAMAGED_DOCUMENTS, DAMAGED_RECORDS
 log = logging.getLogger(__name__)
 
 MOST = 1000
-"""Maximum number of damaged records, and of damaged documents, tracked and logged each."""
+"""Maximum number of tracked and logged damaged records. The same limit applies to documents."""
 
 
 @dataclass(slots=True)
 class Damage:
     """Damage that this process has found. Each instance is logged once.
 
-    With `structure`, records may be missing from indexes: a record that is not found may
-    exist. `index` means the same for the post index, and does not affect files.
+    If `structure` is set, records may be missing from indexes, so a record that is not found may
+    exist. `index` has the same meaning for the post index only, and does not affect files.
     """
 
     structure: str | None = None
@@ -101,7 +101,7 @@ class DatabaseHealth(Protocol):
     async def examine(self) -> list[str]:
         """Check the database structure and record the damage, up to a limited number of findings.
 
-        A database server checks itself, so nothing is found there.
+        A database server checks itself, so nothing is checked there.
         """
 
     async def warnings(self) -> list[str]:

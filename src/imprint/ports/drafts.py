@@ -18,7 +18,7 @@ class DraftStore(Protocol):
     """The drafts of all signers.
 
     Every change is one transaction, which is durable before its method returns. A nonce is spent in
-    the same transaction as the change it signs: a method that takes a `Write` raises `NonceUsed` if
+    the same transaction as the signed change. A method that takes a `Write` raises `NonceUsed` if
     its signer has already spent the nonce, and otherwise spends it if and only if the change takes
     effect.
     """
@@ -28,8 +28,8 @@ class DraftStore(Protocol):
     ) -> File | None:
         """Admit a write: count it, check its nonce, and find the file with this CID.
 
-        Without a rate nothing is counted, and without a CID the result is None. A write
-        over the rate raises `RateLimited`, regardless of any other errors.
+        Without a rate, nothing is counted. Without a CID, the result is None. A write over the rate
+        raises `RateLimited`, regardless of any other errors.
         """
 
     async def open_create(
@@ -40,20 +40,20 @@ class DraftStore(Protocol):
     async def begin_write(self, intent: Intent, quota: Quota = NO_QUOTA) -> int | None:
         """Record that a document is about to be stored for a write, within the signer's quota.
 
-        From then on its size, and any draft that it creates, count towards the signer's
-        quota until the document is destroyed, so that concurrent writes cannot exceed a
-        quota. Refuses with `quota_exceeded` without recording anything.
+        From then on, its size, and any draft that it creates, count towards the signer's quota
+        until the document is destroyed. Therefore, concurrent writes cannot exceed a quota. Refuses
+        with `quota_exceeded` without recording anything.
 
-        An intent with a number reserves it for its owner and returns None, if it is higher
-        than every earlier number of that owner. Otherwise it records nothing, reserves the
-        next number and returns it: the caller begins again with a document of that name,
-        and an intent without a number. The nonce is not checked. This record alone need not
+        An intent with a number higher than every earlier number of its owner reserves this number,
+        and the method returns None. For any other number, the method records no intent, reserves
+        the next number and returns it. The caller then begins again with a document that has this
+        number, and an intent without a number. The nonce is not checked. This record alone need not
         survive a power loss.
 
-        A document marked for deletion is reclaimed: until this intent ends, it is not
-        marked again. It may still be destroyed once, so the caller stores it with a `fence`
-        that it reads after this. Raises `Unavailable` for storage if a process of an
-        earlier release, which does not support fences, has marked it.
+        A document marked for deletion is reclaimed, and is not marked again until this intent ends.
+        The document may still be destroyed once, so the caller stores it with a `fence` that the
+        caller reads after this call. Raises `Unavailable` for storage if a process of an earlier
+        release, which does not support fences, has marked the document.
         """
 
     async def add_draft(self, write: Write, intent: Intent, version: Version) -> File:
@@ -74,9 +74,9 @@ class DraftStore(Protocol):
         """Replace the owner's draft `old` with `version`. Returns None if `old` is no longer a
         draft.
 
-        The old version is superseded. Hashtags and thumbnail stay with the group. `known`
-        is the draft as the caller has read it. A database may use it to save a read, but no
-        decision depends on it.
+        The old version is superseded. Hashtags and thumbnail stay with the group. `known` is the
+        draft that the caller has read. A database may use `known` to save a read, but no decision
+        depends on it.
         """
 
     async def prepare_draft(
@@ -89,8 +89,8 @@ class DraftStore(Protocol):
     ) -> File | None:
         """Set the thumbnail and hashtags of the signer's draft. The intent names the thumbnail.
 
-        Earlier ones are replaced. Returns None if `cid` is no longer a draft of the signer.
-        `known` is as in `replace_draft`.
+        Earlier thumbnails and hashtags are replaced. Returns None if `cid` is no longer a draft of
+        the signer. `known` is as in `replace_draft`.
         """
 
     async def delete_draft(self, write: Write, cid: Cid, known: File | None = None) -> File | None:
@@ -111,11 +111,11 @@ class Condemned:
 
 
 class PurgeOutcome(StrEnum):
-    """The state of a deletion mark at the time its document was destroyed."""
+    """The state of a deletion mark at the time when its document was destroyed."""
 
     PURGED = "purged"
     PASSED = "passed"
-    """Another process purged the mark, and nothing refers to the document."""
+    """Another process purged the mark, and there are no references to the document."""
     PENDING = "pending"
     """A write reclaimed the document but has not committed yet."""
     USED = "used"
@@ -128,13 +128,13 @@ class FenceRaised(Exception):
 
 @dataclass(frozen=True, slots=True)
 class GarbageReport:
-    """Counts of documents due for destruction now, with the first of them, and later."""
+    """The number of documents to destroy now and later, with the first ones to destroy now."""
 
     due: int
     due_bytes: int
-    """The total size of the documents whose size is known."""
+    """The total size in bytes of the due documents whose size is known."""
     waiting: int
-    """Detached documents whose grace period is not over."""
+    """Number of detached documents whose grace period is not over."""
     first: tuple[tuple[Cid, Network], ...] = ()
 
 
@@ -151,15 +151,16 @@ class GarbageStore(Protocol):
     async def condemn_documents(
         self, now: datetime, detached_before: datetime, limit: int, after: Condemned | None = None
     ) -> list[Condemned]:
-        """Return up to `limit` documents to destroy. They stay marked until `purge`.
+        """Return up to `limit` documents to destroy. These documents stay marked until `purge`.
 
-        They were detached before a given time or left by an expired intent, and no live
-        file, thumbnail or running intent refers to them. Ordered by fence and CID. With
-        `after`, only those after it. Concurrent callers get the same documents.
+        The documents were detached before a given time or left by an expired intent, and no live
+        file, thumbnail or running intent refers to them. The documents are ordered by fence and
+        CID. With `after`, only documents after it are returned. Concurrent callers get the same
+        documents.
         """
 
     async def is_condemned(self, condemned: Condemned) -> bool:
-        """Whether this deletion mark is still valid and nothing refers to the document."""
+        """Whether this deletion mark is still valid and there are no references to the document."""
 
     async def purge(self, cid: Cid, network: Network, fence: int) -> PurgeOutcome:
         """Delete the record of a document marked for deletion, after its bytes are destroyed.
@@ -176,14 +177,14 @@ class GarbageStore(Protocol):
         """Return the documents among these that `detach_strays` would detach."""
 
     async def detach_strays(self, cids: Sequence[Cid], network: Network, at: datetime) -> int:
-        """Detach those of these documents that no version, thumbnail or intent refers to.
+        """Detach the documents among these to which no version, thumbnail or intent refers.
 
-        From then on they can be marked for deletion like any detached document. Returns
-        their number.
+        From then on, they can be marked for deletion like any detached document. Returns their
+        number.
         """
 
     async def recount_usage(self) -> int:
-        """Recompute each signer's usage from the records, and return how many were corrected.
+        """Recompute each signer's usage from the records, and return the number of corrections.
 
         Only a process of an earlier release, which does not count usage, causes a
         difference. The caller holds a lease, because each difference must be corrected only
@@ -193,7 +194,8 @@ class GarbageStore(Protocol):
     async def prune_replays(self, before: datetime) -> None:
         """Delete records that are older than a given time and no longer needed.
 
-        These are deliveries, logins, rate limits, and sessions that expired before then.
+        Such records are deliveries, logins, rate limits, and sessions that expired before the given
+        time.
         """
 
     async def prune_feeds(self, before: datetime) -> None:

@@ -12,12 +12,12 @@ from imprint.domain.sessions import Session
 class FileStore(Protocol):
     """The records of live files, as visible to readers.
 
-    A damaged record raises `Damaged`. While the database structure is known to be damaged,
-    a record that is not found may still exist: lists, and reads that find nothing, raise
+    A damaged record raises `Damaged`. While the database structure is known to be damaged, a record
+    that is not found may still exist. Therefore, lists and reads that find nothing raise
     `Unavailable`.
 
-    A method that is given a session refuses with `session_ended`, whether or not it finds
-    anything. Among the lists, only those of drafts take a session.
+    A method that is given an ended session refuses with `session_ended`, whether or not it finds
+    anything. Among the lists, only lists of drafts take a session.
     """
 
     async def file_by_cid(self, cid: Cid, session: Session | None = None) -> File | None:
@@ -34,14 +34,16 @@ class FileStore(Protocol):
     async def public_size(self, cid: Cid) -> int | None:
         """Return the size in bytes of a live file's thumbnail with this CID.
 
-        Anybody may fetch such a thumbnail. One that a newer thumbnail replaced is available
-        until its grace period ends. Returns 0 if it was stored before sizes were recorded.
+        Anybody may fetch the thumbnail of a live file. A replaced thumbnail is available until its
+        grace period ends. Returns 0 for a thumbnail that was stored before sizes were recorded.
         """
 
 
 class RevisionStore(Protocol):
-    """The revisions of posts, by the CID of the document on the chain. A damaged one raises
-    `Damaged`."""
+    """The revisions of posts, keyed by the CID of the document on the chain.
+
+    A damaged revision raises `Damaged`.
+    """
 
     async def newest_revision(self, document: Cid) -> Revision | None:
         """Return the revision with the highest number."""
@@ -58,7 +60,7 @@ class RevisionStore(Protocol):
     async def add_revision(
         self, signed: SignedRevision, intent: Intent, version: Version
     ) -> Revision | None:
-        """Add a revision with the next number, spend its nonce and end its intent, at once.
+        """Add a revision with the next number, spend its nonce and end its intent, atomically.
 
         Returns None if the post no longer has the document that was signed. Refuses
         `too_many_revisions` and a spent nonce.

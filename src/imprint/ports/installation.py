@@ -30,11 +30,10 @@ class InstallationStore(Protocol):
 
     @property
     def identity(self) -> Identity:
-        """Return the installation's identity as of when the database was opened.
+        """Return the installation's identity at the time when the database was opened.
 
-        The first process that opens a database without an ID gives it a random one.
-        Documents without an ID belong to the installation if it already had records at that
-        time.
+        The first process that opens a database without an ID gives it a random ID. Documents
+        without an ID belong to the installation if it had records before it got its ID.
         """
 
     async def note_claim(self) -> None:
@@ -44,7 +43,7 @@ class InstallationStore(Protocol):
         """Give this catalog the identity of a new installation that has not marked a store."""
 
     async def count_known(self, cids: Sequence[Cid]) -> int:
-        """Count those documents that a version, thumbnail, intent or detached record refers to."""
+        """Count the documents to which a version, thumbnail, intent or detached record refers."""
 
     async def measure_usage(self) -> Usage:
         """Return the amounts stored. Reads all live files, so call it rarely."""
@@ -69,20 +68,20 @@ class KeyStore(Protocol):
         """
 
     async def replace_keys(self, changes: Sequence[tuple[KeyRecord, bytes]]) -> int:
-        """Replace these wrapped keys with new ones, in one transaction.
+        """Replace these wrapped keys with new keys, in one transaction.
 
-        A record that has changed in the meantime is left unchanged. Returns how many were
-        replaced.
+        A record that has changed in the meantime is left unchanged. Returns the number of replaced
+        keys.
         """
 
     async def has_wrapped_key(self, prefix: bytes) -> bool:
         """Whether a version, in any state, has a wrapped key with this prefix.
 
-        If none has, this reads all keys.
+        If no version has one, this reads all keys.
         """
 
     async def master_keys(self) -> frozenset[bytes] | None:
-        """Return the IDs of master keys that may encrypt documents, or None if not recorded."""
+        """Return the IDs of master keys that may encrypt documents, or None without a record."""
 
     async def note_master_keys(self, added: Collection[bytes], dropped: Collection[bytes]) -> None:
         """Add and remove IDs in the record of master keys, creating it if necessary."""
@@ -90,7 +89,7 @@ class KeyStore(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class VerifiedRecord:
-    """A verified record: its file, or its damage. It is `unchecked` if it has no checksum."""
+    """The file or the damage of a verified record. The record is `unchecked` without a checksum."""
 
     position: int
     file: File | None
@@ -114,10 +113,10 @@ class RecordStore(Protocol):
         """Verify up to `limit` profiles above an address. A damaged profile is None."""
 
     async def verify_revisions(self, after: str, limit: int) -> list[tuple[str, Revision | None]]:
-        """Verify up to `limit` revisions above an id; None for one that is damaged."""
+        """Verify up to `limit` revisions above an ID. A damaged revision is None."""
 
     async def verify_decisions(self, after: int, limit: int) -> list[tuple[int, str | None]]:
-        """Verify up to `limit` decisions of the operator above a number; each with its damage."""
+        """Verify up to `limit` of the operator's decisions above a number, each with its damage."""
 
     async def compare_tags(self) -> list[str]:
         """Return the differences between the tag index and the files. Reads the whole index."""
@@ -127,7 +126,7 @@ class RecordStore(Protocol):
 class EventsToExamine:
     """Events that need the operator's attention, newest first.
 
-    `counts` covers all such events, up to the requested number.
+    `counts` covers all events that need attention, up to the requested number.
     """
 
     counts: Mapping[EventStatus, int]
@@ -146,7 +145,7 @@ class DatabaseFacts:
 
 @dataclass(frozen=True, slots=True)
 class NodeStatus:
-    """What this process knows about a node. Its address omits the path and credentials."""
+    """The state of a node as known to this process. Its address omits the path and credentials."""
 
     address: str
     is_failing: bool
@@ -165,16 +164,16 @@ class OperatorFacts(Protocol):
         """Return the newest `limit` events of each category, counted up to `count_to`."""
 
     async def last_deliveries(self, providers: Sequence[str]) -> dict[str, datetime | None]:
-        """Return the time of each provider's last delivery, or None if none is recorded."""
+        """Return the time of each provider's last delivery, or None without a recorded one."""
 
     async def database(self) -> DatabaseFacts:
-        """Name, version and schema number of the database."""
+        """Return the name, version and schema number of the database."""
 
     async def last_backup(self) -> datetime | None:
         """Return the time that the last complete backup reflects, or None if there is none."""
 
     async def note_backup(self, made_at: datetime) -> None:
-        """Record that a backup of everything up to this time is complete."""
+        """Record that a complete backup exists, which contains all data up to this time."""
 
 
 @runtime_checkable
@@ -198,11 +197,11 @@ class DiskReport(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """The holder of a lease, and the time until it expires unless it is renewed."""
+    """The holder of a lease, and the time until the lease expires unless it is renewed."""
 
     holder: str
     left: timedelta
-    """Negative if the lease has expired, and then the time since."""
+    """The remaining time, or if the lease has expired, the negative time since then."""
 
 
 class LeaseStore(Protocol):
@@ -211,9 +210,9 @@ class LeaseStore(Protocol):
     async def take_lease(self, name: str, holder: str, length: timedelta) -> bool:
         """Take or renew a lease for this long. Returns False while another holder has it.
 
-        No caller's wall clock matters: the time comes from the database server, or is the
-        time since this machine booted. A lease that ends further in the future than its
-        full length was taken with a wrong clock, and counts as expired.
+        Callers' wall clocks do not matter, because the time comes from the database server, or is
+        the time since this machine booted. A lease whose remaining time exceeds its full length was
+        taken with a wrong clock, and counts as expired.
         """
 
     async def release_lease(self, name: str, holder: str) -> None:
@@ -222,9 +221,8 @@ class LeaseStore(Protocol):
     async def find_lease(self, name: str) -> Lease | None:
         """Return the current or last holder of a lease, or None if there was none.
 
-        Also None if a wrong clock makes the time unknown.
+        Also returns None if a wrong clock makes the time unknown.
         """
 
     async def lease_age(self, name: str) -> timedelta | None:
-        """Return how long a lease has been free, zero while it is held, or None as in
-        `find_lease`."""
+        """Return the time since a lease was last held, or None as in `find_lease`."""

@@ -15,35 +15,38 @@ class ModerationStore(Protocol):
     """The append-only log of decisions, and its effect on lists of posts."""
 
     async def decisions_after(self, number: int, limit: int) -> list[LoggedDecision]:
-        """The first decisions after a number, in order."""
+        """Return the first decisions after a number, in order."""
 
     async def newest_decisions(self, limit: int) -> list[LoggedDecision]:
-        """The newest decisions, newest first."""
+        """Return the newest decisions, newest first."""
 
     async def add_decision(self, decision: Decision) -> LoggedDecision:
         """Add a decision to the log. Lists of posts change in the same transaction."""
 
     async def choose_shown(self, show: Show) -> None:
-        """Make lists show these posts. Does nothing if they already do."""
+        """Make lists show these posts. Does nothing if lists already show them."""
 
     async def files_with_thumbnail(self, cid: Cid, limit: int) -> list[File]:
-        """The live files that have this thumbnail."""
+        """Return the live files that have this thumbnail."""
 
     async def authors_with_avatar(self, cid: Cid, limit: int) -> list[Address]:
-        """Authors whose profile has this picture."""
+        """Return the authors whose profile has this picture."""
 
     async def tags_of_posts(self, post_ids: Sequence[int]) -> Mapping[int, Collection[str]]:
-        """The hashtags of posts, both on the chain and of their files. Raises `Unavailable`."""
+        """Return the hashtags of posts on the chain and of their files. Raises `Unavailable`."""
 
     async def targets_of_event(self, target: Target) -> list[Target]:
-        """The targets whose measures apply to what the chain published as this post or cid."""
+        """Return the targets whose measures apply to the chain's post with this ID or CID."""
 
     async def add_report(self, report: Report, most: int) -> None:
-        """Keep a report; of more than `most`, the oldest closed ones are dropped, then the oldest
-        of the post that has the most."""
+        """Store a report.
+
+        Of more than `most` reports, the oldest closed reports are dropped, then the oldest reports
+        of the post that has the most reports.
+        """
 
     async def open_reports(self, limit: int) -> list[Report]:
-        """The oldest reports that are still open."""
+        """Return the oldest reports that are still open."""
 
     async def close_reports(self, report_ids: Sequence[str], at: datetime) -> None:
         """Close these reports."""
@@ -58,9 +61,9 @@ class PersonalRecords:
     versions: tuple[Cid, ...] = ()
     """Replaced and deleted versions that are not destroyed yet."""
     pictures: tuple[Cid, ...] = ()
-    """Thumbnails and avatars that nobody else uses."""
+    """Thumbnails and avatars that no one else uses."""
     revisions: tuple[Cid, ...] = ()
-    """Corrections of posts."""
+    """The documents of revisions of posts."""
     profile: bool = False
     writing_sessions: int = 0
     private_feeds: int = 0
@@ -74,11 +77,13 @@ class ErasureStore(Protocol):
     """
 
     async def records_of(self, address: Address) -> PersonalRecords:
-        """The data stored about an address."""
+        """Return the data stored about an address."""
 
     async def records_with(self, cid: Cid) -> PersonalRecords:
-        """What is stored with a document: its file with all earlier versions and
-        revisions, a revision, or the picture."""
+        """Return the data stored with a document.
+
+        The data is a file with all earlier versions and revisions, a revision, or the picture.
+        """
 
     async def erase_file(self, cid: Cid) -> None:
         """Delete a version in any state, with its key and its text in the search index."""
@@ -90,4 +95,4 @@ class ErasureStore(Protocol):
         """Delete the profile, the writing sessions and the private feeds of an address."""
 
     async def erase_picture(self, cid: Cid) -> None:
-        """Remove a picture from everything that uses it."""
+        """Remove a picture from all records that use it."""

@@ -18,6 +18,7 @@ from imprint.domain.posts.indexed_posts import (
     PostPosition,
     PostScope,
     PricedPost,
+    RecordedPost,
     Sale,
     ShownTotals,
 )
@@ -33,20 +34,21 @@ class IndexMoved(Exception):
 
 @dataclass(frozen=True, slots=True)
 class IndexSource:
-    """The scope of the index: a contract on a chain, starting at a block."""
+    """The scope of the index: a contract on a chain, its purchase adapter, and the first block."""
 
     chain_id: int
     contract: Address
     first_block: int
+    adapter: Address | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class IndexState:
-    """The last block in the index, or None before the first.
+    """The last block in the index, or None before the first block.
 
-    Blocks up to `final` cannot be undone: if one of them is replaced, the index starts
-    over. `final` is -1 before the first block. `final_hash` is None if no such block has
-    been read yet. `complete` is true once the index has reached the newest block.
+    Blocks up to `final` cannot be undone: if one of them is replaced, the index starts over.
+    `final` is -1 before the first block. `final_hash` is None if no final block has been read yet.
+    `complete` is true once the index has reached the newest block.
     """
 
     source: IndexSource
@@ -66,12 +68,12 @@ class AppliedLog:
 
 @dataclass(frozen=True, slots=True)
 class IndexStep:
-    """A step of the index: undo the blocks from `undo_from` on, then apply events.
+    """A step of the index, which undoes the blocks from `undo_from` on and then applies events.
 
-    `events` are all events of whole blocks, in order, above the last remaining block.
-    `until` is the last block that was read. Events in blocks above `final` can be undone
-    later. `logs` are all logs of those blocks, including undecodable ones. `final_hash` is
-    the hash of the block at `final`, for later comparison with the chain.
+    `events` are all events of whole blocks, in order, above the last remaining block. `until` is
+    the last block that was read. Events in blocks above `final` can be undone later. `logs` are all
+    logs of these blocks above `final`, including undecodable ones. `final_hash` is the hash of the
+    block at `final`, for later comparison with the chain.
     """
 
     until: BlockRef
@@ -85,7 +87,7 @@ class IndexStep:
 
 @dataclass(frozen=True, slots=True)
 class PostGap:
-    """An id that no indexed post has, and the block of the next post, or of the newest one."""
+    """A missing post ID, and the block of the next post, or of the newest post if none follows."""
 
     post_id: int
     block: BlockRef
@@ -98,13 +100,20 @@ class PostIndexWriter(Protocol):
         """Return the state of the index, or None if indexing has never started."""
 
     async def applied_logs(self) -> list[AppliedLog]:
-        """The logs in the index whose blocks a reorg may still replace, in order."""
+        """Return the logs in the index whose blocks a reorg may still replace, in order."""
 
     async def find_gaps(self) -> list[PostGap]:
-        """The first missing id between existing ones, and the id after the newest."""
+        """Return the first missing ID between the posts' IDs, and the ID after the newest post."""
 
     async def restart_index(self, source: IndexSource) -> None:
         """Empty the index, so that it is filled again from its first block."""
+
+    async def adopt_adapter(self, expected: IndexState, adapter: Address | None) -> bool:
+        """Replace the purchase adapter of the index, unless an event involves either adapter.
+
+        Returns False if the index must be filled again instead. Raises `IndexMoved` if the state
+        is not `expected`.
+        """
 
     async def advance_index(self, expected: IndexState, step: IndexStep) -> None:
         """Apply a step in one transaction. Raises `IndexMoved` if the state is not `expected`.
@@ -116,7 +125,7 @@ class PostIndexWriter(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class PostAddress:
-    """A post in a sitemap. `title` is only as long as its slug requires."""
+    """A post in a sitemap. `title` is cut to the length that the slug requires."""
 
     place: int
     post_id: int
@@ -127,7 +136,7 @@ class PostAddress:
 class PostIndexReader(Protocol):
     """The index from the perspective of readers.
 
-    It shows what is on the chain, but never decides who may read.
+    The index reflects the chain, but never decides who may read a post.
     """
 
     async def is_complete(self) -> bool:
@@ -153,6 +162,9 @@ class PostIndexReader(Protocol):
     async def priced_post(self, post_id: int) -> PricedPost | None:
         """Return the post with this ID, and its latest prices."""
 
+    async def recorded_post(self, post_id: int) -> RecordedPost | None:
+        """Return the post with this ID, and the position at which the chain records it."""
+
     async def account(self, address: Address) -> AccountSummary | None:
         """Return the account of an address, or None if it has no activity."""
 
@@ -163,13 +175,13 @@ class PostIndexReader(Protocol):
         """Return the purchases of an author's posts, newest first, before a position."""
 
     async def days_since(self, day: int) -> list[MarketDay]:
-        """Return the days with posts or sales, starting from this one, in order."""
+        """Return the days with posts or sales, starting from this day, in order."""
 
     async def totals(self) -> MarketTotals:
-        """The totals of the marketplace."""
+        """Return the totals of the marketplace."""
 
     async def shown_totals(self) -> ShownTotals:
-        """The totals of all listed posts. The statement visits each post."""
+        """Return the totals of all listed posts. The statement visits each post."""
 
     async def post_times(self, author: Address, since: datetime, limit: int) -> list[datetime]:
         """Return an author's newest `limit` publication times from `since` on, in order."""
@@ -178,22 +190,21 @@ class PostIndexReader(Protocol):
         """Return a reader's newest `limit` purchase times from `since` on, in order."""
 
     async def price_changes(self, post_ids: Sequence[int]) -> Mapping[int, datetime]:
-        """Return when the prices of these posts, at most `FEED_SIZE`, last changed, if ever."""
+        """Return when the prices of these posts, at most `FEED_SIZE`, last changed."""
 
     async def place_after(self, after: int, count: int) -> int | None:
-        """Return the position of the post `count` posts after `after`, or None if there are
-        fewer."""
+        """Return the position of the post `count` posts after `after`, or None if there is none."""
 
     async def addresses(self, after: int, limit: int) -> list[PostAddress]:
-        """The shown posts among the first posts after a position, in chain order."""
+        """Return the shown posts among the first posts after a position, in chain order."""
 
 
 @dataclass(frozen=True, slots=True)
 class PendingText:
     """A post whose text must be indexed: it is new, became hosted, or became free or paid.
 
-    `post_id` is None if the post is no longer on the chain, and `cid` if it names no document.
-    `created_at` is its block's time.
+    `post_id` is None if the post is no longer on the chain. `cid` is None if the post names no
+    document. `created_at` is the time of its block.
     """
 
     place: int
@@ -217,14 +228,14 @@ class Match:
 class Matches:
     """Matches before a position, newest first, and the position at which to continue.
 
-    There may be fewer matches than requested, perhaps none, although `following` says that
-    older posts were not searched. A search that took too long is cut: repeated, it may end
+    There may be fewer matches than requested, or none, even if `following` says that older posts
+    were not searched. A search that takes too long is cut. If the search is repeated, it may end
     elsewhere.
     """
 
     found: Sequence[Match]
     following: int | None = None
-    """None if all posts were searched."""
+    """The position at which the search continues. None if all posts were searched."""
     is_cut: bool = False
     """Whether the search ended early."""
 
@@ -232,9 +243,10 @@ class Matches:
 class SearchIndex(Protocol):
     """Words of the titles, descriptions and hashtags of all posts, and of their public texts.
 
-    Public are the whole texts of free posts, and the openings of the others. The post index
-    maintains the first three, and drops the text of a post in the same transaction in which its
-    price stops being zero. What is below the opening of a paid post is never stored here.
+    The whole texts of free posts are public, and so are the openings of the others. The post index
+    maintains titles, descriptions and hashtags, and drops the text of a post in the same
+    transaction in which its price stops being zero. The text below the opening of a paid post is
+    never stored here.
     """
 
     async def find_posts(
@@ -246,11 +258,11 @@ class SearchIndex(Protocol):
     ) -> Matches:
         """Return the newest `limit` matches of a scope before a position.
 
-        There are fewer if it takes too long, or if too many matches are outside of the scope.
+        There are fewer matches if the search takes too long, or if too many are out of scope.
         """
 
     async def public_texts(self, places: Sequence[int]) -> dict[int, str]:
-        """Return the stored texts of posts that are hosted: whole ones only of free posts."""
+        """Return the stored texts of hosted posts. Only free posts have whole texts."""
 
     async def pending_texts(self, after: int, limit: int) -> list[PendingText]:
         """Return the posts after a position whose text must be indexed, in order."""
@@ -258,11 +270,11 @@ class SearchIndex(Protocol):
     async def store_text(
         self, pending: PendingText, cid: Cid, facts: TextFacts, *, is_free: bool
     ) -> bool:
-        """Store the facts of a text, and make the text searchable, or its opening unless `is_free`.
+        """Store the facts of a text. Make the text searchable if `is_free`, or else its opening.
 
-        `cid` is the document that the text is of. Does nothing of this if the post is no longer
-        hosted. False if the post has a newer text, or has become free or paid since it was listed:
-        it remains pending.
+        `cid` is the document of the text. Stores nothing if the post is no longer hosted. Returns
+        False if the post has a newer text, or has become free or paid since it was listed. The post
+        then remains pending.
         """
 
     async def skip_text(self, place: int) -> None:
@@ -273,5 +285,4 @@ class Hub(Protocol):
     """A WebSub hub, which fetches feeds and forwards them to their subscribers."""
 
     async def publish(self, topics: Sequence[str]) -> bool:
-        """Notify the hub that these feeds have changed. Returns False if the hub did not accept
-        this."""
+        """Notify the hub that these feeds have changed. Returns False if the hub refuses."""

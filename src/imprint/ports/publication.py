@@ -26,7 +26,7 @@ class EventStore(Protocol):
         dead_letters: Sequence[DeadLetter],
         at: datetime,
     ) -> ApplyResult:
-        """Store and apply the events of a delivery, each only once however often it is delivered.
+        """Store and apply the events of a delivery. Each event is applied only once.
 
         A delivery whose key was seen before is a duplicate and changes nothing. An event
         moves the file with its CID to `onchain` if its author is the owner. A superseded or
@@ -54,23 +54,22 @@ class EventStore(Protocol):
         """Return the canonical events reported only by deliveries, oldest first."""
 
     async def disputed_blocks(self, chain_id: int) -> list[BlockRef]:
-        """Return the blocks whose logs the follower could not establish, in order."""
+        """Return the blocks whose logs are disputed, in order."""
 
     async def set_disputed(self, chain_id: int, blocks: Collection[BlockRef]) -> None:
-        """Replace the stored blocks whose logs the follower could not establish."""
+        """Replace the stored list of blocks whose logs are disputed."""
 
     async def advance(self, chain_id: int, step: Advance, at: datetime) -> ApplyResult:
-        """Apply what the follower read from the chain, in one transaction.
+        """Apply the follower's findings from the chain, in one transaction.
 
-        Lost events are undone first: their files become drafts again, unless another
-        canonical event claims them. Then the events are applied and confirmed, including
-        those that were lost before, and data from deliveries is corrected. Finally the
-        cursor and the final block of the step, if any, are stored.
+        Lost events are undone first: their files become drafts again, unless another canonical
+        event claims them. Then the events are applied and confirmed, including events that were
+        lost before, and data from deliveries is corrected. Finally the cursor and the final block
+        of the step, if any, are stored.
         """
 
     async def report_events(self, limit: int) -> EventReport:
-        """Return the number of events by status, and up to `limit` of each category needing
-        attention.
+        """Return the number of events by status, and the newest events that need attention.
 
-        The newest come first.
+        Up to `limit` events of each category are returned, newest first.
         """

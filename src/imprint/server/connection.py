@@ -1,9 +1,8 @@
 """One HTTP connection: limits on what it may send, buffer and wait for.
 
-uvicorn limits neither the head of a request (the request line and the headers), nor the
-number of requests waiting behind the running one, nor the time that a client takes to read
-a response: a client could hold its connection, and the memory for the data it sent,
-forever.
+uvicorn limits neither the head of a request (the request line and the headers), nor the number of
+requests waiting behind the running one, nor the time that a client takes to read a response. A
+client could hold its connection, and the memory for the data it sent, forever.
 """
 
 import asyncio
@@ -48,8 +47,8 @@ MAX_QUEUED = 16
 """Maximum number of requests per connection that wait for the running one."""
 
 MAX_UNPARSED_BYTES = 64 * 1024
-"""Maximum number of bytes buffered behind a full queue. Above it, the connection closes after the
-queue."""
+"""Maximum number of bytes buffered behind a full queue. With more, the connection is closed once
+the queue is empty."""
 
 MAX_UNSENT = 4096
 """Number of unsent bytes above which writing is paused and a timer runs.
@@ -59,7 +58,7 @@ connection therefore buffers about one chunk of a response.
 """
 
 WRITE_CHECKS = 4
-"""How many times per write timeout the progress of a reading client is checked."""
+"""Number of times per write timeout that the progress of a reading client is checked."""
 
 _DISCARD_UNSENT = struct.pack("ii", 1, 0)
 """The `SO_LINGER` value for a socket that is to be reset when it is closed."""
@@ -73,7 +72,7 @@ _LINES_OF_REQUEST = 3
 """Minimum number of lines in a request: the request line, `Host` and the empty line."""
 
 _UNQUEUED_BYTES = MAX_QUEUED * _SHORTEST_REQUEST
-"""Number of bytes that cannot contain more requests than may wait."""
+"""Number of bytes that cannot contain more requests than the queue may hold."""
 
 _HOST, _AUTHORIZATION, _TRANSFER_ENCODING, _CONTENT_LENGTH, _EXPECT = 1, 2, 4, 8, 16
 _INSPECTED = {
@@ -95,8 +94,8 @@ class _Unreadable(Exception):
 class _Flow(FlowControl):
     """Flow control that resumes reading only while it is not `held`.
 
-    uvicorn resumes whenever the application waits for a message or has sent a response,
-    however full the queue is.
+    uvicorn resumes whenever the application waits for a message or has sent a response, no matter
+    how full the queue is.
     """
 
     held = False
@@ -109,8 +108,8 @@ class _Flow(FlowControl):
 class HttpConnection(HttpToolsProtocol):
     """A connection with limits on everything that its client can make it buffer or wait for.
 
-    Requests that arrive while one is running wait in `pipeline`. Reading is paused while
-    any is waiting, and bytes that were read beyond the queue stay in `_unparsed`. The next
+    Requests that arrive while one is running wait in `pipeline`. Reading is paused while any
+    request is waiting, and bytes that were read beyond the queue stay in `_unparsed`. The next
     request is started once the client has read the response to the previous one.
     """
 
@@ -218,7 +217,7 @@ class HttpConnection(HttpToolsProtocol):
         try:
             self.parser.feed_data(data)
         except httptools.HttpParserUpgrade:
-            # The response closes the connection; nothing after this request is read.
+            # The response closes the connection, so nothing after this request is read.
             self._ignores_input = True
         except httptools.HttpParserError:
             self._refuse(self._problem or _unreadable("The request cannot be read."))
@@ -276,7 +275,7 @@ class HttpConnection(HttpToolsProtocol):
             self._fail(_unreadable("The header Host is missing."))
         is_upgrade = self.parser.should_upgrade()
         if is_upgrade and (self._body_left or self._seen & _TRANSFER_ENCODING):
-            # The parser takes the body for bytes of the upgraded protocol.
+            # The parser mistakes the body for bytes of the upgraded protocol.
             self._fail(_unreadable("A request with a body cannot upgrade the connection."))
         super().on_headers_complete()
         if is_upgrade:
@@ -350,13 +349,13 @@ class HttpConnection(HttpToolsProtocol):
         if self.transport.is_closing():
             self._watch_unsent()
         elif self.flow.write_paused:
-            # The client has not read this response yet; `resume_writing` continues.
+            # The client has not read this response yet. `resume_writing` continues.
             self.flow.pause_reading()
         else:
             self._go_on()
 
     def _go_on(self) -> None:
-        """Start the next request. If there is none, close the connection or wait for more."""
+        """Start the next request. If no request is waiting, close the connection or wait."""
         if self.transport.is_closing():
             return
         self._unset_keepalive_if_required()

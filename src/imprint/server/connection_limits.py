@@ -1,4 +1,4 @@
-"""Connection limits: how many may be open in a process, in total and per client."""
+"""Limits on the number of connections open in a process, in total and per client."""
 
 import ipaddress
 import logging
@@ -48,10 +48,10 @@ class ConnectionLimits:
     ) -> "ConnectionLimits":
         """Return the limits for a process that may open this many files.
 
-        If there are too few files for `connections`, one address gets at most a quarter of
-        what is left.
+        If there are too few files for `connections`, one address gets at most a quarter of the
+        remaining files.
         """
-        # A very low limit is split in half.
+        # If the limit is very low, half of it is reserved.
         most = max(files - RESERVED_FILES, files // 2, 1)
         if most < connections:
             log.warning(
@@ -69,7 +69,7 @@ def raise_file_limit() -> int:
     try:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     except (OSError, ValueError):
-        # Some systems name a hard limit that they do not allow.
+        # Some systems report a hard limit that they do not allow.
         return soft
     return hard if hard != resource.RLIM_INFINITY else 2**31
 

@@ -26,15 +26,15 @@ DRAIN_IDLE_SECONDS = 5.0
 """Maximum seconds that idle connections stay open, since their clients may be about to send."""
 
 DRAIN_BODY_PAUSE_SECONDS = 2.0
-"""How long a client may pause while sending a body."""
+"""Seconds that a client may pause while sending a body to a stopping server."""
 
 DRAIN_BODY_SECONDS = 5.0
-"""How long a body may take to arrive."""
+"""Seconds that a body may take to arrive at a stopping server."""
 
 ACCEPT_SECONDS = 0.5
-"""How long a stopping server accepts connections that clients began before it stopped.
+"""Seconds for which a stopping server accepts connections that clients began before it stopped.
 
-Longer than a round trip to a distant client, and shorter than the second after which a
+This is longer than a round trip to a distant client, and shorter than the second after which a
 client retransmits a dropped first packet.
 """
 
@@ -100,13 +100,12 @@ class _CurrentApp:
 class HttpServer:
     """One application on one socket, with a graceful shutdown.
 
-    A keep-alive client may be about to send on a connection that looks idle. Therefore
-    `drain` accepts no new connections, closes each connection after its next response, and
-    waits a few seconds for idle ones. Then `stop` ends the server, allowing at most
-    `shutdown_timeout` seconds for requests that are still running. `limits` apply to the
-    connections of this server. If the listener `is_shared`, connections are refused by the
-    process that stops all others. `others_serve` returns, when this server stops, whether
-    other processes continue to serve.
+    A keep-alive client may be about to send on a connection that looks idle. Therefore `drain`
+    accepts no new connections, closes each connection after its next response, and waits a few
+    seconds for idle ones. Then `stop` ends the server, allowing at most `shutdown_timeout` seconds
+    for requests that are still running. `limits` apply to the connections of this server. If the
+    listener `is_shared`, connections are refused by the process that stops all others. When this
+    server stops, `others_serve` returns whether other processes continue to serve.
     """
 
     def __init__(
@@ -128,7 +127,7 @@ class HttpServer:
         self._is_shared = is_shared
         self._others_serve = others_serve
         self._lifespan: LifespanOn | None = None
-        # uvicorn takes a class, and only calls it.
+        # uvicorn expects a class, but only calls it.
         connection = partial(HttpConnection, opened=OpenConnections(limits or ConnectionLimits()))
         config = uvicorn.Config(
             self._app,
@@ -228,9 +227,9 @@ async def serve_all(
 ) -> None:
     """Serve until SIGINT or SIGTERM, then stop the servers in order, draining each if `drain`.
 
-    With `start`, connections are accepted once it has finished, or earlier if `may_serve`
-    is set. A signal before that stops the servers at once. `on_ready` is called when the
-    first server serves after that. Raises the errors of `start`.
+    With `start`, connections are accepted once it has finished, or earlier if `may_serve` is set. A
+    signal before that stops the servers at once. `on_ready` is called when `start` has finished and
+    the first server is serving. Raises the errors of `start`.
     """
     loop = asyncio.get_running_loop()
     stopping = asyncio.Event()
@@ -292,7 +291,7 @@ async def _until_started(server: HttpServer) -> None:
 
 
 async def _first(*awaited: Awaitable[Any]) -> None:
-    """Wait until one of these tasks has finished. Those passed as coroutines are then cancelled."""
+    """Wait until one of these tasks has finished, then cancel the tasks passed as coroutines."""
     tasks = [asyncio.ensure_future(each) for each in awaited]
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -307,8 +306,8 @@ async def drain_connections(
 ) -> None:
     """Wait until all connections are closed, or only those with a running request are left.
 
-    Each connection is closed after its next response. Idle ones get `keep_alive` seconds,
-    but at most `DRAIN_IDLE_SECONDS`. Requests that have not arrived by then are refused
+    Each connection is closed after its next response. Idle connections stay open for `keep_alive`
+    seconds, but at most `DRAIN_IDLE_SECONDS`. Requests that have not arrived by then are refused
     instead of reset.
     """
     loop = asyncio.get_running_loop()

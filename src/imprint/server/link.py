@@ -17,10 +17,10 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 MAX_MESSAGE_BYTES = 16 * 1024 * 1024
-"""Maximum message length. The link of a worker that sends a longer one is ignored."""
+"""Maximum message length in bytes. Workers that send longer messages are ignored."""
 
 SEND_SECONDS = 2
-"""How long a worker waits for an unresponsive supervisor before it stops sending."""
+"""Seconds that a worker waits for an unresponsive supervisor before it stops sending."""
 
 _HEAD = struct.Struct("!Ic")
 
@@ -33,7 +33,7 @@ class Kind(Enum):
     """The type of a message that a worker sends."""
 
     WAITING = b"w"
-    """The worker serves only its readiness, because it is waiting for a dependency."""
+    """The worker serves only readiness checks, because it is waiting for a dependency."""
     PREPARED = b"p"
     """The worker has opened everything and waits for permission to serve."""
     READY = b"r"
@@ -47,10 +47,10 @@ class Kind(Enum):
 class Link:
     """The worker's end of a link.
 
-    If it `has_peers`, other workers serve, and this one need not accept connections before it is
-    ready. If it `is_gated`, it must not accept any before the supervisor permits it. Otherwise it
-    `serves_early`, to report what it is waiting for. `collect` returns the values of its metrics.
-    If it `is_replaced`, it stops while others continue to serve.
+    A worker that `has_peers` need not accept connections before it is ready, because other workers
+    serve. A worker that `is_gated` must not accept connections before the supervisor permits it.
+    Any other worker `serves_early`, to report what it is waiting for. `collect` returns the values
+    of the worker's metrics. A worker that `is_replaced` stops while others continue to serve.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class Link:
         self._send(Kind.FAILED, reason.encode())
 
     def report_samples(self) -> None:
-        """Send the values of all metrics to the supervisor. May also be sent unprompted."""
+        """Send the values of all metrics to the supervisor. May also be called unprompted."""
         self._send(Kind.SAMPLES, self._collect())
 
     async def wait_for_permission(self) -> None:
@@ -102,8 +102,8 @@ class Link:
     def watch(self, stop_seconds: float) -> None:
         """Listen to the supervisor. When it exits, stop this process as SIGTERM would.
 
-        Runs in a thread, because a process that is starting or hanging has no event loop
-        for it.
+        Runs in a thread, because a process that is starting or hanging has no event loop that could
+        listen.
         """
         watching = threading.Thread(target=self._stop_at_end, args=(stop_seconds,), daemon=True)
         watching.start()
@@ -134,7 +134,7 @@ class Link:
             try:
                 self._supervisor.sendall(_HEAD.pack(len(body), kind.value) + body)
             except OSError:
-                # Part of it may have been sent, so nothing after it could be parsed.
+                # Part of the message may have been sent, so nothing after it could be parsed.
                 with suppress(OSError):
                     self._supervisor.shutdown(socket.SHUT_WR)
 

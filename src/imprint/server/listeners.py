@@ -12,7 +12,7 @@ BACKLOG = 2048
 """The backlog: the number of connections that may wait to be accepted."""
 
 _SO_ATTACH_FILTER = 26
-"""The Linux option that attaches a packet filter to a socket. Python does not define it."""
+"""The Linux option that attaches a packet filter to a socket. Python lacks this constant."""
 
 _DROP_NEW_CONNECTIONS = b"".join(
     struct.pack("HBBI", *instruction)
@@ -24,7 +24,7 @@ _DROP_NEW_CONNECTIONS = b"".join(
         (0x06, 0, 0, 0xFFFFFFFF),  # let everything else pass, whole
     )
 )
-"""A program for the kernel's packet filter (classic BPF)."""
+"""A packet-filter program (classic BPF) with which the kernel drops new connections."""
 
 _INSTRUCTION_BYTES = 8
 
@@ -49,12 +49,12 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def refuse_connections(listener: socket.socket) -> None:
-    """Stop new connections in all processes that share the socket, but keep the waiting ones.
+    """Refuse new connections in all processes that share the socket, but keep those waiting.
 
-    When the last copy of a listening socket is closed, the system resets every connection
-    that has not been accepted. To avoid that, packets that begin a connection are dropped
-    first: their clients resend them a second later, and are refused then. Does nothing
-    where the system has no such filter.
+    When the last copy of a listening socket is closed, the system resets every connection that has
+    not been accepted. To avoid the reset, packets that begin a connection are dropped first. Their
+    clients resend them a second later, and are refused then. Does nothing where the system has no
+    such filter.
     """
     if not sys.platform.startswith("linux"):
         return
@@ -74,7 +74,7 @@ def accept_waiting(listener: socket.socket) -> list[socket.socket]:
         except BlockingIOError:
             break
         except OSError:
-            # The remains of a connection whose client has gone.
+            # The client of a waiting connection has gone.
             continue
         peer.setblocking(False)
         accepted.append(peer)

@@ -1,8 +1,8 @@
 """The metrics port, served by the supervisor alongside its other duties.
 
-It needs no event loop and no thread, so that the supervisor can fork at any time, and it
-responds even if no worker does. It implements only as much HTTP as a scraper needs: one
-request per connection.
+The server needs no event loop and no thread, so that the supervisor can fork at any time. It
+responds even if no worker does, and implements only as much HTTP as a scraper needs: one request
+per connection.
 """
 
 import math
@@ -22,7 +22,7 @@ from imprint.metrics import LEAST, SUMMED
 MAX_CLIENTS = 16
 """Maximum number of open connections.
 
-A further connection replaces the oldest one that has sent no request, so that idle clients
+A further connection replaces the oldest connection that has sent no request, so that idle clients
 cannot block scrapers.
 """
 
@@ -30,10 +30,10 @@ MAX_HEAD_BYTES = 8192
 """Maximum bytes of a request line and its headers together."""
 
 CLIENT_SECONDS = 10.0
-"""How long a client may take to send its request, and then to read the response."""
+"""Seconds that a client may take to send its request, and then to read the response."""
 
 OPENMETRICS = "application/openmetrics-text"
-"""The format for clients that accept it. All others get the older Prometheus text format."""
+"""Format for clients that accept it. All other clients get the older Prometheus text format."""
 
 _OPENMETRICS = f"{OPENMETRICS}; version=1.0.0"
 
@@ -51,10 +51,10 @@ class _Client:
 
 
 class MetricsServer:
-    """Serves the metrics on `listener`. Without one, it does nothing.
+    """Serves the metrics on `listener`. Without a listener, the server does nothing.
 
-    Its owner selects on `readers` and `writers`, calls `on_readable` and `on_writable`, and
-    calls `respond` when the values for the waiting clients have arrived.
+    The owner of the server selects on `readers` and `writers`, calls `on_readable` and
+    `on_writable`, and calls `respond` when the values for the waiting clients have arrived.
     """
 
     def __init__(self, listener: socket.socket | None) -> None:
@@ -146,7 +146,7 @@ class MetricsServer:
             received = b""
         client.received += received
         if b"\r\n\r\n" in client.received:
-            # However late the request came: the values arrive before these seconds are over.
+            # The time starts anew, no matter how late the request came. The values arrive in time.
             client.is_waiting, client.deadline = True, time.monotonic() + CLIENT_SECONDS
         if not received or (len(client.received) > MAX_HEAD_BYTES and not client.is_waiting):
             self._close(client)

@@ -45,7 +45,7 @@ class ServiceNotifier:
         self._send("READY=1", f"MAINPID={os.getpid()}", f"STATUS={status}")
 
     def reloading(self) -> None:
-        """Report that a reload begins. It ends with `ready`."""
+        """Report that a reload begins. The reload ends with `ready`."""
         microseconds = time.monotonic_ns() // 1000
         self._send("RELOADING=1", f"MONOTONIC_USEC={microseconds}", "STATUS=reloading")
 
@@ -88,22 +88,22 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD)
 
 
 STOP_SECONDS = 60.0
-"""How long workers may take to stop before they are killed."""
+"""Seconds that workers may take to stop before they are killed."""
 
 MISCONFIGURED = 2
 """The exit status for problems that a restart does not fix, such as invalid settings."""
 
 RESTART_SECONDS = 0.5
-"""Delay before a dead worker is replaced, so that crash loops use no processor time."""
+"""Delay in seconds before a dead worker is replaced, so that crash loops use little CPU time."""
 
 LONGEST_RESTART_SECONDS = 30.0
-"""The longest delay before a dead worker is replaced. The delay doubles until a worker is ready."""
+"""Longest delay in seconds before a dead worker is replaced. Each failed start doubles it."""
 
 SUCCESSOR_SECONDS = 60.0
-"""How long a new worker may take to start before a reload is abandoned."""
+"""Seconds that a new worker may take to start before a reload is abandoned."""
 
 SAMPLE_SECONDS = 1.0
-"""How long a scrape waits for a worker's metrics before its last reported counters are used."""
+"""Seconds that a scrape waits for a worker's metrics before its last reported counters are used."""
 
 
 class ReloadRefused(Exception):
@@ -118,9 +118,9 @@ class ReloadRefused(Exception):
 class Plan:
     """What to run: the number of workers, what each one does, and their open sockets.
 
-    `work` runs in the worker. It gets the worker's slot and its link to the supervisor, and
-    returns its exit status. `changes` are the names of the settings that differ from the
-    previous plan, and `adopt` is called when this plan takes over.
+    `work` runs in the worker. The function gets the worker's slot and its link to the supervisor,
+    and returns the worker's exit status. `changes` are the names of the settings that differ from
+    the previous plan, and `adopt` is called when this plan takes over.
     """
 
     count: int
@@ -171,18 +171,18 @@ class _Reload:
 
 @dataclass(slots=True)
 class Supervisor:
-    """Keeps the workers of a plan running. SIGHUP replaces them with those of `reread`'s plan.
+    """Keeps the workers of a plan running. SIGHUP replaces them according to `reread`'s plan.
 
-    The new workers are started one after another. When all of them are prepared, they begin
-    to serve. When all of them serve, the old ones are told to stop. If `reread` raises
-    `ReloadRefused`, or if a new worker exits or is late, the old ones continue and the new
-    ones are stopped: workers of two plans never keep running together.
+    The new workers are started one after another. When all new workers are prepared, they begin to
+    serve. When all of them serve, the old workers are told to stop. If `reread` raises
+    `ReloadRefused`, or if a new worker exits or is late, the old workers continue and the new ones
+    are stopped. Workers of two plans never keep running together.
 
     Workers are forked after everything is loaded and before anything is opened, so that
     they share memory but no connections. If the supervisor is killed, they stop.
 
-    A worker that cannot start for a permanent reason ends the service, but only if no
-    worker has ever been ready: later the others continue, and its slot is retried.
+    A worker that cannot start for a permanent reason ends the service, but only if no worker has
+    ever been ready. Later, the other workers continue, and its slot is retried.
 
     Signal handlers do nothing: a signal only wakes the loop in `run`, which makes all
     decisions without interruption.
@@ -375,7 +375,7 @@ class Supervisor:
         failures = 0 if is_ready else self._failures.get(worker.place, 0)
         self._failures[worker.place] = failures + 1
         longest = max(self.pause, LONGEST_RESTART_SECONDS)
-        # After some doublings the number would only grow.
+        # The exponent is limited, because the delay has reached its maximum long before.
         pause = min(self.pause * 2 ** min(failures, 16), longest)
         self._due[worker.place] = time.monotonic() + pause
 
@@ -410,7 +410,7 @@ class Supervisor:
         self._metrics.give_up()
 
     def _dismiss(self, worker: _Worker) -> None:
-        """Tell a worker to stop. It is killed if it takes too long."""
+        """Tell a worker to stop. A worker that takes too long is killed."""
         worker.state = _State.LEAVING
         worker.deadline = time.monotonic() + worker.plan.stop_seconds
         if not worker.link.dismiss():
@@ -592,7 +592,7 @@ def _ignore(number: int, frame: FrameType | None) -> None:
 
 
 def reset_signals() -> None:
-    """Reset the supervisor's signal handlers in a worker. SIGHUP is ignored there."""
+    """Reset the supervisor's signal handlers in a worker, which then ignores SIGHUP."""
     signal.set_wakeup_fd(-1)
     for each in SIGNALS:
         signal.signal(each, signal.SIG_IGN if each == signal.SIGHUP else signal.SIG_DFL)

@@ -1,7 +1,8 @@
-"""Erasure: permanently deletes what is stored about a person or a document, published or not.
+"""Erasure: permanently deletes all data stored about a person or a document.
 
-A measure first withholds it everywhere. Then the records are deleted, and then the documents. In
-whichever step a process is killed, readers see nothing half done, and the next run completes it.
+A measure first withholds the data everywhere. Then the records are deleted, and then the documents.
+If a process is killed at any step, readers see no partial result, and the next run completes the
+erasure.
 """
 
 import asyncio
@@ -41,7 +42,7 @@ class Erased:
 
 @dataclass(frozen=True, slots=True)
 class Erasure:
-    """Erases everything stored about an address, or a document."""
+    """Erases all data stored about an address or a document."""
 
     store: ErasureStore
     moderation: ModerationStore
@@ -52,8 +53,7 @@ class Erasure:
     follow_seconds: float = FOLLOW_SECONDS
 
     async def find(self, target: Target) -> PersonalRecords:
-        """Return what would be erased. Refuses a target about which nothing is or was stored
-        here."""
+        """Return the data to erase. Refuses a target about which no data is or was stored."""
         if target.kind is TargetKind.AUTHOR:
             found = await self.store.records_of(Address(target.value))
         else:
@@ -72,7 +72,7 @@ class Erasure:
             await self.store.erase_account(Address(target.value))
         for cid in found.revisions:
             await self.store.erase_revision(cid)
-        # The named document is the last one: the next run finds the others by it.
+        # The named document comes last, because the next run finds the others through it.
         files = sorted(
             (*found.versions, *found.drafts, *found.posts), key=lambda cid: cid == target.value
         )

@@ -1,7 +1,8 @@
-"""Moderation: the measures in force, what they withhold, and the operator's desk.
+"""Moderation: the measures in force, the data that they withhold, and the operator's desk.
 
-Lists change in the same transaction that adds a decision. Everything else checks the measures that
-a process holds in memory. It reads new decisions at most half a second after they were made.
+Lists change in the same transaction that adds a decision. All other requests check the measures
+that a process holds in memory. Each process reads new decisions at most half a second after they
+were made.
 """
 
 import asyncio
@@ -62,7 +63,7 @@ RETRY_SECONDS = 1.0
 
 @dataclass(slots=True)
 class CurrentMeasures:
-    """The measures in force, as known to this process. Without a store, there are none."""
+    """The measures in force, as known to this process. Without a store, there are no measures."""
 
     store: ModerationStore | None = None
     monotonic: Monotonic = monotonic
@@ -71,17 +72,17 @@ class CurrentMeasures:
     _reading: SingleFlight[None, None] = field(default_factory=SingleFlight, init=False)
 
     async def current(self) -> Measures:
-        """The measures, at most `REFRESH_SECONDS` old. Raises `Unavailable`."""
+        """Return the measures, at most `REFRESH_SECONDS` old. Raises `Unavailable`."""
         if self.store is None or not self._is_old():
             return self._known
-        # All that wait share one read, so that nobody waits for several that fail.
+        # All waiting callers share one read, so that nobody waits for several failing reads.
         await self._reading.run(None, partial(self._read, self.store))
         return self._known
 
     async def refresh(self) -> None:
         """Read new decisions now."""
         if self._reading.is_running(None):
-            # It may have begun before the newest decision.
+            # The read may have begun before the newest decision.
             await self.current()
         self._read_at = None
         await self.current()
@@ -100,30 +101,31 @@ class CurrentMeasures:
         self._read_at = began
 
     async def check_post(self, post: IndexedPost) -> Decision | None:
-        """The measure that hides a post from lists, if any. Refuses a withheld post."""
+        """Return the measure that hides a post from lists, if any. Refuses a withheld post."""
         decision = (await self.on_posts([post])).get(post.post_id)
         refuse_withheld(decision)
         return decision
 
-    async def check_file(self, file: File) -> None:
-        """Refuse a file that is withheld."""
+    async def check_file(self, file: File) -> Decision | None:
+        """Return the measure that hides a file from lists, if any. Refuses a withheld file."""
         (decision,) = await self.on_files([file])
         refuse_withheld(decision)
+        return decision
 
     async def on_posts(self, posts: Sequence[IndexedPost]) -> dict[int, Decision]:
-        """The strictest measure on each of these posts that has one, by post id."""
+        """Return the strictest measure on each of these posts that has one, keyed by post ID."""
         measures = await self.current()
         tags = await self._tags_of(measures, [post.post_id for post in posts if post.hosted])
         found = {post.post_id: measures.on_post(post, tags.get(post.post_id, ())) for post in posts}
         return {post_id: decision for post_id, decision in found.items() if decision}
 
     async def withheld(self, posts: Sequence[IndexedPost]) -> frozenset[int]:
-        """The ids of those of these posts that are withheld."""
+        """Return the IDs of the posts among these that are withheld."""
         found = await self.on_posts(posts)
         return frozenset(post_id for post_id, decision in found.items() if _withholds(decision))
 
     async def on_files(self, files: Sequence[File]) -> list[Decision | None]:
-        """The strictest measure that hides each of these files, if any."""
+        """Return the strictest measure that hides each of these files, if any."""
         measures = await self.current()
         published = [file.publication for file in files]
         post_ids = [None if each is None else each.post_id for each in published]
@@ -136,23 +138,23 @@ class CurrentMeasures:
     async def _tags_of(
         self, measures: Measures, post_ids: Sequence[int]
     ) -> Mapping[int, Collection[str]]:
-        """The hashtags of posts, on the chain and of their files, if any of them is measured."""
+        """Return the hashtags of posts and of their files, if a measure applies to any hashtag."""
         if self.store is None or not measures.on_tags or not post_ids:
             return {}
         return await self.store.tags_of_posts(post_ids)
 
     async def check_author(self, author: Address) -> Decision | None:
-        """The measure that hides an author from lists, if any. Refuses a withheld author."""
+        """Return the measure that hides an author from lists, if any. Refuses a withheld author."""
         decision = (await self.current()).on_author(author)
         refuse_withheld(decision)
         return decision
 
     async def check_document(self, cid: Cid) -> None:
-        """Refuse a document that is itself withheld."""
+        """Refuse a document that a measure on the document itself withholds."""
         refuse_withheld((await self.current()).on_cid(cid))
 
     async def check_missing(self, kind: TargetKind, value: str) -> None:
-        """Refuse a post or cid without a file here if its event on the chain is withheld."""
+        """Refuse a post or CID without a stored file if its event on the chain is withheld."""
         measures = await self.current()
         if self.store is None or not measures.withholds:
             return
@@ -169,7 +171,7 @@ class CurrentMeasures:
         files = await self.store.files_with_thumbnail(cid, _SAME_PICTURE)
         authors = await self.store.authors_with_avatar(cid, _SAME_PICTURE)
         decisions = await self.on_files(files)
-        # Drafts keep no picture that is withheld elsewhere.
+        # A draft with the same picture does not make a withheld picture visible.
         shown = [
             decision
             for file, decision in zip(files, decisions, strict=True)
@@ -180,7 +182,7 @@ class CurrentMeasures:
             refuse_withheld(next(filter(_withholds, [*decisions, *of_authors]), None))
 
     async def check_writer(self, author: Address) -> None:
-        """Refuse `author_refused` for an author whose writes the operator refuses."""
+        """Refuse with `author_refused` if the operator refuses the writes of this author."""
         if (await self.current()).refuses(author):
             raise author_refused()
 
@@ -190,7 +192,7 @@ def _withholds(decision: Decision | None) -> bool:
 
 
 def parse_target(kind: TargetKind, text: str) -> Target:
-    """The target of a measure. Refuses a text that cannot name one."""
+    """Return the target of a measure. Refuses a text that cannot name a target."""
     try:
         if kind is TargetKind.AUTHOR:
             return Target(kind, parse_address(text))
@@ -229,11 +231,11 @@ class Moderation:
     async def decide(
         self, target: Target, measure: Measure, ground: Ground, statement: str
     ) -> list[str]:
-        """Take a measure, or undo those on a target; returns the paths to purge from caches.
+        """Take a measure, or undo the measures on a target. Returns the paths to purge from caches.
 
-        A measure on the document of a revision is on that of its post, as revisions have the
-        measures of their posts. Refuses an unknown post, a measure that is for authors only, and
-        undoing nothing.
+        A measure on a revision's document applies to the document of its post, because revisions
+        have the measures of their posts. Refuses an unknown post, a measure that is for authors
+        only, and an undo without a measure to undo.
         """
         if target.kind is TargetKind.CID:
             revision = await self.revisions.revision_with_cid(Cid(target.value))
@@ -253,11 +255,11 @@ class Moderation:
         return await self.purge_paths(target)
 
     async def log(self, newest: int) -> list[LoggedDecision]:
-        """The newest decisions, newest first."""
+        """Return the newest decisions, newest first."""
         return await self.store.newest_decisions(newest)
 
     async def whole_log(self) -> AsyncIterator[LoggedDecision]:
-        """Every decision in the log, in order."""
+        """Return every decision in the log, in order."""
         number = 0
         while found := await self.store.decisions_after(number, _AT_ONCE):
             for each in found:
@@ -265,7 +267,7 @@ class Moderation:
             number = found[-1].number
 
     async def measures_on(self, author: Address) -> list[tuple[int | None, Decision]]:
-        """The measures on an author, and on their newest posts by id."""
+        """Return the measures on an author, and on the author's newest posts by ID."""
         measures = await self.measures.current()
         own = measures.on(Target(TargetKind.AUTHOR, author)).values()
         found: list[tuple[int | None, Decision]] = [
@@ -280,7 +282,7 @@ class Moderation:
         return found
 
     async def purge_paths(self, target: Target) -> list[str]:
-        """The paths of everything about a target that caches may store, newest posts first."""
+        """Return the paths of all cacheable responses about a target, newest posts first."""
         paths: dict[str, None] = {}
         if target.kind is TargetKind.CID:
             paths[f"/ipfs/{target.value}"] = None
@@ -330,7 +332,7 @@ class Moderation:
     async def report(self, post_id: int, reason: ReportReason, text: str, contact: str) -> Report:
         """Store a report of a post. Refuses an unknown post, and texts that are too long."""
         text = clean_text(text, MAX_REPORT_TEXT, "The text of a report")
-        # One line, wherever it is copied to.
+        # The contact must be one line, wherever it is copied to.
         contact = " ".join(clean_text(contact, MAX_CONTACT, "A contact").split())
         await self._expect_post(post_id)
         report = Report(new_id(), post_id, reason, text, contact, self.clock())
@@ -338,7 +340,7 @@ class Moderation:
         return report
 
     async def open_reports(self, limit: int) -> list[Report]:
-        """The oldest reports that are still open."""
+        """Return the oldest reports that are still open."""
         return await self.store.open_reports(limit)
 
     async def close_reports(self, report_ids: Sequence[str]) -> None:
@@ -347,7 +349,7 @@ class Moderation:
 
 
 def clean_text(text: str, longest: int, what: str) -> str:
-    """Return a text without control and bidirectional characters. Refuses one that is too long."""
+    """Return a text without control and bidirectional characters. Refuses an overlong text."""
     if len(text) > longest:
         raise Refusal(Code.INVALID_REQUEST, f"{what} has at most {longest} characters.")
     return "".join(char for char in text if char in "\n\t" or _is_visible(char)).strip()
@@ -371,9 +373,11 @@ def _add_post(paths: dict[str, None], post: IndexedPost) -> None:
         f"/posts/{number}.md",
         f"/posts/{number}/content",
         f"/posts/{number}/revisions",
+        f"/posts/{number}/proof.json",
         f"/p/{number}/changes",
         f"/p/{number}/first",
         f"/freeFileByPostId?postId={number}",
+        f"/ipfs/{quote(post.cid, safe='')}",
     ):
         paths[path] = None
     if post.thumbnail_cid:
@@ -396,7 +400,7 @@ def _add_tag(paths: dict[str, None], tag: str) -> None:
 
 
 async def keep_newer_log(store: ModerationStore, log: Sequence[LoggedDecision]) -> bool:
-    """Add the decisions of a newer log. Returns False, and adds none, for an unrelated log."""
+    """Add the decisions of a newer log. Returns False and adds nothing if the log is unrelated."""
     known: list[LoggedDecision] = []
     # A repair may have left gaps.
     while found := await store.decisions_after(known[-1].number if known else 0, _AT_ONCE):
@@ -411,7 +415,7 @@ async def keep_newer_log(store: ModerationStore, log: Sequence[LoggedDecision]) 
 
 @dataclass(frozen=True, slots=True)
 class ShownPosts:
-    """Makes lists show the posts that the setting selects. A change walks over all posts once."""
+    """Makes lists show the posts that a setting selects. A change of it updates all posts once."""
 
     store: ModerationStore
     show: Show

@@ -19,10 +19,10 @@ NEWEST = 20
 
 @dataclass(frozen=True, slots=True)
 class ShownPost:
-    """A post, with the file of its newest text if it is free and stored here.
+    """A post, with the file of its newest text if the text is free and stored here.
 
-    `opening` is the file of which everybody may read the opening, if the post has one. `price` is
-    None if the post is no longer free on the chain and the index does not have its new price yet.
+    `opening` is the file whose opening everybody may read, if the post has one. `price` is None if
+    the post is no longer free on the chain and the index does not have its new price yet.
     """
 
     post: IndexedPost
@@ -77,18 +77,17 @@ PAGE_SIZE = 10_000
 """Number of posts per page."""
 
 BEGINNING = -1
-"""The position before all posts."""
+"""The position before the first post."""
 
 UNSETTLED = 1024 * LOGS_PER_BLOCK
-"""The range of positions before the newest post that a reorg may still replace: 1024 blocks."""
+"""Number of positions before the newest post, worth 1024 blocks, that a reorg may replace."""
 
 
 @dataclass(slots=True)
 class Sitemap:
-    """Sitemap pages by start position. The starts of settled pages never change and are cached.
+    """Sitemap pages, keyed by start position. Start positions of settled pages are cached.
 
-    The first listing therefore walks over all posts once, and later ones only over new
-    posts.
+    The first listing therefore walks over all posts once, and later listings only over new posts.
     """
 
     index: PostIndexReader

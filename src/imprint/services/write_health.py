@@ -1,4 +1,4 @@
-"""Write health: whether signed writes of this process currently fail, and because of what."""
+"""Write health: whether signed writes of this process fail, and because of which dependency."""
 
 from dataclasses import dataclass, field
 
@@ -6,13 +6,15 @@ from imprint.domain.errors import Code, Damaged, Unavailable
 from imprint.ports import Monotonic, monotonic
 
 WINDOW = 1.0
-"""Seconds over which failed writes are compared with successful ones. A successful probe counts
-only if no write has failed for that long."""
+"""Seconds over which failed writes are compared with successful writes.
+
+A successful probe counts only if no write has failed in that time.
+"""
 
 
 @dataclass(slots=True)
 class _Failures:
-    """Writes that failed at one dependency in one window, with the first and the last of them."""
+    """Writes that failed at one dependency in one window, with the first and last failure."""
 
     since: float
     last: float
@@ -25,8 +27,8 @@ class WriteHealth:
     """The outcomes of the signed writes of this process.
 
     Completing a write just increments `succeeded`. A dependency is failing while more writes failed
-    because of it than succeeded since the window began. This ends with writes that succeed, or with
-    a probe.
+    because of it than succeeded since the window began. Successful writes or a successful probe end
+    this state.
     """
 
     clock: Monotonic = monotonic
@@ -37,7 +39,7 @@ class WriteHealth:
         """Count a write that failed in a call to the dependency with this code.
 
         Only failures of the dependency itself count. A damaged record, or a document that is just
-        being destroyed, fails only its own write, and repeating that must not make the whole
+        being destroyed, makes only one write fail. Repeating this write must not make the whole
         service not ready.
         """
         if problem.code is not code or isinstance(problem, Damaged):

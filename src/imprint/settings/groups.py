@@ -280,6 +280,12 @@ class Chain:
     marketplace: Address = setting(
         "MARKETPLACE_ADDRESS", "The address of the marketplace contract.", parse_contract
     )
+    adapter: Address | None = optional(
+        "ADAPTER_ADDRESS",
+        "The address of its purchase adapter, with which readers give posts away and buy several "
+        "at once; without one, pages do not offer that.",
+        parse_contract,
+    )
     start_block: int = setting(
         "CHAIN_START_BLOCK",
         "The block in which the marketplace was deployed; earlier blocks are not read.",
@@ -502,7 +508,7 @@ _parse_show_word = choice(*Show)
 
 
 def parse_show(text: str) -> Show:
-    """Parse which posts lists show. Raises `InvalidSetting`."""
+    """Parse the selection of posts that appear in lists. Raises `InvalidSetting`."""
     return Show(_parse_show_word(text))
 
 

@@ -138,7 +138,7 @@ def _as_text(value: object) -> str | None:
         texts = [_as_text(each) for each in value]
         return None if None in texts else ",".join(text for text in texts if text is not None)
     if isinstance(value, dict) and all(isinstance(each, str) for each in value.values()):
-        # Labels and where they lead.
+        # Link labels and their targets.
         return ",".join(f"{label} {address}" for label, address in value.items())
     return None
 
@@ -177,7 +177,7 @@ def _describe(error: Exception) -> str:
 
 
 def _suggest(name: str, known: Iterable[str]) -> str | None:
-    """Return the valid name that was probably meant, with the suffix `_FILE` if it had one."""
+    """Return the valid name that was probably meant, with the suffix `_FILE` if the name had it."""
     suffix = name[-len(FILE_SUFFIX) :] if name.upper().endswith(FILE_SUFFIX) else ""
     # The common prefix would make all names in the environment look alike.
     prefix = PREFIX if name.startswith(PREFIX) else ""
@@ -189,8 +189,8 @@ def _suggest(name: str, known: Iterable[str]) -> str | None:
 def closest_name(name: str, known: Iterable[str]) -> str | None:
     """Return the valid name with the smallest edit distance, at most 2 (1 for short names).
 
-    None if there is no such name. `difflib` cannot decide this: it finds HOTS as similar to
-    HOST as SERVICE_PORT to METRICS_PORT.
+    Returns None if there is no such name. `difflib` is unsuitable, because it rates HOTS and HOST
+    as alike as SERVICE_PORT and METRICS_PORT.
     """
     distances = {each: edit_distance(name, each) for each in known}
     closest = min(distances, key=lambda each: distances[each], default=None)
@@ -211,7 +211,7 @@ def edit_distance(first: str, second: str) -> int:
 
 
 def _compatible(given: Mapping[str, str], defaults: Mapping[str, str]) -> Mapping[str, str]:
-    """Return the defaults of a command. Those of a compatible front end take precedence."""
+    """Return the defaults of a command, overridden by those of a compatible front end."""
     name = "IMPRINT_COMPATIBILITY"
     chosen = given.get(name) or defaults.get(name, "")
     return {**defaults, **COMPATIBLE.get(chosen.lower(), {})}
@@ -252,7 +252,7 @@ def _parse(
         except InvalidSetting as error:
             quote = "" if each.secret else f" (it is '{_shorten(text)}')"
             (problems if each.name in given else derived).append(f"{each.name} {error}{quote}.")
-    # A default that refers to an invalid setting fails with it; naming the setting is enough.
+    # A default that refers to an invalid setting is invalid, too. Naming the setting is enough.
     problems += [] if problems else derived
     return values
 

@@ -93,7 +93,7 @@ def parse_proxy(text: str) -> str:
 
 
 def parse_cpus(text: str) -> tuple[int, ...]:
-    """Parse the CPUs that the process may use, as `0,1` or `0-3`. `auto` means none."""
+    """Parse the CPUs that the process may use, as `0,1` or `0-3`. `auto` gives ()."""
     if text.lower() == "auto":
         return ()
     found: dict[int, None] = {}
@@ -211,7 +211,7 @@ def seconds(least: float, most: float) -> Callable[[str], float]:
 
 
 def automatic(parse: Callable[[str], _Value]) -> Callable[[str], _Value | None]:
-    """Return a parser that accepts `auto` as None, for a value chosen where it is used."""
+    """Return a parser that turns `auto` into None, for a value that is chosen later."""
 
     def parse_automatic(text: str) -> _Value | None:
         return None if text.lower() == "auto" else parse(text)

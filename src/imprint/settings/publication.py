@@ -120,7 +120,7 @@ def parse_pages(text: str) -> tuple[OwnPage, ...]:
         return ()
     folder = parse_path(text)
     try:
-        # Editors keep hidden files beside those that they open.
+        # Editors create hidden files next to the files that they open.
         found = (each for each in folder.iterdir() if not each.name.startswith("."))
         files = sorted(each for each in found if each.suffix == ".md")
     except OSError as error:
@@ -155,7 +155,7 @@ def _parse_page(file: Path) -> OwnPage:
 
 def _read(file: Path, most: int) -> bytes:
     try:
-        # Reading a pipe would wait for ever.
+        # Reading a pipe would wait forever.
         if file.exists() and not file.is_file():
             raise InvalidSetting("is not a regular file")
         with file.open("rb") as opened:

@@ -5,10 +5,10 @@ from itertools import combinations
 from urllib.parse import unquote_plus, urlsplit
 
 MIN_SECRET_BYTES = 32
-"""Minimum length of a secret: that of the HMAC-SHA256 signatures made with it."""
+"""Minimum length of a secret in bytes, equal to the length of an HMAC-SHA256 signature."""
 
 MIN_ISSUED_BYTES = 24
-"""Minimum length of a webhook secret issued by the provider, which chose the length."""
+"""Minimum length in bytes of a webhook secret, whose length the provider chooses."""
 
 ISSUED_PREFIXES = ("whsec_", "qnsec_")
 """The prefixes of secrets that webhook providers issue."""
@@ -52,7 +52,7 @@ _PLACEHOLDERS = (
 
 
 class Secret:
-    """A text that only `reveal` shows, and that printing, formatting or pickling never does."""
+    """A text that `reveal` returns, but that printing, formatting or pickling never shows."""
 
     __slots__ = ("_text",)
 
@@ -144,7 +144,7 @@ def _find_repetitive(secrets: Mapping[str, Secret]) -> list[str]:
 
 
 def _is_repetitive(text: str) -> bool:
-    # A text is a shorter one repeated if and only if it occurs in its double before its length.
+    # A text repeats a shorter one if and only if it occurs in its double before its own length.
     return len(set(text)) < _FEWEST_CHARACTERS or (text + text).find(text, 1) < len(text)
 
 
@@ -162,7 +162,7 @@ _SHOWN_ARGUMENTS = frozenset({"host", "port", "dbname", "user", "sslmode"})
 def secret_parts(url: str) -> list[str]:
     """Return the components of a node or database URL that must never be logged.
 
-    For a node, that is everything but its host. The name, host and user of a database are
+    For a node, these are all components except the host. The name, host and user of a database are
     shown.
     """
     parts = urlsplit(url)

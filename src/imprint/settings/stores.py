@@ -67,7 +67,7 @@ class BucketContent:
 
     @property
     def public(self) -> bool:
-        # A service does not start on a publicly readable bucket, unless it encrypts.
+        # A service that does not encrypt does not start on a publicly readable bucket.
         return False
 
 

@@ -44,8 +44,8 @@ DEVELOPMENT: Mapping[str, str] = MappingProxyType(
 )
 """Defaults of `imprint dev`. The secrets are public, and `imprint serve` refuses them.
 
-The marketplace address is that of a contract created by the first transaction of the first
-development account.
+The first transaction of the first development account creates the contract at the marketplace
+address.
 """
 
 COMPATIBLE: Mapping[str, Mapping[str, str]] = MappingProxyType(
@@ -58,7 +58,7 @@ COMPATIBLE: Mapping[str, Mapping[str, str]] = MappingProxyType(
         )
     }
 )
-"""Defaults by the text of IMPRINT_COMPATIBILITY. They take precedence over those of a command.
+"""Defaults for each value of IMPRINT_COMPATIBILITY. They override the defaults of a command.
 
 The earlier front end embeds images in the content. 16 MiB take 27 seconds at 5 Mbit/s, so
 most uplinks could not send them within the usual 15 seconds. The budgets of bytes in flight

@@ -17,6 +17,7 @@ from imprint.domain.rate_limits import SHARE, Budget, Rate, RateLimiter
 from imprint.domain.site import ABOUT, SiteIdentity
 from imprint.interface.service import MarketplaceFacts, Parameters
 from imprint.ports import Clock, Monotonic
+from imprint.services.access.payments import Payments
 from imprint.services.access.reads import Reads
 from imprint.services.accounts.login import Login
 from imprint.services.accounts.profiles import Profiles
@@ -35,6 +36,7 @@ from imprint.web.api.about import STARTING, AboutRoutes, LazyText, StartingRoute
 from imprint.web.api.feed_links import FeedLinks
 from imprint.web.api.feeds import Ending, FeedRoutes
 from imprint.web.api.gateway import GatewayRoutes
+from imprint.web.api.paywall import Paywall
 from imprint.web.api.post_records import PostRecords
 from imprint.web.api.posts import PostRoutes, TotalsRoutes
 from imprint.web.api.reads import ReadRoutes
@@ -57,10 +59,10 @@ from imprint.web.http.routing import Application
 from imprint.web.site.assets import ASSET_PATH, Assets, built_assets
 from imprint.web.site.cards import Cards
 from imprint.web.site.identity import AssetRoutes, Frame, OwnFiles
-from imprint.web.site.machines import MachinePages, MachineRoutes
+from imprint.web.site.machines import FrontMatterPages, MachinePages, MachineRoutes
 from imprint.web.site.operator import OperatorRoutes
 from imprint.web.site.pages import SiteRoutes, SiteSources
-from imprint.web.site.policy import content_policy
+from imprint.web.site.policy import COPY_POLICY, content_policy
 from imprint.web.site.problem_pages import (
     ProblemHandler,
     Refuse,
@@ -99,6 +101,7 @@ class Services:
     posts: Posts
     thumbnails: Thumbnails
     moderation: Moderation
+    payments: Payments
     operations: Operations | None = None
     """None if the service has no operator page."""
 
@@ -114,6 +117,14 @@ class SiteFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class CopiedFrom:
+    """The URL of the service to which a static copy links, unless the copy replaces the service."""
+
+    live: str | None
+    policy: str = COPY_POLICY
+
+
+@dataclass(frozen=True, slots=True)
 class Facts:
     """Information published to clients under `/.well-known/`."""
 
@@ -123,20 +134,21 @@ class Facts:
     site: SiteFacts | None = None
     """None if the service has no pages."""
     node: str | None = None
-    """Return the URL of the node that pages call under `imprint dev`."""
+    """The URL of the node that pages call under `imprint dev`."""
+    copied: CopiedFrom | None = None
+    """None unless the pages are rendered for a static copy."""
 
 
 MAX_PUBLISHING = 32
-"""Maximum number of images per process that are being recoded or waiting."""
+"""Maximum number of images per process that are being recoded or wait for it."""
 
 SMALLEST_SHARE = 2
-"""Every client may have at least this many concurrent requests, however small its share."""
+"""Number of concurrent requests that every client may have, no matter how small its share is."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClientRates:
-    """The rate limits per client, with None for no limit. `webhooks` is for unverified
-    deliveries."""
+    """The rate limits per client. None means no limit. `webhooks` is for unverified deliveries."""
 
     reads: Rate | None = None
     signed: Rate | None = None
@@ -165,24 +177,24 @@ class WebOptions:
     serves_inkdao: bool = False
     """Whether to serve the earlier front end.
 
-    If so, refusals have the statuses of `problems.HIDDEN`, and hashtags of publications are
+    If so, refusals have the statuses of `problems.HIDDEN`, and invalid hashtags of publications are
     salvaged.
     """
     logs_addresses: bool = False
 
     def budget(self, total: int, largest: int = 1) -> Budget:
-        """Return a budget for all clients. Without shares, one client may hold all of it."""
+        """Return a budget for all clients. Without shares, one client may use all of it."""
         return Budget.of(total, largest, SHARE if self.has_shares else 1)
 
     def slots(self, total: int) -> Budget:
-        """Return a budget of requests, of which a client may always hold more than one."""
+        """Return a budget of requests. A client may always have more than one request."""
         return self.budget(total, min(total, SMALLEST_SHARE))
 
     @property
     def largest_body(self) -> int:
-        """The largest request body that any endpoint reads, in bytes.
+        """The size in bytes of the largest request body that any endpoint reads.
 
-        It also sizes the response budget, because no response is much larger.
+        This size also determines the response budget, because no response is much larger.
         """
         largest = max(ESCAPED * self.max_content, self.max_image) + SMALL_BODY
         return max(largest, MAX_DELIVERY)
@@ -234,10 +246,10 @@ def build_app(
 
 
 class StartingApp:
-    """Build the application of a service that waits for a dependency before it can start.
+    """The application of a service that waits for a dependency before it can start.
 
-    It is alive but not ready, and refuses everything else with the code of that dependency.
-    Browsers get a page, with its assets.
+    Its health check succeeds and its readiness check fails. The service refuses all other requests
+    with the code of that dependency. Browsers get a page, with its assets.
     """
 
     def __init__(self, facts: Facts, options: WebOptions, monotonic: Monotonic) -> None:
@@ -281,15 +293,15 @@ def _routes(
 ) -> list[Route]:
     bodies = BodyReader(options.body_timeout)
     sessions = WritingSessionRoutes(services.login, services.writing_sessions, bodies)
-    read = services.reads
-    reads = ReadRoutes(services.login, read, services.lists, services.posts, budget)
+    read, links = services.reads, facts.links
+    paywall = Paywall(services.login, read, services.payments, links)
+    reads = ReadRoutes(services.login, read, services.lists, services.posts, paywall, budget)
     fallback = options.gateway_fallback
     gateway = GatewayRoutes(read, services.posts, services.thumbnails, budget, fallback)
-    links = facts.links
     show = FeedText(read, links).show
     feeds = FeedRoutes(services.login, services.feeds, links, bodies, budget, show)
-    written = _machine_pages(links, site)
-    machines = MachineRoutes(services.pages, services.sitemap, written, budget)
+    written = _machine_pages(facts, site)
+    machines = MachineRoutes(services.pages, services.sitemap, written, paywall, budget)
     records = PostRecords(links.service)
     coin, has_pages = facts.service.chain.coin.symbol, site is not None
     posts = PostRoutes(services.login, services.posts, read, records, coin, has_pages)
@@ -321,11 +333,14 @@ def _routes(
     ]
 
 
-def _machine_pages(links: FeedLinks, site: SiteRoutes | None) -> MachinePages:
+def _machine_pages(facts: Facts, site: SiteRoutes | None) -> MachinePages:
+    links = facts.links
     if site is None:
         return MachinePages(links)
-    frame = site.frame
-    return MachinePages(links, frame.description, tuple(page.path for page in frame.pages))
+    own, about = tuple(page.path for page in site.frame.pages), site.frame.description
+    if facts.copied is not None:
+        return FrontMatterPages(links, about, own, facts.copied.live)
+    return MachinePages(links, about, own)
 
 
 def _about(
@@ -382,12 +397,13 @@ def _templates(facts: Facts, decided: SiteFacts, assets: Assets) -> Templates:
         "frame": Frame.of(decided.identity),
         "facts": msgspec.to_builtins(facts.service),
         "fediverse_creator": decided.fediverse_creator,
+        "copied": facts.copied,
     }
     return Templates(assets, shared, facts.service.chain.coin.symbol)
 
 
 def _own_paths(facts: Facts) -> frozenset[str]:
-    """The paths of the operator's pages."""
+    """Return the paths of the operator's pages."""
     pages = () if facts.site is None else facts.site.identity.pages
     return frozenset({f"/{ABOUT}", *(f"/{page.name}" for page in pages)})
 
@@ -420,7 +436,7 @@ def _site_routes(site: SiteRoutes) -> Iterator[Route]:
 def _operator_routes(
     services: Services, facts: Facts, site: SiteRoutes | None, clock: Clock
 ) -> Iterator[Route]:
-    """Return the operator page, or None if there is no secret or there are no pages."""
+    """Return the routes of the operator page, or None without a secret or without pages."""
     secret = None if facts.site is None else facts.site.operator_secret
     if secret is None or site is None or services.operations is None:
         return
@@ -449,6 +465,7 @@ def _index_routes(posts: PostRoutes, reads: ReadRoutes, machines: MachineRoutes)
     yield Route("/posts/{id}/content", reads.post_content)
     yield Route("/posts/{id}/opening", reads.opening)
     yield Route("/posts/{id}/revisions", posts.revisions)
+    yield Route("/posts/{id}/proof.json", posts.proof)
     yield Route("/authors/{address}", posts.author)
     yield Route("/me/library", posts.library)
     yield Route("/me/posts", posts.own_posts)
@@ -546,7 +563,7 @@ def _middleware(
         given["respond_to_failure"] = failure_responder(refuse_page, own_paths)
     chosen = [Middleware(RequestMiddleware, **given)]
     if options.trusted_proxies:
-        # Replaces the proxy's address in the scope, by which the limits per client are counted.
+        # Replaces the proxy's address in the scope with the client's, which the limits count.
         proxies = TrustedProxies(options.trusted_proxies)
         chosen.insert(0, Middleware(ForwardedClient, proxies=proxies))
     if options.cors_origins:

@@ -1,4 +1,4 @@
-"""The export key file: created once, never replaced, readable only by its owner."""
+"""The export key file is created once, never replaced, and readable only by its owner."""
 
 import stat
 

@@ -1,4 +1,4 @@
-"""Content migration progress: what is recorded, how long it lasts, and in which file."""
+"""Recorded progress of a content migration: its documents, its lifetime, and its file."""
 
 import sqlite3
 

@@ -1,4 +1,4 @@
-"""Tar files: plain members written by common tools are read, all others are refused."""
+"""Tar files: plain members written by common tools are read, and other members are refused."""
 
 import io
 import tarfile

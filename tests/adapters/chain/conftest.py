@@ -1,4 +1,4 @@
-"""Fixtures: nodes on loopback, and the marketplace read through them."""
+"""Fixtures: nodes on loopback, and marketplace clients that use them."""
 
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime

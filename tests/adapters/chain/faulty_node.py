@@ -97,7 +97,7 @@ class FaultyNode:
 
 
 def respond_with_status(status: int) -> Fault:
-    """A fault: the correct response with a different status."""
+    """A fault: the correct response is sent with a different status."""
 
     async def fault(node: FaultyNode, request: web.Request, batch: list[Any]) -> web.Response:
         return web.json_response(node.respond(batch), status=status)
@@ -116,7 +116,7 @@ def respond_with_body(body: bytes | str) -> Fault:
 
 
 def respond_changed(change: Callable[[list[Any]], object]) -> Fault:
-    """A fault: the correct responses with modifications."""
+    """A fault: the correct responses are sent with modifications."""
 
     async def fault(node: FaultyNode, request: web.Request, batch: list[Any]) -> web.Response:
         return web.json_response(change(node.respond(batch)))
@@ -127,13 +127,13 @@ def respond_changed(change: Callable[[list[Any]], object]) -> Fault:
 async def stay_silent(
     node: FaultyNode, request: web.Request, batch: list[Any]
 ) -> web.StreamResponse:
-    """A fault: the correct response, but only after every timeout has expired."""
+    """A fault: the correct response is sent only after every timeout has expired."""
     await asyncio.sleep(30)
     return web.json_response(node.respond(batch))
 
 
 async def drip(node: FaultyNode, request: web.Request, batch: list[Any]) -> web.StreamResponse:
-    """A fault: white space, so that the connection never looks idle, then the correct response."""
+    """A fault: white space is sent for half a minute, and then the correct response."""
     response = web.StreamResponse()
     await response.prepare(request)
     for _ in range(300):
@@ -162,7 +162,7 @@ async def cut_off(node: FaultyNode, request: web.Request, batch: list[Any]) -> w
 
 
 async def flood(node: FaultyNode, request: web.Request, batch: list[Any]) -> web.StreamResponse:
-    """A fault: an endless response."""
+    """A fault: the response never ends."""
     response = web.StreamResponse()
     await response.prepare(request)
     for _ in range(10_000):
@@ -171,7 +171,7 @@ async def flood(node: FaultyNode, request: web.Request, batch: list[Any]) -> web
 
 
 async def redirect(node: FaultyNode, request: web.Request, batch: list[Any]) -> web.Response:
-    """A fault: a redirect to the correct response."""
+    """A fault: the node redirects to the correct response."""
     if request.path == "/elsewhere":
         return web.json_response(node.respond(batch))
     return web.Response(status=307, headers={"Location": node.address + "elsewhere"})

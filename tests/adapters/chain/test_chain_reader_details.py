@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from tests.adapters.chain.chain_node import ChainNode, block_ref, change_result, run_chain_node
+from tests.contract_wallets import deploy_on
 from tests.world import World
 
 from imprint.adapters.chain.chain_reader import (
@@ -13,10 +14,12 @@ from imprint.adapters.chain.chain_reader import (
     JsonRpcChainReader,
 )
 from imprint.adapters.chain.json_rpc import JsonRpc
+from imprint.devchain.deployment import deploy_adapter
 from imprint.domain.errors import Unavailable
 from imprint.domain.formats.addresses import Address
-from imprint.domain.posts.marketplace import MARKET_TOPICS
+from imprint.domain.posts.marketplace import BOUGHT, MARKET_TOPICS
 from imprint.domain.posts.posts import BlockRef
+from imprint.marketplace import adapter_artifact
 
 
 @pytest.fixture
@@ -130,3 +133,21 @@ async def test_descriptions_are_read_at_the_given_head(
     # The development chain keeps only the state of its newest block, and says so.
     with pytest.raises(Unavailable):
         await source.post_details([1], head)
+
+
+async def test_only_the_configured_adapter_reports_purchases(town: World, node: ChainNode) -> None:
+    code = adapter_artifact().bytecode[2:] + town.marketplace[2:].zfill(64)
+    known = Address(deploy_adapter(town.chain).lower())
+    other = deploy_on(town.chain, bytes.fromhex(code))
+    publish(town, 2)
+    town.buy_through(known, town.wallet(2), [1], town.wallet(3))
+    town.buy_through(other, town.wallet(2), [2], town.wallet(3))
+    head, rpc = block_ref(town), JsonRpc([node.address])
+    marketplace = Address(town.marketplace.lower())
+    for adapter, expected in ((known, [known]), (None, [])):
+        chain = JsonRpcChainReader(rpc, 31337, marketplace, adapter, timeout=30)
+        logs = await chain.logs(0, head.number, MARKET_TOPICS, head)
+        assert [log.address for log in logs if log.topics[0] == BOUGHT] == expected
+        blocks = await chain.block_topics(0, head.number, MARKET_TOPICS, head)
+        assert sum(BOUGHT in each.topics for each in blocks) == len(expected)
+    await rpc.close()

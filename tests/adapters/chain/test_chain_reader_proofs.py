@@ -3,8 +3,9 @@
 import threading
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any
 
+import msgspec
 import pytest
 from tests.adapters.chain.chain_node import (
     ChainNode,
@@ -19,6 +20,7 @@ from imprint.adapters.chain.chain_reader import (
     MAX_LOGS_RESPONSE,
     MAX_RECEIPTS_RESPONSE,
     JsonRpcChainReader,
+    LogFilter,
 )
 from imprint.adapters.chain.json_rpc import JsonRpc
 from imprint.domain.errors import Unavailable
@@ -149,7 +151,7 @@ async def test_a_bloom_filter_without_the_log_proves_its_absence(
     [FULL_BLOOM, "0x" + "00" * 256, None, "0x"],
     ids=["full", "without bits", "none", "malformed"],
 )
-async def test_receipts_prove_a_log_absent_without_a_usable_bloom_filter(
+async def test_receipts_prove_a_log_absent_even_without_a_usable_bloom_filter(
     town: World, node: ChainNode, source: JsonRpcChainReader, post: Log, bloom: object
 ) -> None:
     node.change = in_blocks(logsBloom=bloom)
@@ -181,7 +183,7 @@ async def test_a_missing_receipt_proves_nothing(
         await find(source, town, post.place)
 
 
-async def test_receipts_refute_an_empty_log_list_without_a_transaction_hash(
+async def test_receipts_refute_an_empty_log_list_even_without_a_transaction_hash(
     town: World, node: ChainNode, source: JsonRpcChainReader, post: Log
 ) -> None:
     node.change = NO_LOGS
@@ -189,7 +191,7 @@ async def test_receipts_refute_an_empty_log_list_without_a_transaction_hash(
         await find(source, town, replace(post.place, tx_hash=None))
 
 
-async def test_receipts_refute_a_list_of_other_logs_without_a_transaction_hash(
+async def test_receipts_refute_a_list_of_other_logs_even_without_a_transaction_hash(
     town: World, node: ChainNode, source: JsonRpcChainReader, post: Log
 ) -> None:
     node.change = change_result(
@@ -279,7 +281,7 @@ async def test_an_unreadable_receipt_is_reported(
     assert await read_receipts(source, town, number) == [ReceiptLogs([], post.place.tx_hash)]
 
 
-async def test_receipts_raise_unavailable_if_the_node_stops_responding(
+async def test_reading_receipts_raises_unavailable_if_the_node_stops_responding(
     town: World, node: ChainNode, source: JsonRpcChainReader, post: Log
 ) -> None:
     def go_away(asked: list[dict[str, Any]], sent: Responses) -> Responses:
@@ -408,29 +410,31 @@ async def test_only_logs_with_the_requested_topics_are_read(
     assert await source.logs(0, head.number, (TRANSFER, POST_CREATED), head) == [post]
 
 
-class NotedTopics(tuple[bytes, ...]):
-    """Topics that record the thread in which they are compared."""
-
-    threads: ClassVar[set[threading.Thread]] = set()
-
-    def __contains__(self, topic: object) -> bool:
-        self.threads.add(threading.current_thread())
-        return super().__contains__(topic)
-
-
 @pytest.mark.parametrize("many", [False, True])
 async def test_many_logs_are_parsed_in_a_worker_thread(
-    town: World, node: ChainNode, source: JsonRpcChainReader, post: Log, many: bool
+    town: World,
+    node: ChainNode,
+    source: JsonRpcChainReader,
+    post: Log,
+    *,
+    many: bool,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     count = 1_000 if many else 1
+    threads, read_logs = list[threading.Thread](), LogFilter.read_logs
+
+    def note_thread(wanted: LogFilter, result: msgspec.Raw) -> list[Log]:
+        threads.append(threading.current_thread())
+        return read_logs(wanted, result)
+
+    monkeypatch.setattr(LogFilter, "read_logs", note_thread)
     node.change = change_result(
         "eth_getLogs", lambda logs: [logs[0] | {"logIndex": hex(index)} for index in range(count)]
     )
-    NotedTopics.threads.clear()
     head, number = block_ref(town), post.place.block_number or 0
-    logs = await source.logs(number, number, NotedTopics(TOPICS), head)
+    logs = await source.logs(number, number, TOPICS, head)
     assert [log.place.log_index for log in logs] == list(range(count))
-    assert (threading.main_thread() in NotedTopics.threads) is not many
+    assert (threading.main_thread() in threads) is not many
 
 
 async def test_the_highest_block_reported_by_a_node_is_remembered(
@@ -445,7 +449,7 @@ async def test_the_highest_block_reported_by_a_node_is_remembered(
     assert source.highest_shown() == highest
 
 
-async def test_a_node_far_behind_is_ignored_for_the_head(
+async def test_a_node_far_behind_does_not_determine_the_head(
     town: World, node: ChainNode, source_of_two: JsonRpcChainReader
 ) -> None:
     for _ in range(50):

@@ -202,7 +202,7 @@ word = st.one_of(
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def prepared(chain: WalletChain) -> Address:
-    """A wallet of the chain's owner that rejects all signatures until it is prepared."""
+    """A wallet, owned by `chain.owner`, that rejects all signatures until it is prepared."""
     return chain.deploy("PreparedWallet", chain.owner.address)
 
 

@@ -52,7 +52,7 @@ class WalletNode(FaultyNode):
 
     @property
     def pins(self) -> list[object]:
-        """The blocks at which the calls were to be executed."""
+        """The block parameter of each `eth_call` that the node received."""
         calls = [each for batch in self.batches for each in batch if each["method"] == "eth_call"]
         return [each["params"][1] for each in calls]
 
@@ -94,7 +94,7 @@ async def open_wallets() -> AsyncIterator[Open]:
 
 
 async def fail(wallets: JsonRpcContractWallets) -> None:
-    """Expect that there is no verdict because the chain is unavailable."""
+    """Check that a signature gets no verdict because the chain is unavailable."""
     with pytest.raises(Unavailable) as caught:
         await wallets.accepts(WALLET, DIGEST, SIGNATURE)
     assert caught.value.code is Code.CHAIN_UNAVAILABLE

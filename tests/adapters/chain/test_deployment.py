@@ -11,8 +11,8 @@ from tests.adapters.chain.chain_node import ChainNode, change_result, run_chain_
 from tests.world import World
 
 from imprint.adapters.chain.deployment import (
+    ContractDeployment,
     DeploymentTransaction,
-    MarketplaceDeployment,
     NotDeployed,
 )
 from imprint.adapters.chain.json_rpc import JsonRpc
@@ -31,9 +31,9 @@ async def node(town: World) -> AsyncIterator[ChainNode]:
 
 
 @pytest.fixture
-async def deployment(node: ChainNode) -> AsyncIterator[MarketplaceDeployment]:
+async def deployment(node: ChainNode) -> AsyncIterator[ContractDeployment]:
     rpc = JsonRpc([node.address])
-    yield MarketplaceDeployment(rpc, poll_seconds=0.01)
+    yield ContractDeployment(rpc, poll_seconds=0.01)
     await rpc.close()
 
 
@@ -46,12 +46,12 @@ def signed(town: World, prepared: DeploymentTransaction) -> tuple[bytes, str]:
     return bytes(transaction.raw_transaction), "0x" + bytes(transaction.hash).hex()
 
 
-async def prepare(town: World, deployment: MarketplaceDeployment) -> DeploymentTransaction:
+async def prepare(town: World, deployment: ContractDeployment) -> DeploymentTransaction:
     return await deployment.prepare(sender_in(town), artifact().bytecode)
 
 
 async def test_a_signed_transaction_creates_the_marketplace(
-    town: World, deployment: MarketplaceDeployment
+    town: World, deployment: ContractDeployment
 ) -> None:
     prepared = await prepare(town, deployment)
     raw, transaction_hash = signed(town, prepared)
@@ -64,7 +64,7 @@ async def test_a_signed_transaction_creates_the_marketplace(
 
 
 async def test_resending_the_same_transaction_is_not_an_error(
-    town: World, deployment: MarketplaceDeployment
+    town: World, deployment: ContractDeployment
 ) -> None:
     raw, transaction_hash = signed(town, await prepare(town, deployment))
     await deployment.send(raw, transaction_hash)
@@ -74,7 +74,7 @@ async def test_resending_the_same_transaction_is_not_an_error(
 
 
 async def test_an_account_without_funds_is_refused_with_the_required_amount(
-    deployment: MarketplaceDeployment,
+    deployment: ContractDeployment,
 ) -> None:
     sender = parse_address(STRANGER.address)
     with pytest.raises(NotDeployed, match=r"has 0 wei.*Send it some coins"):
@@ -82,7 +82,7 @@ async def test_an_account_without_funds_is_refused_with_the_required_amount(
 
 
 async def test_a_lost_response_to_the_transaction_is_not_an_error(
-    town: World, node: ChainNode, deployment: MarketplaceDeployment
+    town: World, node: ChainNode, deployment: ContractDeployment
 ) -> None:
     raw, transaction_hash = signed(town, await prepare(town, deployment))
 
@@ -95,7 +95,7 @@ async def test_a_lost_response_to_the_transaction_is_not_an_error(
 
 
 async def test_a_contract_created_by_another_wallet_is_awaited(
-    town: World, deployment: MarketplaceDeployment
+    town: World, deployment: ContractDeployment
 ) -> None:
     prepared = await prepare(town, deployment)
     address = contract_address(prepared)
@@ -108,7 +108,7 @@ async def test_a_contract_created_by_another_wallet_is_awaited(
 
 
 async def test_a_nonce_used_by_another_transaction_ends_the_wait(
-    town: World, deployment: MarketplaceDeployment
+    town: World, deployment: ContractDeployment
 ) -> None:
     prepared = await prepare(town, deployment)
     other = await deployment.prepare(sender_in(town), "0x00")
@@ -133,7 +133,7 @@ async def test_a_nonce_used_by_another_transaction_ends_the_wait(
 async def test_a_receipt_that_proves_no_deployment_is_refused(
     town: World,
     node: ChainNode,
-    deployment: MarketplaceDeployment,
+    deployment: ContractDeployment,
     change: dict[str, object],
     reason: str,
 ) -> None:
@@ -145,7 +145,7 @@ async def test_a_receipt_that_proves_no_deployment_is_refused(
 
 
 async def test_legacy_gas_pricing_is_used_on_a_chain_without_a_base_fee(
-    town: World, node: ChainNode, deployment: MarketplaceDeployment
+    town: World, node: ChainNode, deployment: ContractDeployment
 ) -> None:
     node.change = change_result(
         "eth_getBlockByNumber",

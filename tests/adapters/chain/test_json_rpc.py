@@ -85,7 +85,7 @@ def short_pause(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def long_pause(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make pauses between attempts longer than any test runs."""
+    """Make the pauses between attempts longer than any test."""
     monkeypatch.setattr(json_rpc, "FIRST_PAUSE", 200.0)
     monkeypatch.setattr(json_rpc, "LONGEST_PAUSE", 1000.0)
 

@@ -1,4 +1,4 @@
-"""The marketplace over JSON-RPC: correct values, or unavailable if a node is faulty."""
+"""The marketplace over JSON-RPC returns correct values, or is unavailable if a node is faulty."""
 
 import asyncio
 import time
@@ -328,7 +328,7 @@ async def test_closing_the_marketplace_makes_running_queries_unavailable(
 async def market_of_quorum(
     node: FaultyNode, spare_node: FaultyNode
 ) -> AsyncIterator[JsonRpcMarketplace]:
-    """Two nodes that must both grant access and have the same post and balances."""
+    """Two nodes with the same post and balances, both of which must grant access."""
     spare_node.entries = dict(node.entries)
     spare_node.balances = dict(node.balances)
     rpc = JsonRpc([node.address, spare_node.address])

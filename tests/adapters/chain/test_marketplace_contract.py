@@ -1,4 +1,4 @@
-"""The marketplace over JSON-RPC, against the shipped contract on the development chain."""
+"""The marketplace over JSON-RPC, tested with the shipped contract on the development chain."""
 
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from imprint.adapters.webhooks.provider_b import ProviderB
 from imprint.devchain.blocks import Block
 from imprint.devchain.calls import Request, sign_request
 from imprint.devchain.chain import Chain
-from imprint.devchain.deployment import deploy_marketplace
+from imprint.devchain.deployment import deploy_adapter, deploy_marketplace
 from imprint.devchain.rpc import Dispatcher
 from imprint.devchain.webhooks import build_body_a, build_body_b, sign_body_a, sign_body_b
 from imprint.domain.formats.addresses import Address, keccak256
@@ -88,6 +88,29 @@ async def test_a_probe_finds_no_contract_at_an_account_address(
     astray = JsonRpcMarketplace(BlockCalls(deployed.rpc, 31337, fixed_clock), deployed.person(3))
     with pytest.raises(ChainMisconfigured):
         await astray.probe()
+
+
+async def test_a_probe_accepts_the_adapter_of_the_marketplace(
+    deployed: DeployedMarketplace,
+) -> None:
+    adapter = Address(deploy_adapter(deployed.chain).lower())
+    calls = BlockCalls(deployed.rpc, 31337, fixed_clock)
+    await JsonRpcMarketplace(calls, deployed.address, adapter).probe()
+
+
+async def test_a_probe_refuses_an_address_that_is_not_the_marketplaces_adapter(
+    deployed: DeployedMarketplace,
+) -> None:
+    adapter = Address(deploy_adapter(deployed.chain).lower())
+    calls = BlockCalls(deployed.rpc, 31337, fixed_clock)
+    for marketplace, given, reason in (
+        (deployed.address, deployed.person(3), "There is no contract"),
+        (deployed.address, deployed.address, "not a purchase adapter"),
+        (adapter, adapter, f"buys from {deployed.address}"),
+    ):
+        with pytest.raises(ChainMisconfigured) as refused:
+            await JsonRpcMarketplace(calls, marketplace, given).probe()
+        assert reason in refused.value.sentence
 
 
 async def test_an_unpublished_post_does_not_exist(deployed: DeployedMarketplace) -> None:

@@ -1,4 +1,4 @@
-"""Fixtures: the content stores under test, each on its workbench."""
+"""Fixtures: the content stores under test, each with a workbench."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager

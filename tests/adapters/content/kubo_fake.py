@@ -1,4 +1,4 @@
-"""A fake Kubo node in this process: strict about options, with injectable faults."""
+"""A fake Kubo node in this process, strict about options and with injectable faults."""
 
 import asyncio
 import json
@@ -236,7 +236,7 @@ def error_response(message: str, status: int = 500) -> web.Response:
 
 
 def always(response: Callable[[], web.Response]) -> Fault:
-    """A fault: always this response."""
+    """A fault: every call gets this response."""
 
     async def fault(fake: KuboFake, request: web.Request) -> web.StreamResponse:
         await request.read()
@@ -246,7 +246,7 @@ def always(response: Callable[[], web.Response]) -> Fault:
 
 
 def times(count: int, fault: Fault) -> Fault:
-    """A fault in the first `count` calls."""
+    """A fault that affects only the first `count` calls."""
     left = [count]
 
     async def passing(fake: KuboFake, request: web.Request) -> web.StreamResponse:
@@ -257,7 +257,7 @@ def times(count: int, fault: Fault) -> Fault:
 
 
 async def stay_silent(fake: KuboFake, request: web.Request) -> web.StreamResponse:
-    """A fault: no response within any timeout."""
+    """A fault: no response is sent within any timeout."""
     await asyncio.sleep(60)
     return web.Response()
 
@@ -270,7 +270,7 @@ async def reset(fake: KuboFake, request: web.Request) -> web.StreamResponse:
 
 
 def interrupt(kept: int, trailer: bool, length: bool = True) -> Fault:
-    """A fault: a stream that ends early, with or without an error in its trailer."""
+    """A fault: a stream ends early, with or without an error in its trailer."""
 
     async def fault(fake: KuboFake, request: web.Request) -> web.StreamResponse:
         data = fake.content(parse_cid(request.query["arg"]))

@@ -1,7 +1,7 @@
 """A fake Pinata in this process, as described by its documentation and client.
 
-It refuses everything they do not mention: unknown parts, parameters, members and media
-types. Where the documentation leaves a choice, the fake has a switch.
+It refuses everything that neither of them mentions: unknown form parts, parameters, members
+and media types. Where the documentation leaves a choice, the fake has a switch.
 """
 
 import asyncio
@@ -361,7 +361,7 @@ def refuse_as_text(status: int, text: str) -> web.Response:
 
 
 def always(response: Callable[[], web.Response]) -> Fault:
-    """A fault: always this response."""
+    """A fault: every call gets this response."""
 
     async def fault(fake: PinataFake, request: web.Request) -> web.StreamResponse:
         await request.read()
@@ -371,7 +371,7 @@ def always(response: Callable[[], web.Response]) -> Fault:
 
 
 def times(count: int, name: str, fault: Fault) -> Fault:
-    """A fault in the first `count` calls with this name."""
+    """A fault that affects only the first `count` calls with this name."""
     left = [count]
 
     async def passing(fake: PinataFake, request: web.Request) -> web.StreamResponse:
@@ -382,7 +382,7 @@ def times(count: int, name: str, fault: Fault) -> Fault:
 
 
 async def stay_silent(fake: PinataFake, request: web.Request) -> web.StreamResponse:
-    """A fault: no response within any timeout."""
+    """A fault: no response is sent within any timeout."""
     await asyncio.sleep(60)
     return web.Response()
 

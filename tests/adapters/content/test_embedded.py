@@ -203,7 +203,7 @@ async def test_small_documents_are_not_stored_as_files(embedded: EmbeddedWorkben
     assert files == [LARGE_CID]
 
 
-async def test_a_full_small_documents_file_raises_unavailable_and_stores_nothing(
+async def test_a_full_file_of_small_documents_makes_the_store_unavailable(
     embedded: EmbeddedWorkbench,
 ) -> None:
     small, large = DOCUMENT, os.urandom(SMALL_DOCUMENT)

@@ -1,4 +1,4 @@
-"""The marker file in a content folder: complete, durable, and for one installation."""
+"""The marker file in a content folder is complete, durable, and names one installation."""
 
 import asyncio
 import errno

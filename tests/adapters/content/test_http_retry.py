@@ -19,8 +19,7 @@ from imprint.adapters.content.http_retry import (
 
 POLICY = RetryPolicy(timeout=50, pause=0.001)
 SOON = 20
-"""Seconds that are longer than a request takes on a busy machine, and shorter than any unwanted
-wait."""
+"""Seconds within which a request finishes even on a busy machine, unless it waits needlessly."""
 
 
 class Service:

@@ -232,7 +232,7 @@ async def open_pinata(
 
 
 def open_pinata_with_other_cids(path: Path) -> AbstractAsyncContextManager[PinataWorkbench]:
-    """Open a Pinata that chunks large documents differently and deduplicates equal ones."""
+    """Open a Pinata account that chunks large documents differently and deduplicates equal ones."""
     layout = Layout(500_000, 7)
     return open_pinata(path, PinataFake(layout=layout, duplicates_share_a_record=True))
 

@@ -1,4 +1,4 @@
-"""Store fixtures, for tests of their databases."""
+"""Fixtures: the store fixtures, shared with the database tests."""
 
 from tests.adapters.stores.conftest import database, kind, open_another, server, world
 

@@ -1,4 +1,4 @@
-"""Group commit: how jobs are grouped, what each caller gets, and what closing does."""
+"""Group commit: how jobs are grouped, which result each caller gets, and how a queue closes."""
 
 import asyncio
 import threading

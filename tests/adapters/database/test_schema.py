@@ -1,4 +1,4 @@
-"""Migrations: forward only, all or nothing, and newer databases are refused."""
+"""Migrations run forward only and all or nothing, and newer databases are refused."""
 
 import asyncio
 import sqlite3

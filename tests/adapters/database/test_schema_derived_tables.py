@@ -73,7 +73,7 @@ def test_every_table_is_either_permanent_or_derived(empty):
         find_in_sqlite,
     ],
 )
-def test_index_rules_are_recognized(rule):
+def test_rules_that_use_the_post_index_are_recognized(rule):
     assert is_index_rule(rule)
     assert not is_index_rule(add_file)
 

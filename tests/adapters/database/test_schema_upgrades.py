@@ -32,7 +32,7 @@ ALTER TABLE nonces ADD COLUMN client TEXT;
 CREATE TABLE series (id TEXT PRIMARY KEY, title TEXT NOT NULL);
 CREATE INDEX files_by_language ON files (language, position);
 """
-"""Allowed schema changes: additions, because the previous release still uses the schema."""
+"""Sample schema changes. All are additions, as the previous release still uses the schema."""
 
 ROUNDS = 12
 
@@ -64,7 +64,7 @@ INSERT INTO events (chain_id, block_hash, log_index, block_number, post_id, auth
     cid, status, file_id, seen_at)
     VALUES (1, '0x1', 0, 1, '1', '0xa', 'c3', 'c3', 'onchain', 'f3', 1)
 """
-"""Possible data of the first release: versions in every state, garbage, and running writes."""
+"""Sample data of the first release: versions in every state, garbage, and running writes."""
 
 
 @pytest.fixture
@@ -78,7 +78,7 @@ async def address(kind: str, tmp_path: Path, request: pytest.FixtureRequest) -> 
 
 
 async def bring_forward(address: str) -> None:
-    """Migrate the database like the next release does at startup."""
+    """Migrate the database as the next release does at startup."""
     if address.startswith(SQLITE):
         _bring_file_forward(address.removeprefix(SQLITE))
         return
@@ -154,7 +154,7 @@ async def test_a_post_older_than_the_migration_keeps_its_position_when_unpublish
 
 
 async def live_a_little(world: World) -> None:
-    """Run everything that authors and readers do."""
+    """Run every operation of authors and readers."""
     draft = await world.draft()
     updated = await world.update(draft)
     assert updated is not None
@@ -261,7 +261,7 @@ async def run_script(address: str, script: str) -> None:
 
 
 def assert_kept(before: Tables, after: Tables) -> None:
-    """Check that every row is as it was. Tables may have new columns."""
+    """Check that every row is unchanged, except for values in new columns."""
     for name in before.keys() - {"schema_migrations", "installation", "counters"}:
         width = len(before[name][0]) if before[name] else 0
         assert [row[:width] for row in after[name]] == before[name], name

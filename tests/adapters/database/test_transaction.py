@@ -1,4 +1,4 @@
-"""Locks of rules, and the values that every database can store."""
+"""Locks taken by rules, and the values that every database can store."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
@@ -45,7 +45,7 @@ LOOKALIKES = [
     "\ufffd",
     "",
 ]
-"""Texts that a careless escaping would make equal."""
+"""Texts that careless escaping would make equal."""
 
 
 def test_locks_of_documents_networks_and_owners_are_distinct():

@@ -1,4 +1,4 @@
-"""Helpers: sample image files, whole or in chunks, and the error code of a refused one."""
+"""Helpers: sample image files, whole or in chunks, and the error code of a refused image."""
 
 import io
 import struct

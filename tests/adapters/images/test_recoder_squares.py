@@ -1,4 +1,4 @@
-"""Profile pictures: the square in the middle, scaled down but never up."""
+"""Profile pictures are cropped to the middle square, and scaled down but never up."""
 
 import io
 

@@ -1,4 +1,4 @@
-"""Sandboxed processes: started on demand, confined, replaced after failures, always ended."""
+"""Sandboxed processes are started on demand, confined, replaced after failures, and ended."""
 
 import asyncio
 import io

@@ -165,7 +165,7 @@ class World:
         return {(each.cid, each.network.value) for each in found}
 
     async def purge(self, cid: Cid, network: Network) -> PurgeOutcome:
-        """Purge with the fence of the last deletion mark, or with fence 0 if there is none."""
+        """Purge with the fence of the document's last deletion mark, or with 0 if it has none."""
         return await self.stores.garbage.purge(cid, network, self.fences.get((cid, network), 0))
 
 

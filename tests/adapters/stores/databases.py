@@ -18,7 +18,7 @@ from imprint.ports import Monotonic, monotonic
 COUNTED = "SELECT tag, count(*) FROM file_tags GROUP BY tag"
 
 NAME = "catalog"
-"""The database that tests in one process clean and reuse, as creating one is slower."""
+"""The name of the database that all tests in a process share, as creating one is slow."""
 
 SQLITE = "sqlite:///"
 
@@ -55,7 +55,7 @@ class SqliteFile:
 
     @classmethod
     def migrated(cls, path: Path) -> "SqliteFile":
-        """Create a file from a migrated template, which is faster than migrating each one."""
+        """Copy a migrated template to this path, which is faster than migrating a new file."""
         put_migrated_catalog(path)
         return cls(path)
 

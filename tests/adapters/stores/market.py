@@ -21,6 +21,8 @@ START = datetime(2026, 3, 1, tzinfo=UTC)
 
 WALLETS = [Address("0x" + f"{number:02x}" * 20) for number in range(1, 7)]
 
+ADAPTER = Address("0x" + "ad" * 20)
+
 TAGS = ("poetry", "essay", "märchen", "law")
 
 
@@ -99,17 +101,24 @@ class RandomMarket:
 
     def _buy(self, number: int, tx_hash: str, post_id: int) -> None:
         buyer, price = self.random.choice(WALLETS), self.random.choice([0, 7, 10**17])
+        adapter, receiver = None, None
+        if self.random.random() < 0.3:
+            adapter, receiver = ADAPTER, self.random.choice(WALLETS)
 
         def purchase() -> None:
-            self._add(PostPurchased(self._origin(number, tx_hash), post_id, buyer, price))
+            origin = self._origin(number, tx_hash)
+            self._add(PostPurchased(origin, post_id, buyer, price, adapter, receiver))
 
         def mint() -> None:
-            self._add(TokensMoved(self._origin(number, tx_hash), post_id, ZERO_ADDRESS, buyer, 1))
+            origin = self._origin(number, tx_hash)
+            self._add(TokensMoved(origin, post_id, ZERO_ADDRESS, adapter or buyer, 1))
 
         steps = [purchase, mint]
         self.random.shuffle(steps)
         for step in steps:
             step()
+        if receiver is not None:
+            self._add(TokensMoved(self._origin(number, tx_hash), post_id, ADAPTER, receiver, 1))
 
     def _origin(self, number: int, tx_hash: str) -> Origin:
         place = position_of(number, len(self.blocks[number]))

@@ -103,7 +103,7 @@ async def test_a_picture_that_is_saved_again_counts_once(world: World, database:
     assert await world.condemn() == set()
 
 
-async def test_a_picture_that_somebody_else_uses_is_kept(world: World) -> None:
+async def test_a_picture_used_by_somebody_else_is_kept(world: World) -> None:
     cid = world.cid()
     await save(world, update(world, REPLACE), cid)
     await save(world, update(world, REPLACE, BOB), cid)

@@ -14,7 +14,7 @@ def session_of(name: str) -> Session:
 ONE, TWO = session_of("one"), session_of("two")
 
 
-def test_a_session_is_cached_for_the_mark_at_which_it_was_checked() -> None:
+def test_a_cached_session_is_valid_only_for_the_mark_it_was_checked_with() -> None:
     known = KnownSessions()
     assert not known.may_know(ONE)
     known.add(ONE, None)

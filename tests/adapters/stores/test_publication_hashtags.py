@@ -1,4 +1,4 @@
-"""Hashtags of the chain apply to a post whose publish request named none, while it is bound."""
+"""A post gets the hashtags recorded on the chain if its publish request named none."""
 
 from dataclasses import replace
 from typing import Any
@@ -53,7 +53,7 @@ async def shown(world: Any, file: File) -> tuple[str, ...]:
 
 
 @pytest.mark.parametrize("indexed_first", [True, False])
-async def test_a_post_without_hashtags_takes_those_of_the_chain(world, indexed_first):
+async def test_a_post_without_hashtags_gets_the_hashtags_on_the_chain(world, indexed_first):
     file = await world.draft()
     event = world.event(file)
     for step in (index, read_chain) if indexed_first else (read_chain, index):
@@ -62,7 +62,7 @@ async def test_a_post_without_hashtags_takes_those_of_the_chain(world, indexed_f
 
 
 @pytest.mark.parametrize("indexed_first", [True, False])
-async def test_hashtags_of_the_publish_request_override_those_of_the_chain(world, indexed_first):
+async def test_hashtags_of_the_publish_request_override_those_on_the_chain(world, indexed_first):
     file = await world.prepare(await world.draft(), "own")
     event = world.event(file)
     for step in (index, read_chain) if indexed_first else (read_chain, index):
@@ -72,7 +72,7 @@ async def test_hashtags_of_the_publish_request_override_those_of_the_chain(world
     assert await shown(world, file) == ("own",)
 
 
-async def test_an_undone_post_loses_the_hashtags_of_the_chain(world):
+async def test_an_undone_post_loses_the_hashtags_from_the_chain(world):
     file = await world.draft()
     event = world.event(file)
     await index(world, event, "chain")
@@ -134,7 +134,7 @@ async def test_a_restored_version_does_not_get_the_hashtags_of_its_groups_post(w
     assert await world.stores.records.compare_tags() == []
 
 
-async def test_an_export_does_not_contain_the_hashtags_of_the_chain(world):
+async def test_an_export_does_not_contain_hashtags_from_the_chain(world):
     own, untagged = await world.prepare(await world.draft(), "own"), await world.draft()
     for file in (own, untagged):
         event = world.event(file)

@@ -65,7 +65,7 @@ async def test_a_charge_counts_as_the_given_number_of_requests(world, spent):
 
 
 @pytest.mark.parametrize("spent", [0, 1, 3])
-async def test_a_charge_above_the_limit_only_uses_up_the_allowance(world, spent):
+async def test_a_charge_above_the_limit_uses_up_no_more_than_the_allowance(world, spent):
     for _ in range(spent):
         await spend(world)
     for _ in range(5):
@@ -85,7 +85,7 @@ async def test_a_charge_counts_from_the_time_it_is_made(world):
         await spend(world, after=300)
 
 
-async def test_a_request_counts_by_its_cost(world):
+async def test_a_request_counts_as_much_as_it_costs(world):
     rate = Rate(100, 60)
     await world.stores.rate_limits.admit("bytes 0x1", rate, world.now, cost=60)
     with pytest.raises(RateLimited) as refused:

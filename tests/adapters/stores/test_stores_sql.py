@@ -1,4 +1,4 @@
-"""No statement scans a whole table or sorts, so that none slows down as tables grow."""
+"""No statement scans a whole table or sorts rows, so none slows down as tables grow."""
 
 import inspect
 import pkgutil
@@ -41,8 +41,8 @@ WHOLE = {
 """Statements that may read a whole table.
 
 Operators run some of them. The garbage collector and the scrub run others once a day. At
-startup, one checks whether a removed master key is still in use. Those that count rows stop
-at a limit.
+startup, one checks whether a removed master key is still in use. Statements that count rows
+stop at a limit.
 """
 
 

@@ -1,8 +1,8 @@
 """Writes by two authors, or by one author to different drafts, never wait for each other.
 
 A transaction is held open on the server after all of its changes: a trigger on the nonce
-that it spends last waits for a lock held by the test. Whatever the transaction blocks cannot
-complete meanwhile.
+that it spends last waits for a lock held by the test. Any write that the transaction blocks
+cannot complete meanwhile.
 """
 
 import asyncio
@@ -56,7 +56,7 @@ async def until_held(session: asyncpg.Connection) -> None:
 
 
 async def send(world: World, action: Action, nonce: str | None, draft, owner):
-    """Send a write with the given action, like the service does."""
+    """Send a write with the given action, as the service does."""
     if action is Action.CREATE:
         return await world.draft(owner, nonce)
     if action is Action.UPDATE:

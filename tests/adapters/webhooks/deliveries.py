@@ -90,7 +90,7 @@ def log_of_b(post_id: int = 9, **changes: Any) -> Json:
 
 
 def deliver(provider: WebhookProvider, headers: Mapping[str, str], body: bytes) -> Delivery:
-    """Check the headers and open the delivery, like the route does."""
+    """Check the headers and open the delivery, as the route does."""
     provider.check_headers(headers, NOW)
     return provider.open(headers, body)
 

@@ -1,4 +1,4 @@
-"""Hashtags: normalized spelling, limited in number and length."""
+"""Hashtags are normalized, and limited in number and length."""
 
 import unicodedata
 from itertools import pairwise

@@ -36,7 +36,7 @@ def test_values_encoded_by_eth_abi_are_decoded(
 
 
 @given(addresses, numbers, strings)
-def test_a_call_is_encoded_as_by_eth_abi(address: Address, number: int, string: bytes) -> None:
+def test_an_encoded_call_matches_eth_abi(address: Address, number: int, string: bytes) -> None:
     expected = b"\1\2\3\4" + encode(["address", "bytes", "uint256"], [address, string, number])
     assert encode_call(b"\1\2\3\4", address, string, number) == expected
 
@@ -47,7 +47,7 @@ def test_a_call_is_encoded_as_by_eth_abi(address: Address, number: int, string: 
     st.lists(st.tuples(st.integers(0, 600), st.integers(0, 255)), max_size=6),
     st.integers(0, 700),
 )
-def test_damaged_bytes_are_refused_or_read_as_by_eth_abi(
+def test_damaged_bytes_are_refused_or_decoded_as_eth_abi_decodes_them(
     address: Address, string: bytes, damage: list[tuple[int, int]], length: int
 ) -> None:
     data = bytearray(encode(TYPES, [address, string, 7, string]))
@@ -118,6 +118,6 @@ def test_an_address_must_be_one_word_with_twenty_bytes(data: bytes) -> None:
 
 
 @pytest.mark.parametrize("number", [-1, 2**256])
-def test_a_number_that_does_not_fit_256_bits_is_not_encoded(number: int) -> None:
+def test_a_number_that_does_not_fit_in_256_bits_is_not_encoded(number: int) -> None:
     with pytest.raises(ValueError, match="256 bits"):
         encode_call(b"\0\0\0\0", number)

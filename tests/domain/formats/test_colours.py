@@ -1,4 +1,4 @@
-"""Contrast, and the shades in which an accent can be read."""
+"""Contrast, and readable shades of an accent colour."""
 
 import re
 from itertools import product

@@ -1,4 +1,4 @@
-"""DAG-JSON: a single encoding for each value."""
+"""Each value has a single encoding in DAG-JSON."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Changes between two texts: what is shown of them, and that comparing is bounded."""
+"""Changes between two texts: which lines are shown, and the limits on large changes."""
 
 from imprint.domain.posts.changes import (
     MAX_SHOWN,
@@ -52,14 +52,14 @@ def test_both_texts_can_be_rebuilt_from_the_parts() -> None:
     assert added == after.replace("\n", "")
 
 
-def test_texts_that_differ_in_too_much_count_as_changed() -> None:
+def test_texts_with_too_many_differences_count_as_completely_changed() -> None:
     before = "\n".join(f"a{n}" for n in range(5_000))
     after = "\n".join(f"b{n}" for n in range(5_001))
     kinds = {part.kind for line in compare(before, after).lines for part in line}
     assert kinds == {REMOVED, ADDED}
 
 
-def test_what_is_shown_is_bounded() -> None:
+def test_the_size_of_the_shown_changes_is_bounded() -> None:
     found = compare("x" * 10, "\n".join("y" * 1_000 for _ in range(1_000)))
     assert found.is_cut
     assert len(found) <= MAX_SHOWN

@@ -92,6 +92,19 @@ def test_buying_again_after_selling_restarts_the_holding(ledger):
     assert ledger.holdings.get((OTHER, 1)).paid is None
 
 
+@pytest.mark.parametrize(("payer", "paid"), [(READER, 5), (OTHER, None)])
+def test_an_adapter_purchase_has_a_price_only_if_the_holder_paid_it(ledger, payer, paid):
+    adapter = Address("0x" + "ad" * 20)
+    steps = [mint(1, adapter), PostPurchased(at(1), 1, payer, 5, adapter, READER)]
+    passed_on = move(2, adapter, READER)
+    ledger.apply([*steps, replace(passed_on, origin=replace(passed_on.origin, tx_hash="0x1"))])
+    assert ledger.holdings.get((READER, 1)).paid == paid
+    assert ledger.holdings.get((adapter, 1)) is None
+    assert (ledger.accounts.get(payer).purchases, ledger.posts.get(1).sales) == (1, 1)
+    assert ledger.accounts.get(adapter) == AccountRow()
+    assert ledger.totals.get(1).readers == 1
+
+
 def test_a_bought_token_that_is_given_away_and_returned_keeps_its_price(ledger):
     ledger.apply([mint(1, READER), PostPurchased(at(1), 1, READER, 5)])
     bought = ledger.holdings.get((READER, 1))

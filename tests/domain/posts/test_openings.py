@@ -1,4 +1,4 @@
-"""Openings: where they end, and that nothing below the line is part of them."""
+"""The opening of a post ends at its "more" line and contains nothing below the line."""
 
 import json
 
@@ -42,7 +42,7 @@ PNG = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAMAAAAC"
         "text that looks like JSON": (f"{{a}}\n\n{MARK}\n{BELOW}", "{a}"),
     }.values(),
 )
-def test_an_opening_is_the_text_above_the_line(content: str, opening: str) -> None:
+def test_an_opening_is_the_text_above_the_more_line(content: str, opening: str) -> None:
     assert opening_of(content, TextWork()) == opening
     assert BELOW not in opening
 
@@ -74,7 +74,7 @@ def test_an_opening_is_the_text_above_the_line(content: str, opening: str) -> No
         json.dumps({"title": "a", "content": f"a\n\n{MARK}\n\n{BELOW}"}, indent=1),
     ],
 )
-def test_a_line_that_is_not_a_block_of_its_own_ends_nothing(content: str) -> None:
+def test_a_more_line_ends_an_opening_only_if_it_is_a_block_of_its_own(content: str) -> None:
     assert opening_of(content, TextWork()) is None
     assert text_facts(content, TextWork()).opening is None
 
@@ -83,7 +83,7 @@ def test_a_line_that_is_not_a_block_of_its_own_ends_nothing(content: str) -> Non
     "content",
     ["a\n\n" * 340_000, "word " * (MAX_TEXT // 5 + 1), f"{MARK}\n" * 40_000],
 )
-def test_a_text_that_takes_too_much_work_has_no_opening_but_words(content: str) -> None:
+def test_a_text_that_takes_too_much_work_has_a_word_count_but_no_opening(content: str) -> None:
     marked = f"{content}\n\n{MARK}\n{BELOW}"
     work = TextWork(steps=50_000)
     facts = text_facts(marked, work)
@@ -91,7 +91,7 @@ def test_a_text_that_takes_too_much_work_has_no_opening_but_words(content: str) 
     assert facts.words >= 4
 
 
-def test_a_long_text_below_the_line_does_not_matter() -> None:
+def test_a_text_that_is_long_only_below_the_more_line_has_an_opening() -> None:
     content = f"Above.\n\n{MARK}\n\n" + "word\n" * MAX_TEXT
     assert read_opening(content, TextWork()).content == "Above."
     assert text_facts(content, TextWork()).words == MAX_TEXT + 1
@@ -104,14 +104,14 @@ def test_pictures_do_not_count_towards_the_length_of_a_text() -> None:
     assert found.startswith("![](data:")
 
 
-def test_nobody_waits_for_an_abandoned_split() -> None:
+def test_finding_an_opening_stops_if_the_work_is_abandoned() -> None:
     work = TextWork()
     work.is_abandoned = True
     with pytest.raises(Abandoned):
         opening_of(f"Above.\n{MARK}\n{BELOW}", work)
 
 
-def test_facts_are_the_words_of_the_whole_text_and_the_words_above_the_line() -> None:
+def test_text_facts_include_the_whole_text_and_the_text_above_the_more_line() -> None:
     content = f"# One two\n\n[Three](/x) **four**\n\n{MARK}\n\nfive six\n\n{MARK}\n"
     assert text_facts(content, TextWork()) == TextFacts(
         6, "One two\nThree four\nfive six", "One two\nThree four"
@@ -119,13 +119,13 @@ def test_facts_are_the_words_of_the_whole_text_and_the_words_above_the_line() ->
     assert read_opening(content, TextWork()).words == 4
 
 
-def test_the_line_is_removed_from_a_text_wherever_it_counts() -> None:
+def test_more_lines_are_removed_from_a_text_except_in_code() -> None:
     content = f"{MARK}\na\n{MARK}\nb\n```\n{MARK}\n```\n{MARK}"
     assert without_marks(content, TextWork()) == f"\na\n\nb\n```\n{MARK}\n```\n"
 
 
 @given(st.lists(st.sampled_from(["a", "> b", "- c", "```", "    d", "", MARK, "<div>", "<!--"])))
-def test_an_opening_is_always_a_beginning_of_the_text_that_ends_above_a_line(
+def test_an_opening_is_always_a_prefix_of_the_text_followed_by_a_more_line(
     lines: list[str],
 ) -> None:
     content = "\n".join(lines)

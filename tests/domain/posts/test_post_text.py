@@ -92,7 +92,7 @@ def test_plain_string_content_becomes_a_paragraph() -> None:
     assert readable_text('{"title": "t", "content": "words"}') == "t\nwords"
 
 
-def test_markdown_is_kept_but_its_syntax_is_dropped_for_search() -> None:
+def test_markdown_keeps_its_syntax_but_readable_text_has_none() -> None:
     content = "# Head\n\nSome *fine* **bold** `code` [link](https://example.org), 2*3 snake_case"
     assert markdown_text(content) == content
     assert readable_text(content) == "Head\nSome fine bold code link, 2*3 snake_case"
@@ -184,7 +184,7 @@ def test_parsing_time_is_linear_in_the_length(part: str) -> None:
     ("text", "minutes"),
     [("", 1), ("word " * 100, 1), ("word " * 1_150, 5), ("字" * 1_840, 4), ("слово " * 460, 2)],
 )
-def test_reading_takes_a_minute_for_each_230_words_or_460_characters_of_chinese(
+def test_reading_time_is_a_minute_per_230_words_or_460_chinese_characters(
     text: str, minutes: int
 ) -> None:
     assert reading_minutes(count_words(text)) == minutes
@@ -194,5 +194,5 @@ def test_reading_takes_a_minute_for_each_230_words_or_460_characters_of_chinese(
     ("text", "words"),
     [("", 0), ("one, two\nthree", 3), ("字", 1), ("字字字", 2), ("a字字b", 3), ("字 one 字", 2)],
 )
-def test_two_characters_of_chinese_count_as_a_word(text: str, words: int) -> None:
+def test_two_chinese_characters_count_as_one_word(text: str, words: int) -> None:
     assert count_words(text) == words

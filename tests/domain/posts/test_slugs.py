@@ -54,7 +54,7 @@ def test_only_the_beginning_of_a_title_is_read() -> None:
 
 
 @given(st.text(max_size=300))
-def test_a_slug_is_a_safe_path_segment_and_its_own_slug(title: str) -> None:
+def test_a_slug_is_a_safe_path_segment_and_slugifies_to_itself(title: str) -> None:
     slug = post_slug(title)
     assert len(slug) <= MAX_SLUG
     assert slug.isascii()
@@ -63,6 +63,6 @@ def test_a_slug_is_a_safe_path_segment_and_its_own_slug(title: str) -> None:
     assert post_slug(slug) == slug
 
 
-def test_the_page_of_a_post_without_a_slug_has_only_the_id() -> None:
+def test_the_page_path_of_a_post_without_a_slug_has_only_the_id() -> None:
     assert page_path(7, "On tides") == "/p/7/on-tides"
     assert page_path(7, "東京") == "/p/7"

@@ -40,7 +40,7 @@ WORDS = (
 
 
 LIBRARY = (*("[]()" * 1_000_000,) * 2, *WORDS[::6])
-"""Texts for a token holder's library: two of 4 MB, and some of those for feeds."""
+"""Texts for a token holder's library: two texts of 4 MB, and some of the texts for feeds."""
 
 SEARCHES = ("ﷺ", "a", f'"{" ".join("a" * 16)}"', "words")
 """Searches for terms that do and do not occur in the texts, including the longest phrase."""

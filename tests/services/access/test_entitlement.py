@@ -42,7 +42,7 @@ CACHE_SECONDS = 5.0
 
 @dataclass
 class Market:
-    """A marketplace with one post, whose responses can be delayed."""
+    """A marketplace that has one post, and whose responses can be delayed."""
 
     entry: PostEntry = PostEntry(AUTHOR, CID, 5)  # noqa: RUF009  a frozen value
     balances: dict[Address | None, int] = field(default_factory=dict)
@@ -80,7 +80,8 @@ class Gate:
     async def ask(self, reader: Address | None = READER, cid: Cid = CID) -> Access | None:
         now = self.clock.now()
         file = File("id", "group", AUTHOR, f"{AUTHOR}_1", cid, 5, now, State.ONCHAIN, 1)
-        return await self.entitlement.decide(file, 9, reader)
+        decision = await self.entitlement.decide(file, 9, reader)
+        return None if decision is None else decision.access
 
     def begin(self, reader: Address | None = READER) -> "asyncio.Task[Access | None]":
         return asyncio.create_task(self.ask(reader))

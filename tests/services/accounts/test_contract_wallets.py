@@ -199,7 +199,7 @@ async def test_without_rate_limits_every_signature_is_checked() -> None:
 
 
 async def _hold(desk: Desk, clients: list[str]) -> list["asyncio.Task[Code | None]"]:
-    """Start checks for these clients that have no verdict yet."""
+    """Start a check for each of these clients, and delay the verdicts."""
     desk.wallets.gate.clear()
     tasks = [asyncio.create_task(desk.code(each, OTHER)) for each in clients]
     for _ in clients:

@@ -1,4 +1,4 @@
-"""Writing sessions: what a process caches, and what it reads again."""
+"""Writing sessions: which ones a process caches, and which ones it reads again."""
 
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta

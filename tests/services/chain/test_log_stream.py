@@ -39,7 +39,7 @@ from imprint.services.tasks.leases import SHORT_LEASE_TIME
 
 @dataclass
 class AskedBlocks:
-    """Counts how often each block's logs were requested, per head."""
+    """Counts how often the logs of each block were requested at each head."""
 
     asked: Counter[tuple[int, int]] = field(default_factory=Counter)
     requests: Counter[int] = field(default_factory=Counter)
@@ -249,7 +249,7 @@ async def test_a_few_blocks_are_proved_per_round_and_the_rest_later(both: Projec
 
 
 @pytest.mark.parametrize("hides", [1, 2])
-async def test_a_node_hiding_all_logs_degrades_the_service_until_one_is_honest(
+async def test_nodes_that_hide_logs_degrade_the_service_until_one_is_honest(
     world: World, hides: int
 ) -> None:
     def hide(asked: list[dict[str, Any]], sent: Responses) -> Responses:

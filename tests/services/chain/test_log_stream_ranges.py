@@ -1,4 +1,4 @@
-"""Block ranges grow to what the node allows, and finding the limit takes few refusals."""
+"""Block ranges grow to the limit of the node, and finding the limit takes few refusals."""
 
 import pytest
 from tests.services.scripted_chain import ScriptedChain, say_created

@@ -1,4 +1,4 @@
-"""Text conversions: shared between clients, run in fair order, and cached up to a size."""
+"""Text conversions are shared between clients, run in fair order, and cached up to a size."""
 
 import asyncio
 import threading
@@ -58,7 +58,7 @@ async def settle() -> None:
 
 
 class Readers:
-    """Clients that request texts. Each content serves as its own cid."""
+    """Clients that request texts. Each text serves as its own CID."""
 
     def __init__(self, capacity: int = 1000) -> None:
         self.converter = Converter()

@@ -73,7 +73,7 @@ async def test_a_recount_corrects_the_usage_of_a_signer(world: World) -> None:
     assert await recount.recount() == 0
 
 
-async def test_only_one_process_recounts(world: World) -> None:
+async def test_only_one_process_recounts_usage(world: World) -> None:
     alice, stores = world.wallet(1), world.adapters.stores
     await world.create(alice)
     await miscount(world, alice.address)
@@ -134,7 +134,9 @@ async def test_documents_that_cannot_be_removed_do_not_block_the_queue(world: Wo
     assert await collector.collect() == 4
 
 
-async def test_no_more_is_marked_for_deletion_while_the_store_is_unavailable(world: World) -> None:
+async def test_no_further_batch_is_marked_for_deletion_if_the_store_is_unavailable(
+    world: World,
+) -> None:
     cids = await detach(world, 5)
     store = Stubborn(world.adapters.content, set(cids), there=False)
     day, now = timedelta(hours=24), world.clock()

@@ -13,35 +13,22 @@ import pytest
 from tests.profiles import portrait, save_profile
 from tests.revisions import published_post, revise, sign_revision
 from tests.services.installation.test_exports import fill
-from tests.services.installations import files_of, ignore, say_nothing
+from tests.services.installations import files_of, ignore, restore, save, say_nothing
 from tests.world import World, open_world
 
 from imprint.bootstrap import build_follower
-from imprint.bootstrap.archives import build_backup, open_backup, open_backup_writer, open_restore
+from imprint.bootstrap.archives import build_backup, open_backup_writer
 from imprint.domain.drafts.files import Network
 from imprint.domain.errors import CannotStart
 from imprint.services.drafts.garbage_collector import GarbageCollector
-from imprint.services.installation.backup import BackupManifest, NotABackup
+from imprint.services.installation.backup import NotABackup
 from imprint.services.installation.exports import DocumentMissing
 
 BOTH = pytest.mark.parametrize("records", ["sqlite", "postgresql"], indirect=True)
-"""Backs up records from either database. A restored backup is always in SQLite."""
+"""Runs a test with records in either database. A restored backup is always in SQLite."""
 
 DRILL_SECONDS = 1.0
-"""Seconds for which others write before the backup of the drill starts, and again afterwards."""
-
-
-async def save(world: World, out: Path) -> BackupManifest:
-    with open_backup_writer(out, say_nothing) as (writer, scratch):
-        return await build_backup(world.adapters).run(writer, scratch, ignore)
-
-
-async def restore(saved: Path, folder: Path) -> BackupManifest:
-    with open_restore(folder, say_nothing) as (service, store):
-        try:
-            return await service.run(open_backup(saved), ignore)
-        finally:
-            await store.close()
+"""Seconds of writing before the recovery drill starts its backup, and again after the backup."""
 
 
 def open_restored(folder: Path, world: World):

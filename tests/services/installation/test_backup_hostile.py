@@ -27,12 +27,12 @@ from imprint.ports import ContentStore
 from imprint.services.installation.backup import MAX_MANIFEST, NotABackup
 
 MOST_BYTES = 64 * 1024
-"""Maximum bytes of documents stored from a hostile backup before it is refused."""
+"""Maximum total bytes of documents stored from a hostile backup before it is refused."""
 
 
 @dataclass
 class CountedStore:
-    """A content store that records what is stored in it."""
+    """A content store that records the documents stored in it."""
 
     store: ContentStore
     stored: dict[Cid, bytes] = field(default_factory=dict)
@@ -128,8 +128,7 @@ EDGES = [at for at in range(0, len(WHOLE), 512) if WHOLE[at : at + 7] in (b"impr
 
 
 def places() -> st.SearchStrategy[int]:
-    """Positions in a backup, mostly in its headers, manifest and documents, which are a small
-    part of it."""
+    """Positions in a backup, mostly in the small part with headers, manifest and documents."""
     manifest = WHOLE.rindex(b"backup.json")
     near = st.builds(int.__add__, st.sampled_from([*EDGES, manifest]), st.integers(0, 1023))
     return st.one_of(near, near, st.integers(0, len(WHOLE)))

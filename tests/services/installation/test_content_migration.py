@@ -38,7 +38,7 @@ def migration(world: World, target, tmp_path):
 
 
 class Watched:
-    """A store that records what is stored in it, and can be made to fail."""
+    """A store that records the documents stored in it, and can be made to fail."""
 
     def __init__(self, store, breaks_after: int | None = None) -> None:
         self.store, self.breaks_after = store, breaks_after

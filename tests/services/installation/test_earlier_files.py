@@ -8,11 +8,13 @@ from dataclasses import replace
 import pytest
 from aiohttp import web
 from tests.adapters.content.pinata_fake import JWT, PinataFake
-from tests.services.installation.test_backup import open_restored, restore, save
+from tests.services.installation.test_backup import open_restored
 from tests.services.installations import (
     files_of,
     ignore,
     import_car,
+    restore,
+    save,
     write_export,
 )
 from tests.world import DEFAULT_PRICE, Wallet, World, open_world
@@ -116,7 +118,7 @@ async def test_a_draft_becomes_a_post_when_its_event_arrives_later(world: World,
     assert [each.file.state for each in await files_of(world)] == [State.ONCHAIN]
 
 
-async def test_cids_already_in_the_catalog_are_skipped_in_every_state_and_listed(
+async def test_files_already_in_the_catalog_in_any_state_are_skipped_and_listed(
     world: World, pinata
 ) -> None:
     alice, bob = world.wallet(1), world.wallet(2)

@@ -32,7 +32,7 @@ from imprint.services.installation.exports import (
 
 
 async def fill(world: World) -> None:
-    """Create drafts, posts, hashtags and thumbnails, and also update and delete some."""
+    """Create drafts, posts, hashtags and thumbnails, and update or delete some of them."""
     alice, bob = world.wallet(1), world.wallet(2)
     draft = await world.create(alice, "A draft with words.")
     await world.publish(alice, draft["cid"], "essay,über")

@@ -123,7 +123,7 @@ ORIGINAL: dict[str, bytes] = {}
 
 
 def mutations() -> st.SearchStrategy[list[tuple[int, int, bytes]]]:
-    """Replacements of bytes at positions in the export, by more or fewer bytes."""
+    """Changes to an export, each as a position, a number of bytes to replace, and new bytes."""
     place = st.integers(0, len(VALID))
     return st.lists(st.tuples(place, st.integers(0, 40), st.binary(max_size=40)), min_size=1)
 

@@ -1,4 +1,4 @@
-"""Profiles in exports: with their pictures, of one author or all, and never over newer profiles."""
+"""Profiles are exported with their pictures, and an import never replaces a newer profile."""
 
 import pytest
 from tests.profiles import portrait, save_profile

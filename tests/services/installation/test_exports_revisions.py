@@ -1,4 +1,4 @@
-"""Revisions in exports: with what their authors signed, which is verified offline."""
+"""Revisions are exported with their authors' signed messages, which are verified offline."""
 
 import json
 from dataclasses import replace
@@ -59,7 +59,7 @@ async def test_encrypted_revisions_are_exported(records, tmp_path):
         assert b"Hidden." not in car
 
 
-async def test_the_export_of_another_owner_has_none(world, tmp_path):
+async def test_the_export_of_another_owner_contains_no_revisions(world, tmp_path):
     author, other = world.wallet(1), world.wallet(2)
     await revise(world, author, await published_post(world, author), "One.")
     await world.create(other)
@@ -70,7 +70,7 @@ async def test_the_export_of_another_owner_has_none(world, tmp_path):
 
 
 @pytest.mark.parametrize("forged", ["note", "text", "document", "chain", "signed", "salt"])
-async def test_what_its_author_did_not_sign_is_refused(world, tmp_path, forged):
+async def test_a_revision_not_signed_by_its_author_is_refused(world, tmp_path, forged):
     author = world.wallet(1)
     post = await published_post(world, author)
     await revise(world, author, post, "One.")

@@ -1,4 +1,4 @@
-"""A key rotation processes all keys in batches, and skips those that it cannot rewrap."""
+"""A key rotation processes all keys in batches, and skips keys that it cannot rewrap."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace

@@ -12,7 +12,7 @@ from imprint.services.installation.repair import Repair, RepairReport
 
 
 async def repair(world: World, saved: list[tuple[Cid, Network, bytes]]) -> RepairReport:
-    """Restore documents from a backup that has these."""
+    """Restore documents from a backup that contains the given ones."""
     stores, report = world.adapters.stores, RepairReport()
     await Repair(
         stores.database,

@@ -39,7 +39,7 @@ def scrub_of(world: World) -> Scrub:
 
 
 def execute(folder: Path, statement: str) -> None:
-    """Change the catalog the way damage would, bypassing its triggers."""
+    """Change the catalog as damage would, bypassing its triggers."""
     with closing(sqlite3.connect(folder / "imprint.db", isolation_level=None)) as connection:
         connection.execute("DROP TRIGGER IF EXISTS files_without_checksum")
         connection.execute(statement)

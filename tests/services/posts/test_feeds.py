@@ -48,7 +48,7 @@ def feeds_of(world: World, content: Any) -> Feeds:
 
 
 async def show(reads: Reads, client: str, entry: FeedEntry) -> str | None:
-    """The text of an entry as it is written."""
+    """Return the text of an entry unchanged, or None if it has no file."""
     return None if entry.file is None else await reads.content_of(entry.file)
 
 

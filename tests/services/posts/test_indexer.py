@@ -18,10 +18,12 @@ from tests.services.indexed_chain import (
     Omitting,
 )
 from tests.services.scripted_chain import (
+    ADAPTER,
     CHAIN,
     MARKET,
     copy_chain,
     say_bought,
+    say_bought_through,
     say_created,
     say_priced,
     say_transferred,
@@ -252,7 +254,7 @@ async def test_a_reorg_resolves_a_dispute_about_a_block_that_it_replaces(
     assert await market.shown() == await market.expected(tmp_path)
 
 
-async def test_a_difference_before_a_disputed_block_waits_for_its_resolution(
+async def test_a_difference_below_a_disputed_block_waits_until_that_is_resolved(
     market: IndexedChain, tmp_path: Path
 ) -> None:
     node = Omitting(market.chain)
@@ -486,6 +488,61 @@ async def test_a_changed_source_or_earlier_start_restarts_the_index(
     assert len(await titles(market)) == 1
 
 
+async def test_a_purchase_through_the_adapter_counts_once_for_payer_and_receiver(
+    market: IndexedChain, tmp_path: Path
+) -> None:
+    payer, receiver = WALLETS[2], WALLETS[3]
+    market.chain.mine(*market.publish())
+    market.chain.mine(*say_bought_through(1, payer, receiver), *say_bought_through(1, payer, payer))
+    await market.indexer.index_once()
+    sales = "SELECT buyer, receiver, price FROM purchases ORDER BY place"
+    assert [tuple(row) for row in await market.database.rows(sales)] == [
+        (payer, receiver, "5"),
+        (payer, None, "5"),
+    ]
+    held = "SELECT holder, balance, paid FROM holdings ORDER BY arrived"
+    assert [tuple(row) for row in await market.database.rows(held)] == [
+        (receiver, "1", None),
+        (payer, "1", "5"),
+    ]
+    accounts = "SELECT purchases, spent, held FROM accounts WHERE address = '{}'"
+    (spent,) = await market.database.rows(accounts.format(payer))
+    assert tuple(spent) == (2, "10", 1)
+    (nothing,) = await market.database.rows(accounts.format(ADAPTER))
+    assert tuple(nothing) == (0, "0", 0)
+    market.chain.fork(1)
+    market.chain.mine()
+    await market.indexer.index_once()
+    market.chain.fork(1)
+    market.chain.mine(*say_bought_through(1, payer, receiver), *say_bought_through(1, payer, payer))
+    await market.indexer.index_once()
+    assert await market.shown() == await market.expected(tmp_path)
+
+
+@pytest.mark.parametrize("used", [True, False])
+async def test_a_new_adapter_restarts_the_index_only_if_the_index_mentions_it(
+    market: IndexedChain, used: bool, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    market.indexer = market.new_indexer(source=IndexSource(CHAIN, MARKET, 0))
+    market.chain.mine(*market.publish())
+    if used:
+        market.chain.mine(
+            say_transferred(ZERO_ADDRESS, ADAPTER, 1),
+            say_bought(ADAPTER, 1),
+            say_transferred(ADAPTER, WALLETS[0], 1),
+        )
+    await market.indexer.index_once()
+    market.indexer = market.new_indexer()
+    market.clock.advance(SHORT_LEASE_TIME.total_seconds() + 1)
+    await market.settle()
+    reasons = [getattr(record, "reason", None) for record in caplog.records]
+    assert ("other adapter" in reasons) == used
+    state = await market.indexer.writer.index_state()
+    assert state is not None
+    assert state.source == SOURCE
+    assert await market.shown() == await market.expected(tmp_path)
+
+
 async def test_logs_that_cannot_be_decoded_are_skipped(
     market: IndexedChain, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -579,7 +636,7 @@ async def test_a_description_that_is_never_returned_stays_empty(
     assert [each.levelname for each in caplog.records] == ["ERROR"] * 2
 
 
-async def test_an_unavailable_chain_does_not_skip_posts(market: IndexedChain) -> None:
+async def test_no_posts_are_skipped_while_the_chain_is_unavailable(market: IndexedChain) -> None:
     market.chain.mine(*market.publish())
 
     def fail(question: str) -> None:

@@ -51,7 +51,7 @@ def make_sale(place: int) -> Sale:
 
 @dataclass
 class Index:
-    """An index with a few posts that records calls to it."""
+    """An index that has a few posts and records the calls to it."""
 
     complete: bool = True
     pages: dict[PostPosition | None, PostPage] = field(default_factory=dict)
@@ -177,7 +177,7 @@ async def test_the_next_page_of_sales_starts_after_the_last_position() -> None:
     assert index.asked[-1] == (OWNER, None, PAGE_SIZE + 1)
 
 
-async def test_the_page_after_a_large_table_has_the_usual_size() -> None:
+async def test_the_page_after_an_oversized_page_has_the_default_size() -> None:
     index = Index(sold=[make_sale(place) for place in range(2000, 0, -1)])
     posts = make_posts(index)
     table = await posts.sales(SESSION, ListRequest(), 1000)
@@ -236,7 +236,7 @@ def test_a_value_derived_from_a_garbage_collected_source_is_dropped() -> None:
 
 @pytest.mark.parametrize("result", [IndexedPost, PricedPost, PostPage, AccountSummary, FoundPosts])
 def test_results_of_the_index_do_not_outlive_the_query_cache(result: type) -> None:
-    """A body cached for a result without weak references would keep the result alive with it."""
+    """Without weak references to a result, a body cached for the result would keep it alive."""
     assert result.__weakrefoffset__ > 0
 
 

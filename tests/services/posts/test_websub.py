@@ -1,5 +1,4 @@
-"""Notifications to a WebSub hub about new posts: sent once, by one process, and retried until
-accepted."""
+"""One process notifies a WebSub hub about each new post, and retries until the hub accepts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

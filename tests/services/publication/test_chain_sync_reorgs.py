@@ -1,4 +1,4 @@
-"""Reorgs: events of replaced blocks are undone, and those of the new blocks are applied."""
+"""Reorgs: events of replaced blocks are undone, and events of the new blocks are applied."""
 
 from datetime import timedelta
 

@@ -13,7 +13,7 @@ from imprint.web.api.about import DRAINING
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
-async def test_the_facts_contain_what_a_client_needs(town: World) -> None:
+async def test_the_facts_contain_everything_that_a_client_needs(town: World) -> None:
     facts = (await town.client.get("/.well-known/imprint.json")).json()
     assert facts["name"] == "Imprint"
     assert facts["signing"] == {"name": "Imprint", "version": "1", "chainId": 31337}
@@ -29,7 +29,14 @@ async def test_the_facts_contain_what_a_client_needs(town: World) -> None:
     assert set(facts["page_sizes"].values()) == {9, 12}
 
 
-async def test_the_facts_name_the_service_its_forms_and_its_features(town: World) -> None:
+async def test_the_facts_name_the_adapter_if_there_is_one(tmp_path: Path) -> None:
+    adapter = "0xCf7Ed3AccA5a467e9e704C703E8D87F634fB0Fc9"
+    async with open_world(tmp_path, ADAPTER_ADDRESS=adapter) as world:
+        facts = (await world.client.get("/.well-known/imprint.json")).json()
+        assert facts["chain"]["adapter"] == adapter.lower()
+
+
+async def test_the_facts_name_the_service_its_signing_forms_and_its_features(town: World) -> None:
     facts = (await town.client.get("/.well-known/imprint.json")).json()
     assert facts["service"] == ORIGIN
     assert facts["signing_forms"] == ["imprint-1", "inkdao-1", "imprint-2"]

@@ -119,7 +119,7 @@ async def test_a_delete_returns_the_id_and_the_state(town: World) -> None:
 
 
 @pytest.mark.parametrize("action", ["update", "publish", "delete"])
-async def test_no_write_finds_a_deleted_draft(town: World, action: str) -> None:
+async def test_a_write_to_a_deleted_draft_is_not_found(town: World, action: str) -> None:
     alice = town.stranger()
     file = await town.create(alice)
     await town.send_delete(alice, file["cid"])
@@ -460,7 +460,7 @@ async def test_a_single_case_address_is_accepted_and_stored_in_lower_case(
 
 @pytest.mark.parametrize("member", ["salt", "address", "signature", "content"])
 @pytest.mark.parametrize("value", [None, 7, ["x"], "missing"])
-async def test_every_member_of_a_create_is_required_with_its_type(
+async def test_every_member_of_a_create_request_is_required_with_its_type(
     town: World, member: str, value: Any
 ) -> None:
     body = town.stranger().sign("create") | {"content": ""}

@@ -27,7 +27,7 @@ PAGE = "https://inkdao.example"
 """The origin of the front end."""
 
 POSTS, DRAFTS = 21, 15
-"""Numbers that give three pages of posts and two pages of drafts."""
+"""Numbers of posts and drafts that fill three and two pages."""
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")

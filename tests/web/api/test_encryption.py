@@ -1,4 +1,4 @@
-"""Encrypted documents over HTTP: ciphertext on disk, content for entitled readers."""
+"""Encrypted documents are ciphertext on disk, and content over HTTP for entitled readers."""
 
 import asyncio
 import json
@@ -94,6 +94,15 @@ async def test_thumbnails_stay_public_and_unencrypted(tmp_path: Path):
         response = await world.client.get(f"/ipfs/{thumbnail}")
         assert response.content == stored(tmp_path, thumbnail, Network.PUBLIC)
         assert response.content.startswith(b"\x89PNG")
+
+
+async def test_an_encrypted_document_of_a_free_post_is_not_public(tmp_path: Path):
+    async with open_world(tmp_path, **ON) as world:
+        post_id, file = await world.post(world.wallet(1), price=0)
+        assert (await world.read_free(post_id)).status_code == 200
+        for query in ("", "?format=raw", "?format=car"):
+            response = await world.client.get(f"/ipfs/{file['cid']}{query}")
+            assert problem(response) == (404, "not_found")
 
 
 async def test_drafts_created_before_encryption_stay_readable(tmp_path: Path):

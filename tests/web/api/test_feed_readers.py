@@ -82,7 +82,7 @@ def expect_valid(atom: bytes, jsons: bytes) -> None:
 
 
 def contents_of(atom: bytes, jsons: bytes) -> list[list[str | None]]:
-    """The texts of a feed's entries as four parsers and formats give them."""
+    """Return the texts of a feed's entries, as read by each of four parsers."""
     unchanged = feedparser.parse(atom, sanitize_html=False, resolve_relative_uris=False)
     return [
         [_content(entry) for entry in unchanged.entries],
@@ -100,7 +100,7 @@ def _content(entry: Any) -> str | None:
     return str(found[0]) if found else None
 
 
-async def test_readers_find_the_html_of_the_page_once_and_with_absolute_addresses(
+async def test_feed_readers_find_the_html_of_the_page_once_with_absolute_urls(
     world: World,
 ) -> None:
     post_id = await publish(world, RICH, 0, "A rich text")

@@ -123,7 +123,7 @@ SHOWN = ("/feeds/posts.atom", "/feeds/tags/ink.json", "/posts/{}.md", "/p/{}")
 
 
 async def texts_of(world: World, post_id: int) -> set[int | str]:
-    """The statuses of the paths that show this post, or `text` for a response with its text."""
+    """Return the status of each path in `SHOWN`, or `text` if the response has the post's text."""
     html = {"Accept": "text/html"}
     paths = [path.format(post_id) for path in SHOWN]
     found = [await world.client.get(each, headers=html, follow_redirects=True) for each in paths]
@@ -150,7 +150,7 @@ async def test_free_posts_are_shown_for_an_hour_after_the_last_chain_response(wo
 async def test_a_post_denied_by_the_chain_stays_hidden_while_the_node_is_down(world: World) -> None:
     post_id = await publish(world, "Words for everybody.", 0)
     world.set_price(world.wallet(1), post_id, 5)
-    assert await texts_of(world, post_id) == {200}
+    assert await texts_of(world, post_id) == {200, 402}
     world.node.fault = lambda said: b"nonsense"
     world.clock.advance(60)
     assert await texts_of(world, post_id) == {503}

@@ -1,4 +1,4 @@
-"""The public gateway: ranges, formats, and no private documents."""
+"""The public gateway supports ranges and formats, and serves no private documents."""
 
 import io
 import time
@@ -263,9 +263,9 @@ async def test_an_unsupported_format_is_refused(town, shown, query, accept):
 async def test_private_documents_are_not_served_in_any_format(town, query):
     alice = town.wallet(2)
     draft = await town.create(alice)
-    _, free = await town.post(alice, price=0)
+    _, paid = await town.post(alice)
     session = await town.login(alice)
-    for file in (draft, free):
+    for file in (draft, paid):
         for spelling in (file["cid"], respell(file["cid"])):
             for method in ("GET", "HEAD"):
                 given = {**session, "If-None-Match": "*", "Range": "bytes=0-1"}
@@ -273,6 +273,87 @@ async def test_private_documents_are_not_served_in_any_format(town, query):
                     method, f"/ipfs/{spelling}{query}", headers=given
                 )
                 assert response.status_code == 404
+
+
+async def test_the_document_of_a_free_post_is_served_and_proves_itself(town):
+    alice = town.wallet(3)
+    post_id, file = await town.post(alice, price=0)
+    cid = file["cid"]
+    plain = await fetch(town, cid)
+    assert plain.json()["content"] == (await town.read_free(post_id)).json()["content"]
+    assert plain.headers["content-type"] == "application/json"
+    assert "content-disposition" not in plain.headers
+    assert document_cid(plain.content) == cid
+    raw = await fetch(town, cid, "?format=raw")
+    assert (raw.headers["content-type"], raw.content) == (RAW, plain.content)
+    car = await fetch(town, respell(cid), Accept=CAR)
+    stream = io.BytesIO(car.content)
+    assert read_header(stream.read) == (cid,)
+    assert list(read_sections(stream.read)) == [(cid, plain.content)]
+    for response in (plain, raw, car):
+        assert response.headers["cache-control"] == "public, max-age=5"
+        assert response.headers["x-content-type-options"] == "nosniff"
+        assert response.headers["cache-tag"] == f"cid-{cid}"
+    part = await fetch(town, cid, Range="bytes=0-9")
+    assert (part.status_code, part.content) == (206, plain.content[:10])
+    again = await fetch(town, cid, If_None_Match=plain.headers["etag"])
+    assert (again.status_code, again.headers["cache-control"]) == (304, "public, max-age=5")
+    scaled = await fetch(town, cid, "?img-width=64")
+    assert scaled.content == plain.content
+
+
+async def test_a_large_free_document_is_served_in_blocks(town):
+    alice = town.wallet(4)
+    draft = await town.create(alice, "A long text. " * 60_000)
+    await town.deliver_a(town.create_post(alice, draft["cid"], 0))
+    car = await fetch(town, draft["cid"], "?format=car")
+    stream = io.BytesIO(car.content)
+    assert read_header(stream.read) == (draft["cid"],)
+    found = dict(read_sections(stream.read))
+    assert len(found) > 2
+    plain = (await fetch(town, draft["cid"])).content
+    assert assemble(Cid(draft["cid"]), found.__getitem__, len(plain)) == plain
+
+
+@pytest.mark.parametrize("query", ["", "?format=raw", "?format=car"])
+async def test_a_document_is_public_only_while_its_post_is_free(town, query):
+    alice = town.wallet(5)
+    post_id, file = await town.post(alice, price=0)
+    served = await fetch(town, file["cid"], query)
+    assert served.status_code == 200
+    await town.deliver_a(town.set_price(alice, post_id, 10**15))
+    given = {"If-None-Match": served.headers["etag"]}
+    response = await town.client.get(f"/ipfs/{file['cid']}{query}", headers=given)
+    assert problem(response) == (404, "not_found")
+
+
+async def test_a_replaced_version_of_a_free_post_is_not_served(town):
+    alice = town.wallet(6)
+    draft = await town.create(alice, "First.")
+    newer = await town.update(alice, draft["cid"], "Second.")
+    await town.deliver_a(town.create_post(alice, newer["cid"], 0))
+    assert (await fetch(town, newer["cid"])).status_code == 200
+    assert problem(await fetch(town, draft["cid"])) == (404, "not_found")
+
+
+async def test_free_documents_are_unavailable_while_the_chain_is_down(town):
+    alice = town.wallet(7)
+    _, file = await town.post(alice, price=0)
+    draft = await town.create(alice)
+    town.node.fault = lambda said: b"nonsense"
+    try:
+        assert problem(await fetch(town, file["cid"])) == (503, "chain_unavailable")
+        assert problem(await fetch(town, draft["cid"])) == (404, "not_found")
+    finally:
+        town.node.fault = None
+
+
+async def test_a_document_not_in_our_json_format_is_sent_as_an_attachment():
+    for body in (b"<!doctype html><script>alert(1)</script>", b' {"content":"', b"%PDF-1.4"):
+        representation = Representation(Format.PLAIN)
+        kind = representation.media_type(body)
+        assert kind == "application/octet-stream"
+        assert representation.disposition(document_cid(body), kind) == "attachment"
 
 
 async def test_only_if_cached_requests_get_only_stored_documents(town, shown):

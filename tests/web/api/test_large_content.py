@@ -1,4 +1,4 @@
-"""Large content: split from the body as it arrives, and decoded only for a verified signer."""
+"""Large content is split from the body as it arrives, and decoded only for a verified signer."""
 
 import json
 from collections.abc import AsyncIterator

@@ -1,5 +1,4 @@
-"""Logs of a whole walk: no secret in any line or response, and no line that a client can
-forge."""
+"""Logs and responses of a whole walk contain no secrets, and no client can forge a log line."""
 
 import io
 import json

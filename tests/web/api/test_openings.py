@@ -1,4 +1,4 @@
-"""Openings over HTTP: who reads what of a post, on every way, whatever it costs."""
+"""Openings over HTTP: what everybody can read of a free or paid post, at every URL."""
 
 from typing import Any
 
@@ -22,11 +22,11 @@ OPENING = f"# A title\n\n{ABOVE}"
 ELSEWHERE = "bafkreigh2akiscaildcqabsyg3dfr6chu3fgpregiymsck7e7aqa4s52zy"
 BROWSER = {"Accept": "text/html"}
 WAYS = ("/posts/{}.md", "/p/{}", "/feeds/posts.atom", "/feeds/posts.json", "/posts?q=lighthouse")
-"""What everybody reads that has the words of an opening."""
+"""URLs at which everybody can read the opening of a post."""
 
 
 async def publish_read(world: World, content: str = CONTENT, price: int = DEFAULT_PRICE) -> str:
-    """Publish a post and let its text be read."""
+    """Publish a post and index its text."""
     post_id = await publish(world, 1, content=content, price=price, about="")
     await read_texts(world)
     return post_id
@@ -39,7 +39,7 @@ async def show(world: World, post_id: str) -> dict[str, Any]:
 
 
 async def told(world: World, post_id: str) -> dict[str, str]:
-    """What everybody is told of a post, by address."""
+    """Return what everybody can read of a post, by URL."""
     found = {}
     for way in (*WAYS, "/posts/{}/opening", "/posts?q=canary", "/posts/{}/content"):
         address = way.format(post_id)
@@ -79,7 +79,7 @@ async def test_the_page_of_a_paid_post_has_its_opening_length_and_description(
     assert 'content="A title The lighthouse keeper writes. [Later][one]"' in text
 
 
-async def test_a_free_post_shows_everything_but_the_line(world: World) -> None:
+async def test_a_free_post_shows_everything_except_the_line_below_its_opening(world: World) -> None:
     post_id = await publish_read(world, price=0)
     record = await show(world, post_id)
     assert (record["words"], record["opening"], record["free"]) == (15, True, True)
@@ -94,7 +94,7 @@ async def test_a_free_post_shows_everything_but_the_line(world: World) -> None:
     assert post["id"] == post_id
 
 
-async def test_a_change_of_the_price_changes_what_is_found(world: World) -> None:
+async def test_search_finds_the_whole_text_only_while_the_post_is_free(world: World) -> None:
     post_id = await publish_read(world)
     for price in (0, DEFAULT_PRICE, 0, DEFAULT_PRICE):
         world.set_price(world.wallet(1), int(post_id), price)
@@ -111,7 +111,7 @@ async def test_a_change_of_the_price_changes_what_is_found(world: World) -> None
 
 
 @pytest.mark.parametrize("content", ["Words without a line.", f"<!--more-->\n\n{BELOW}"])
-async def test_a_post_without_an_opening_is_not_found(world: World, content: str) -> None:
+async def test_the_opening_of_a_post_without_one_is_not_found(world: World, content: str) -> None:
     post_id = await publish_read(world, content)
     record = await show(world, post_id)
     assert record["opening"] is False
@@ -123,7 +123,7 @@ async def test_a_post_without_an_opening_is_not_found(world: World, content: str
     assert 'id="opening"' not in page.text
 
 
-async def test_a_post_has_no_words_until_its_text_was_read_or_if_it_is_elsewhere(
+async def test_a_post_has_no_word_count_if_it_is_not_indexed_yet_or_not_stored_here(
     world: World,
 ) -> None:
     post_id = await publish(world, 1, content=CONTENT, price=DEFAULT_PRICE)
@@ -142,7 +142,7 @@ async def test_a_post_has_no_words_until_its_text_was_read_or_if_it_is_elsewhere
     assert problem(response) == (404, "no_opening")
 
 
-async def test_a_missing_document_has_no_words(world: World) -> None:
+async def test_a_missing_document_has_no_word_count(world: World) -> None:
     author = world.wallet(1)
     file = await world.create(author, CONTENT)
     await world.deliver_a(world.create_post(author, file["cid"]))
@@ -153,7 +153,9 @@ async def test_a_missing_document_has_no_words(world: World) -> None:
 
 
 @pytest.mark.parametrize("ground", Ground)
-async def test_a_withheld_opening_is_given_to_nobody(world: World, ground: Ground) -> None:
+async def test_the_opening_of_a_withheld_post_is_served_to_nobody(
+    world: World, ground: Ground
+) -> None:
     post_id = await publish_read(world)
     assert (await world.client.get(f"/posts/{post_id}/opening")).status_code == 200
     target = parse_target(TargetKind.POST, post_id)
@@ -168,7 +170,7 @@ async def test_a_withheld_opening_is_given_to_nobody(world: World, ground: Groun
     ).replace("“lighthouse”", "")
 
 
-async def test_a_reorg_takes_the_opening_along_with_its_post(world: World) -> None:
+async def test_a_reorg_that_removes_a_post_also_removes_its_opening(world: World) -> None:
     author = world.wallet(1)
     file = await world.create(author, CONTENT)
     before = world.chain.snapshot()
@@ -190,7 +192,7 @@ async def test_a_reorg_takes_the_opening_along_with_its_post(world: World) -> No
     assert "keeper" not in "".join(found.values())
 
 
-async def test_the_opening_follows_the_newest_revision(world: World) -> None:
+async def test_the_opening_comes_from_the_newest_revision(world: World) -> None:
     post_id = await publish_read(world)
     post = (post_id, (await show(world, post_id))["cid"])
     corrected = CONTENT.replace("keeper", "warden").replace("sings", "sings again")
@@ -210,7 +212,7 @@ async def test_the_opening_follows_the_newest_revision(world: World) -> None:
         assert "lighthouse keeper" not in text, address
 
 
-async def test_a_revision_without_the_line_closes_the_opening(world: World) -> None:
+async def test_a_revision_without_the_line_removes_the_opening(world: World) -> None:
     post_id = await publish_read(world)
     post = (post_id, (await show(world, post_id))["cid"])
     await revise(world, world.wallet(1), post, CONTENT.replace("<!--more-->", ""))

@@ -20,7 +20,7 @@ HANGING_SECONDS = 20
 
 @dataclass(slots=True)
 class Faults:
-    """Makes the operations in `broken` fail before they run, and those in `broken_after` after."""
+    """Makes operations in `broken` fail before they run, and those in `broken_after` afterwards."""
 
     failure: Callable[[], Exception]
     broken: set[str] = field(default_factory=set)

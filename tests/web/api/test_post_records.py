@@ -1,4 +1,4 @@
-"""Tables of sales: what a spreadsheet makes of them."""
+"""Sales tables contain no spreadsheet formulas, and show amounts in wei and in coins."""
 
 import csv
 import io
@@ -30,7 +30,7 @@ def row_of(title: str | None, price: int = 7) -> dict[str, str]:
         (None, ""),
     ],
 )
-def test_no_title_in_a_table_is_a_formula(title: str | None, cell: str) -> None:
+def test_no_title_in_a_sales_table_is_a_formula(title: str | None, cell: str) -> None:
     assert row_of(title)["title"] == cell
 
 

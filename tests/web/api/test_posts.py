@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.web.api.test_outages import Breakable, Faults
 from tests.web.conftest import EVERY_DATABASE
-from tests.world import DEFAULT_PRICE, ORIGIN, World, open_world, problem
+from tests.world import DEFAULT_PRICE, ORIGIN, Wallet, World, open_world, problem
 
 from imprint.bootstrap import Adapters
 from imprint.domain.errors import Unavailable
@@ -260,15 +260,15 @@ async def test_content_follows_the_same_access_rules_as_the_other_reads(town: Wo
     paid, free = await _post(town, 1), await _post(town, 1, price=0)
     town.buy(bob, int(paid))
     path = f"/posts/{paid}/content"
-    assert problem(await town.client.get(path)) == (403, "not_free")
+    assert problem(await town.client.get(path)) == (402, "payment_required")
     session = await town.login(eve)
-    assert problem(await town.client.get(path, headers=session)) == (403, "not_entitled")
+    assert problem(await town.client.get(path, headers=session)) == (402, "payment_required")
     for reader in (alice, bob):
         session = await town.login(reader)
         response = await town.client.get(path, headers=session)
         first = (await town.read_post(reader, int(paid), session)).json()
         assert response.json() == {**first, "revision": 0}
-        assert response.headers["cache-control"] == "no-store"
+        assert response.headers["cache-control"] == "private, no-store"
         assert response.headers["vary"].startswith("Authorization")
     response = await town.client.get(f"/posts/{free}/content")
     assert response.json() == {**(await town.read_free(free)).json(), "revision": 0}
@@ -340,6 +340,49 @@ async def test_an_index_that_is_being_built_gets_503_and_never_404(
         await world.index()
         assert (await world.client.get("/posts")).json() == {"posts": [], "next_page_token": None}
         assert problem(await world.client.get("/posts/1")) == (404, "not_found")
+
+
+async def test_a_gift_is_a_sale_to_its_buyer_and_belongs_to_its_receiver(
+    tmp_path: Path, records: None
+) -> None:
+    async with open_world(tmp_path, adapter=True) as world:
+        payer, friend = world.wallet(2), world.wallet(3)
+        for _ in range(2):
+            await _post(world, 1)
+        adapter = world.settings.chain.adapter
+        assert adapter is not None
+        world.buy_through(adapter, payer, [1], friend)
+        world.buy_through(adapter, payer, [1, 2], payer)
+        await world.index()
+
+        async def read(path: str, wallet: Wallet) -> Any:
+            return (await world.client.get(path, headers=await world.login(wallet))).json()
+
+        sales = (await read("/me/sales", world.wallet(1)))["sales"]
+        assert [(sale["postId"], sale["buyer"], sale.get("receiver")) for sale in sales] == [
+            ("2", payer.address, None),
+            ("1", payer.address, None),
+            ("1", payer.address, friend.address),
+        ]
+        (gift,) = (await read("/me/library", friend))["posts"]
+        assert (gift["id"], gift["held"]["paid"]) == ("1", None)
+        own = (await read("/me/library", payer))["posts"]
+        assert [(post["id"], post["held"]["paid"]) for post in own] == [
+            ("2", str(DEFAULT_PRICE)),
+            ("1", str(DEFAULT_PRICE)),
+        ]
+        totals = (await world.client.get("/stats")).json()
+        assert (totals["sales"], totals["readers"]) == (3, 2)
+        response = await world.client.get(
+            "/me/sales",
+            headers=await world.login(world.wallet(1)) | {"Accept": "text/csv"},
+        )
+        assert [line.split(",")[-1] for line in response.text.splitlines()] == [
+            "receiver",
+            "",
+            "",
+            friend.address,
+        ]
 
 
 async def test_an_expired_page_token_is_refused(tmp_path: Path, records: None) -> None:

@@ -1,4 +1,4 @@
-"""A reader's library and an author's sales over HTTP: only for the session's own address."""
+"""A reader's library and an author's sales over HTTP, which only their own session may see."""
 
 import csv
 import io

@@ -1,5 +1,4 @@
-"""Private feeds: created, listed, rotated and removed by their reader, and fetched with their
-token."""
+"""Private feeds are managed by their reader, and fetched with their token."""
 
 import logging
 from pathlib import Path

@@ -176,7 +176,7 @@ async def test_a_small_picture_is_not_enlarged(town: World) -> None:
         assert shown.size == (30, 30)
 
 
-async def test_a_picture_is_kept_replaced_and_removed(town: World) -> None:
+async def test_a_profile_picture_can_be_kept_replaced_or_removed(town: World) -> None:
     author = town.stranger()
     first = (await save_profile(town, author, portrait()))["avatarCid"]
     kept = await save_profile(town, author, name="Another name")

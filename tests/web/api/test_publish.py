@@ -1,4 +1,4 @@
-"""Publishing over HTTP: a thumbnail that is only a picture, and hashtags."""
+"""Publishing over HTTP: thumbnails that contain nothing but a picture, and hashtags."""
 
 import asyncio
 import io

@@ -1,4 +1,4 @@
-"""Reads over HTTP: drafts only for their owner, posts only for entitled readers."""
+"""Reads over HTTP: only owners can read drafts, and only entitled readers can read posts."""
 
 from typing import Any
 

@@ -66,7 +66,7 @@ async def test_a_report_is_plain_text_without_control_characters(world: World) -
     assert report.text == "<script>alert(1)</script>[2Jgnp\nsecond line"
 
 
-async def test_a_contact_is_one_line(world: World) -> None:
+async def test_the_contact_in_a_report_is_a_single_line(world: World) -> None:
     await world.post(world.wallet(1))
     hostile = "a@example.com\r\nBcc: all@example.com\n\n\tBody\u2028\u202e"
     assert (await send(world, contact=hostile)).status_code == 202

@@ -1,4 +1,4 @@
-"""Revisions over HTTP: authors correct their posts, and the document on the chain stays."""
+"""Revisions over HTTP: authors correct their posts, and the first version stays available."""
 
 import asyncio
 from datetime import timedelta
@@ -59,7 +59,7 @@ async def _withhold(world: World, target: Target) -> None:
     world.clock.advance(2)
 
 
-async def test_the_newest_revision_is_read_and_the_document_on_the_chain_stays(
+async def test_the_newest_revision_is_read_and_the_first_version_stays_available(
     town: World,
 ) -> None:
     author = town.wallet(1)
@@ -81,7 +81,7 @@ async def test_the_newest_revision_is_read_and_the_document_on_the_chain_stays(
     assert (await town.read_post(author, post_id)).json()["content"] == FIRST
 
 
-async def test_every_version_is_listed_and_proved_by_its_author(town: World) -> None:
+async def test_every_revision_is_listed_and_has_a_proof_by_its_author(town: World) -> None:
     author = town.wallet(2)
     post = post_id, cid = await published_post(town, author, FIRST)
     added = [await revise(town, author, post, text, note=text) for text in (SECOND, THIRD)]
@@ -100,7 +100,7 @@ async def test_every_version_is_listed_and_proved_by_its_author(town: World) -> 
     assert "proof" not in (await _content(town, post_id)).json()
 
 
-async def test_a_post_without_revision_has_none(town: World) -> None:
+async def test_a_post_that_was_never_revised_has_no_revisions(town: World) -> None:
     post_id, _ = await published_post(town, town.wallet(3))
     assert (await town.client.get(f"/posts/{post_id}")).json()["revision"] is None
     empty = await town.client.get(f"/posts/{post_id}/revisions")
@@ -113,7 +113,7 @@ async def test_a_post_without_revision_has_none(town: World) -> None:
     assert problem(missing) == (404, "not_found")
 
 
-async def test_a_version_is_current_until_the_next(town: World) -> None:
+async def test_the_etag_of_a_text_is_valid_until_the_next_revision(town: World) -> None:
     author = town.wallet(4)
     post = post_id, _ = await published_post(town, author)
     tag = (await _content(town, post_id)).headers["etag"]
@@ -143,7 +143,7 @@ async def test_a_version_is_current_until_the_next(town: World) -> None:
         ({"timestamp": 1}, (401, "signature_stale")),
     ],
 )
-async def test_what_is_not_signed_for_this_request_is_refused(
+async def test_a_revision_with_an_invalid_or_mismatched_message_is_refused(
     town: World, changed: dict[str, Any], refused: tuple[int, str]
 ) -> None:
     author = town.wallet(1)
@@ -152,14 +152,14 @@ async def test_what_is_not_signed_for_this_request_is_refused(
     assert (await _content(town, post[0])).json()["revision"] == 0
 
 
-async def test_a_note_may_be_empty_or_long_and_is_kept_as_it_is(town: World) -> None:
+async def test_a_note_may_be_empty_or_long_and_is_stored_unchanged(town: World) -> None:
     author = town.wallet(5)
     post = await published_post(town, author)
     for note in ("", "\U0001f58b" * MAX_NOTE, "<script>alert(1)</script>&\"'\\"):
         assert (await revise(town, author, post, SECOND, note=note))["note"] == note
 
 
-async def test_another_cid_than_that_of_the_post_is_refused(town: World) -> None:
+async def test_a_revision_signed_for_another_cid_is_refused(town: World) -> None:
     author = town.wallet(1)
     post_id, cid = await published_post(town, author)
     other = await town.create(author, "A draft.")
@@ -168,7 +168,7 @@ async def test_another_cid_than_that_of_the_post_is_refused(town: World) -> None
     assert (await revise(town, author, (post_id, respell(cid)), SECOND))["number"] == 1
 
 
-async def test_only_the_author_whom_the_chain_names_revises(town: World) -> None:
+async def test_only_the_author_named_on_the_chain_can_revise_a_post(town: World) -> None:
     post = await published_post(town, town.wallet(1))
     for other in (town.stranger(), town.wallet(2), open_wallet(town, KINDS[0])):
         assert problem(await send_revision(town, other, post, SECOND)) == (403, "not_author")
@@ -178,7 +178,7 @@ async def test_only_the_author_whom_the_chain_names_revises(town: World) -> None
     assert problem(response) == (401, "signature_invalid")
 
 
-async def test_what_is_not_a_post_here_is_not_revised(town: World) -> None:
+async def test_a_revision_of_an_unknown_post_is_refused(town: World) -> None:
     author = town.wallet(1)
     draft = await town.create(author)
     missing = await send_revision(town, author, (999_999, draft["cid"]), SECOND)
@@ -190,7 +190,7 @@ async def test_what_is_not_a_post_here_is_not_revised(town: World) -> None:
         assert problem(response) == (400, "invalid_request")
 
 
-async def test_no_writing_session_signs_a_revision(town: World) -> None:
+async def test_a_writing_session_cannot_sign_a_revision(town: World) -> None:
     author = town.wallet(1)
     post = await published_post(town, author)
     body = sign_revision(town, author, post, SECOND) | {"session": "A" * 22}
@@ -216,7 +216,7 @@ async def test_a_revision_sent_twice_is_added_once(town: World) -> None:
     assert len((await town.client.get(f"/posts/{post[0]}/revisions")).json()["revisions"]) == 1
 
 
-async def test_revisions_at_once_are_numbered_without_gaps(town: World) -> None:
+async def test_concurrent_revisions_are_numbered_without_gaps(town: World) -> None:
     author = town.wallet(7)
     post = await published_post(town, author)
     added = await asyncio.gather(*(revise(town, author, post, f"Text {n}.") for n in range(4)))
@@ -227,7 +227,7 @@ async def test_revisions_at_once_are_numbered_without_gaps(town: World) -> None:
     assert await town.adapters.stores.garbage.recount_usage() == 0
 
 
-async def test_a_large_revision_is_read_again(town: World) -> None:
+async def test_a_large_revision_is_read_back_unchanged(town: World) -> None:
     author = town.wallet(1)
     post = await published_post(town, author)
     text = "Zeichen: 墨 \U0001f58b\ufe0f. " * 30_000
@@ -246,7 +246,7 @@ async def test_a_post_has_at_most_fifty_revisions(town: World) -> None:
     assert (await _content(town, post[0])).json()["content"] == "Text 50."
 
 
-async def test_paid_revisions_are_for_those_who_may_read_the_post(town: World) -> None:
+async def test_only_readers_of_a_paid_post_can_read_its_revisions(town: World) -> None:
     author, reader, other = town.wallet(1), town.wallet(2), town.wallet(3)
     post = post_id, _ = await published_post(town, author, FIRST, DEFAULT_PRICE)
     await revise(town, author, post, SECOND, note="Public.")
@@ -264,7 +264,7 @@ async def test_paid_revisions_are_for_those_who_may_read_the_post(town: World) -
     assert [each["note"] for each in listed] == ["Public."]
 
 
-async def test_pages_feeds_markdown_and_search_follow_the_newest_revision(town: World) -> None:
+async def test_pages_feeds_markdown_and_search_show_the_newest_revision(town: World) -> None:
     author = town.wallet(9)
     post = post_id, _ = await published_post(town, author, "An xylograph, carved.")
     texts = texts_of(town)
@@ -294,7 +294,7 @@ async def test_pages_feeds_markdown_and_search_follow_the_newest_revision(town: 
     assert feed["items"][0]["date_modified"][:19] == revised_at[:19]
 
 
-async def test_a_text_that_was_revised_while_it_was_read_stays_pending(town: World) -> None:
+async def test_a_text_revised_while_it_is_being_indexed_stays_pending(town: World) -> None:
     author = town.wallet(1)
     post = post_id, cid = await published_post(town, author, "A xylophone.")
     search = town.adapters.stores.search
@@ -308,7 +308,7 @@ async def test_a_text_that_was_revised_while_it_was_read_stays_pending(town: Wor
 
 
 @pytest.mark.parametrize("kind", [TargetKind.POST, TargetKind.AUTHOR, TargetKind.CID, None])
-async def test_a_withheld_post_has_no_revisions_and_takes_none(
+async def test_a_withheld_post_shows_no_revisions_and_accepts_none(
     tmp_path: Path, kind: TargetKind | None
 ) -> None:
     async with open_world(tmp_path) as world:
@@ -330,7 +330,7 @@ async def test_a_withheld_post_has_no_revisions_and_takes_none(
             assert problem(await _content(world, post_id, revision=number)) == (410, "removed")
 
 
-async def test_a_refused_author_revises_nothing(tmp_path: Path) -> None:
+async def test_a_refused_author_cannot_revise_posts(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         author = world.wallet(1)
         post = await published_post(world, author)
@@ -341,7 +341,7 @@ async def test_a_refused_author_revises_nothing(tmp_path: Path) -> None:
         assert problem(response) == (403, "author_refused")
 
 
-async def test_a_reorg_that_gives_the_id_to_another_document_takes_no_text_along(
+async def test_a_document_that_gets_a_post_id_by_reorg_gets_none_of_its_revisions(
     tmp_path: Path,
 ) -> None:
     async with open_world(tmp_path, CHAIN_CACHE_SECONDS="0") as world:
@@ -370,7 +370,7 @@ async def test_a_reorg_that_gives_the_id_to_another_document_takes_no_text_along
         assert (await _content(world, again)).json()["content"] == SECOND
 
 
-async def test_a_post_that_the_chain_no_longer_has_is_not_revised(tmp_path: Path) -> None:
+async def test_a_post_that_is_no_longer_on_the_chain_cannot_be_revised(tmp_path: Path) -> None:
     async with open_world(tmp_path, CHAIN_CACHE_SECONDS="0") as world:
         author = world.wallet(1)
         before = world.chain.snapshot()
@@ -380,7 +380,7 @@ async def test_a_post_that_the_chain_no_longer_has_is_not_revised(tmp_path: Path
         assert problem(response) == (404, "not_found")
 
 
-async def test_revisions_are_kept_and_orphans_are_collected(tmp_path: Path) -> None:
+async def test_the_garbage_collector_keeps_revisions(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         author = world.wallet(1)
         post = post_id, _ = await published_post(world, author)
@@ -402,7 +402,7 @@ async def test_revisions_survive_a_restart(tmp_path: Path) -> None:
         assert (await revise(world, world.wallet(1), post, THIRD))["number"] == 2
 
 
-async def test_encrypted_revisions_are_read(tmp_path: Path) -> None:
+async def test_encrypted_revisions_can_be_read(tmp_path: Path) -> None:
     async with open_world(tmp_path, **ON) as world:
         author = world.wallet(1)
         post = post_id, _ = await published_post(world, author)
@@ -415,7 +415,7 @@ async def test_encrypted_revisions_are_read(tmp_path: Path) -> None:
         assert stored.wrapped_key is not None
 
 
-async def test_revisions_count_in_the_quota_and_the_rate(tmp_path: Path) -> None:
+async def test_revisions_count_towards_the_quota_and_the_rate_limit(tmp_path: Path) -> None:
     limits = {"RATE_LIMITS": "on", "RATE_WRITES": "4/60", "QUOTA_BYTES": "2000"}
     async with open_world(tmp_path, **limits) as world:
         author = world.wallet(1)
@@ -426,7 +426,7 @@ async def test_revisions_count_in_the_quota_and_the_rate(tmp_path: Path) -> None
         assert problem(await send_revision(world, author, post, SECOND)) == (429, "rate_limited")
 
 
-async def test_the_service_names_the_feature(town: World) -> None:
+async def test_the_facts_list_revisions_as_a_feature(town: World) -> None:
     facts = (await town.client.get("/.well-known/imprint.json")).json()
     assert "revisions" in facts["features"]
 
@@ -452,7 +452,7 @@ async def test_pages_show_the_correction_its_changes_and_the_first_text(town: Wo
     assert unknown.status_code == 404
 
 
-async def test_changes_of_a_paid_post_are_for_its_readers(town: World) -> None:
+async def test_only_readers_of_a_paid_post_can_see_its_changes(town: World) -> None:
     author, other = town.wallet(2), town.wallet(3)
     post = post_id, _ = await published_post(town, author, "A canary sings.", DEFAULT_PRICE)
     await revise(town, author, post, "A canary sang.")

@@ -1,4 +1,4 @@
-"""Revisions against a measure, a reorg, an erasure and the garbage collector at the same time."""
+"""Revisions that race with a measure, a reorg, an erasure or the garbage collector."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -45,7 +45,7 @@ class Interrupted:
 
 @asynccontextmanager
 async def interrupted(folder: Path) -> AsyncIterator[tuple[World, Interrupted]]:
-    """A world, and its content store, in which a race is lost on purpose."""
+    """Open a world with a content store in which a test can make a revision lose a race."""
     stores: list[Interrupted] = []
 
     def adapt(adapters: Any) -> Any:
@@ -64,7 +64,7 @@ async def stored_texts(world: World) -> set[str]:
 
 
 async def collect(world: World) -> None:
-    """Destroy what nothing refers to any longer."""
+    """Destroy all documents that nothing refers to."""
     for _ in range(2):
         world.clock.advance(DAYS)
         await build_collector(world.settings, world.adapters).collect()

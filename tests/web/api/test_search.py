@@ -89,7 +89,7 @@ def ids(posts: list[dict[str, Any]]) -> list[str]:
     return [post["id"] for post in posts]
 
 
-async def test_pages_are_full_among_posts_that_are_not_shown(world: World) -> None:
+async def test_hidden_posts_leave_no_gaps_in_pages_of_search_results(world: World) -> None:
     store = world.adapters.stores.moderation
     await store.choose_shown(Show.HOSTED)
     shown = []

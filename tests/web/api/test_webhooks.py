@@ -1,4 +1,4 @@
-"""Webhook deliveries over HTTP: verified first, each log separately, each event once."""
+"""Webhook deliveries over HTTP are verified first, and each of their events is applied once."""
 
 import asyncio
 import gzip

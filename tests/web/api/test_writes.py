@@ -219,14 +219,16 @@ async def test_a_malformed_request_to_open_a_session_is_refused(
     assert problem(response) == (400, code)
 
 
-async def test_an_opening_with_a_wrong_media_type_or_size_is_refused(town: World) -> None:
+async def test_opening_a_session_with_a_wrong_media_type_or_size_is_refused(town: World) -> None:
     plain = await town.client.post("/writing/sessions", content=b"{}")
     assert problem(plain) == (415, "unsupported_media_type")
     large = await town.client.post("/writing/sessions", json={"salt": "x" * 70_000})
     assert problem(large) == (413, "too_large")
 
 
-async def test_an_opening_is_accepted_once_even_after_its_session_is_revoked(town: World) -> None:
+async def test_a_request_to_open_a_session_is_accepted_once_even_after_revocation(
+    town: World,
+) -> None:
     alice = town.stranger()
     key = WritingKey(alice)
     body = alice.sign_envelope(key.opening())
@@ -253,7 +255,7 @@ async def test_a_wallet_can_have_at_most_twenty_sessions(town: World) -> None:
     assert (await send_opening(town, WritingKey(alice))).status_code == 201
 
 
-async def test_two_concurrent_openings_with_one_nonce_create_one_session(town: World) -> None:
+async def test_two_concurrent_requests_with_one_nonce_open_only_one_session(town: World) -> None:
     alice = town.stranger()
     opening = (send_opening(town, WritingKey(alice), nonce="same") for _ in range(8))
     responses = await asyncio.gather(*opening)
@@ -275,7 +277,7 @@ async def test_opening_a_session_counts_as_a_write_by_the_wallet(
         assert (await send_opening(world, WritingKey(world.wallet(2)))).status_code == 201
 
 
-async def test_a_repeated_opening_does_not_count_towards_the_rate_limit(
+async def test_a_repeated_session_opening_does_not_count_towards_the_rate_limit(
     tmp_path: Path, records: None
 ) -> None:
     async with open_world(tmp_path, RATE_LIMITS="on", RATE_WRITES="2/60") as world:
@@ -291,7 +293,7 @@ async def test_a_repeated_opening_does_not_count_towards_the_rate_limit(
         assert problem(await send_create(world, key)) == (429, "rate_limited")
 
 
-async def test_openings_count_towards_the_signed_rate_limit_but_lists_do_not(
+async def test_opening_sessions_counts_as_a_signed_request_but_listing_them_does_not(
     tmp_path: Path, records: None
 ) -> None:
     async with open_world(tmp_path, RATE_LIMITS="on", RATE_SIGNED="2/60") as world:
@@ -543,7 +545,7 @@ async def test_all_sessions_of_a_wallet_can_be_revoked_together(town: World) -> 
         assert (await send_create(replica, other)).status_code == 200
 
 
-async def test_writes_in_a_revoked_session_use_up_no_rate_and_no_nonce(
+async def test_writes_in_a_revoked_session_use_up_no_rate_limit_and_no_nonce(
     tmp_path: Path, records: None
 ) -> None:
     given = {"RATE_LIMITS": "on", "RATE_WRITES": "3/60"}

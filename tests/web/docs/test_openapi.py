@@ -226,7 +226,7 @@ def test_only_private_reads_require_a_session() -> None:
     own |= {"/writing/sessions", "/writing/sessions/{id}", "/auth/logout"}
     assert protected == {"/fileByCid", "/pendingFilesByOwner", "/fileByPostId"} | own
     optional = {path for (_, path), each in places if {} in each["security"]}
-    assert optional == {"/posts/{id}/content"}
+    assert optional == {"/posts/{id}/content", "/posts/{id}.md"}
 
 
 def described_examples() -> Iterator[Any]:

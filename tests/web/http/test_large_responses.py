@@ -224,7 +224,7 @@ async def test_a_response_beyond_the_share_waits_for_its_turn() -> None:
             (await task).close()
 
 
-async def test_the_waiting_client_that_holds_least_goes_first() -> None:
+async def test_the_waiting_client_that_holds_the_least_memory_goes_first() -> None:
     async with _readers() as readers:
         held = [await readers.reserve(client, 4 * MIB) for client in "bcde"]
         busy = readers.reserve("b", 2 * MIB)

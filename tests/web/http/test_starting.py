@@ -1,4 +1,4 @@
-"""A service waiting for a dependency: alive, not ready, and refusing everything else."""
+"""A service waiting for a dependency is alive but not ready, and refuses everything else."""
 
 import re
 from collections.abc import AsyncIterator

@@ -13,7 +13,7 @@ async def publish(
     content: str = "Some *words*.",
     on_chain: tuple[str, ...] | None = None,
 ) -> str:
-    """Publish a post, index it, and return its id; its hashtags on the chain may be others."""
+    """Publish and index a post, and return its id. `on_chain` replaces its hashtags there."""
     author = world.wallet(wallet)
     file = await world.create(author, content)
     thumbnail = await world.publish(author, file["cid"], ",".join(tags))

@@ -1,4 +1,4 @@
-"""Unexpected errors: an HTML page for browsers that request one, JSON for everybody else."""
+"""Unexpected errors are HTML pages for browsers that request one, and JSON for everybody else."""
 
 import logging
 from pathlib import Path

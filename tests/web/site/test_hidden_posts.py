@@ -1,4 +1,4 @@
-"""What the operator hides or erases is at no address, for nobody, on any replica or restore."""
+"""No replica and no restored backup serves posts that the operator has hidden or erased."""
 
 import shutil
 from collections.abc import AsyncIterator
@@ -11,8 +11,8 @@ import httpx2
 import pytest
 from tests.profiles import portrait, save_profile
 from tests.revisions import revise
-from tests.services.installation.test_backup import open_restored, save
-from tests.services.installations import ignore, say_nothing
+from tests.services.installation.test_backup import open_restored
+from tests.services.installations import ignore, save, say_nothing
 from tests.services.test_erasure import erase
 from tests.web.site.publication import publish
 from tests.web.site.test_crawl import Crawl, assert_every_route_was_reached, seeds
@@ -33,12 +33,12 @@ OF_AUTHOR = ("Canary of a name", "The canary in the biography")
 CRAWLERS = ("stranger", "browser", "holder", "author")
 
 FEW = ("browser", "holder")
-"""Crawlers that find everything between them; all of them try where that is affordable."""
+"""Two crawlers that together find everything. Tests that are fast enough use all four."""
 
 
 @dataclass(frozen=True)
 class Scene:
-    """A free and a paid post of an author with a profile, a holder, and what nobody may find."""
+    """A free and a paid post by an author with a profile, and the data that measures hide."""
 
     free: str
     paid: str
@@ -50,7 +50,7 @@ class Scene:
     bytes_of: dict[str, bytes] = field(repr=False)
 
     def canaries(self, kind: TargetKind) -> list[bytes]:
-        """What a measure on this kind of target takes from everybody."""
+        """The texts and pictures that a measure on this kind of target hides."""
         texts = [*TEXTS, *OF_REVISIONS, SLUG]
         pictures = list(self.pictures)
         if kind is TargetKind.AUTHOR:
@@ -59,7 +59,7 @@ class Scene:
         return [each.encode() for each in texts] + [self.bytes_of[each] for each in pictures]
 
     def targets(self, kind: TargetKind) -> list[Target]:
-        """The targets by which both posts are hidden."""
+        """The targets of this kind that cover both posts."""
         values = {
             TargetKind.POST: (self.free, self.paid),
             TargetKind.CID: self.cids,
@@ -70,7 +70,7 @@ class Scene:
 
     @property
     def addresses(self) -> list[str]:
-        """Further addresses that a crawl begins with."""
+        """Additional addresses at which a crawl starts."""
         found = [*self.feeds]
         for picture in (*self.pictures, self.avatar):
             found += [f"/ipfs/{picture}{query}" for query in ("", "?format=raw", "?img-width=160")]
@@ -83,7 +83,7 @@ class Scene:
 
 
 async def compose(world: World) -> Scene:
-    """Publish the posts, and let a reader buy one; beside them stands somebody else's post."""
+    """Publish both posts and another author's, and let a reader buy the paid one."""
     author, holder = world.wallet(1), world.wallet(2)
     avatar = portrait()
     name, bio = OF_AUTHOR
@@ -125,7 +125,7 @@ async def compose(world: World) -> Scene:
 
 
 Found = dict[str, Crawl]
-"""What each crawler found."""
+"""The crawls, by the name of the crawler."""
 
 
 async def crawl(world: World, scene: Scene, crawlers: tuple[str, ...] = FEW) -> Found:
@@ -145,7 +145,7 @@ async def crawl(world: World, scene: Scene, crawlers: tuple[str, ...] = FEW) -> 
 
 
 def told(found: Found, canaries: list[bytes]) -> dict[str, set[str]]:
-    """The addresses that say a canary, by crawler."""
+    """Return the addresses whose responses contain a canary, by crawler."""
     said: dict[str, set[str]] = {}
     for name, each in found.items():
         for address, response in each.seen.items():
@@ -156,7 +156,7 @@ def told(found: Found, canaries: list[bytes]) -> dict[str, set[str]]:
 
 
 async def decide(world: World, measure: Measure, targets: list[Target]) -> None:
-    """Take measures as another process does; all processes know them a second later."""
+    """Take measures like another process would. All processes apply them a second later."""
     for target in targets:
         decision = Decision(target, measure, Ground.POLICY, "Not here.", world.clock())
         await world.adapters.stores.moderation.add_decision(decision)
@@ -164,7 +164,7 @@ async def decide(world: World, measure: Measure, targets: list[Target]) -> None:
 
 
 async def assert_nothing_is_given_by_parts(found: Found, canaries: list[bytes]) -> None:
-    """Ask again, by other means, for what was given before: HEAD, a range, a known entity tag."""
+    """Check that HEAD, a range and a known entity tag reveal nothing of earlier responses."""
     for name, addresses in told(found, canaries).items():
         was = found[name]
         client = was.world.client
@@ -186,7 +186,7 @@ KINDS = (TargetKind.POST, TargetKind.AUTHOR, TargetKind.CID, TargetKind.TAG)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_a_withheld_post_is_at_no_address(world: World, kind: TargetKind) -> None:
+async def test_a_withheld_post_is_served_at_no_address(world: World, kind: TargetKind) -> None:
     scene = await compose(world)
     # Everything is in caches before the measure.
     crawlers = CRAWLERS if kind is TargetKind.POST else FEW
@@ -205,7 +205,7 @@ async def test_a_withheld_post_is_at_no_address(world: World, kind: TargetKind) 
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_an_unlisted_post_is_at_its_own_addresses_only(
+async def test_an_unlisted_post_is_served_only_at_its_own_addresses(
     world: World, kind: TargetKind
 ) -> None:
     scene = await compose(world)
@@ -214,7 +214,7 @@ async def test_an_unlisted_post_is_at_its_own_addresses_only(
     after = await crawl(world, scene)
     own = [f"/p/{each}" for each in (scene.free, scene.paid)]
     own += [f"/posts/{each}" for each in (scene.free, scene.paid)]
-    own += [f"/ipfs/{each}" for each in (*scene.pictures, scene.avatar)]
+    own += [f"/ipfs/{each}" for each in (*scene.pictures, *scene.cids, scene.avatar)]
     own += [f"/a/{scene.author}", f"/authors/{scene.author}"]
     own += [f"/filesMetaData?cid={each}" for each in scene.cids]
     own += [f"/freeFileByPostId?postId={scene.free}", f"/fileByPostId?user={scene.author}"]
@@ -231,7 +231,7 @@ async def test_an_unlisted_post_is_at_its_own_addresses_only(
 
 
 @pytest.mark.parametrize("kind", [TargetKind.AUTHOR, TargetKind.CID])
-async def test_what_was_erased_is_at_no_address(world: World, kind: TargetKind) -> None:
+async def test_an_erased_post_is_served_at_no_address(world: World, kind: TargetKind) -> None:
     scene = await compose(world)
     before = await crawl(world, scene)
     for target in scene.targets(kind):
@@ -256,7 +256,7 @@ async def replica_of(world: World) -> AsyncIterator[World]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_every_replica_withholds_and_shows_again_within_a_second(
+async def test_every_replica_withholds_and_restores_posts_within_a_second(
     world: World, kind: TargetKind
 ) -> None:
     scene = await compose(world)
@@ -272,7 +272,7 @@ async def test_every_replica_withholds_and_shows_again_within_a_second(
         assert shown == told(before, canaries)
 
 
-async def test_every_replica_erases_within_a_second(world: World) -> None:
+async def test_every_replica_erases_posts_within_a_second(world: World) -> None:
     scene = await compose(world)
     canaries = scene.canaries(TargetKind.AUTHOR)
     async with replica_of(world) as other:
@@ -283,7 +283,7 @@ async def test_every_replica_erases_within_a_second(world: World) -> None:
 
 
 async def restore_beside(world: World, saved: Path, folder: Path, *, newer_log: bool) -> None:
-    """Restore a backup with a copy of the chain, and maybe with the decisions made since."""
+    """Restore a backup with a copy of the chain, and optionally with later decisions."""
     stores = world.adapters.stores
     log = await stores.moderation.decisions_after(0, 100) if newer_log else []
     with open_restore(folder, say_nothing) as (service, store):
@@ -295,7 +295,7 @@ async def restore_beside(world: World, saved: Path, folder: Path, *, newer_log: 
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_what_was_withheld_after_a_backup_is_at_no_address_of_what_is_restored(
+async def test_posts_withheld_after_a_backup_stay_hidden_when_it_is_restored(
     world: World, tmp_path: Path, kind: TargetKind
 ) -> None:
     scene = await compose(world)

@@ -1,4 +1,4 @@
-"""Measures of the operator: what is refused, listed and counted, and what authors are told."""
+"""Measures by the operator: what is refused, listed and counted, and what authors see."""
 
 import asyncio
 import re
@@ -30,7 +30,7 @@ async def decide(
     *said: str,
     ground: Ground = Ground.POLICY,
 ) -> None:
-    """Take a measure as another process does. This process knows it a second later."""
+    """Take a measure like another process would. This process applies it a second later."""
     target = parse_target(kind, value)
     decision = Decision(target, measure, ground, " ".join(said), world.clock())
     await world.adapters.stores.moderation.add_decision(decision)
@@ -164,7 +164,7 @@ async def test_writes_of_a_refused_author_are_refused_except_deletes(world: Worl
 
 
 OF_THE_CHAIN = {"/stats", "/globalMetrics", "/readyz", "/.well-known/imprint.json", "/studio"}
-"""Addresses that are about the whole contract, or tell the time of the service."""
+"""Addresses whose responses cover the whole contract, or contain the service's time."""
 
 
 async def test_posts_whose_documents_are_not_stored_here_change_no_page(
@@ -229,7 +229,7 @@ LISTS = (
     *(f"/posts?sort={order}" for order in ("newest", "oldest", "sales", "price")),
     *("/posts?q=words&tag=ink", "/posts?sort=oldest&tag=ink&free=true"),
 )
-"""Lists that IMPRINT_SHOW governs; each would have all three posts."""
+"""Lists that IMPRINT_SHOW restricts. Unrestricted, each has all three posts."""
 
 ANY = (
     *("/posts?hosted=any", "/posts?hosted=any&q=words", "/posts?hosted=any&tag=ink"),
@@ -241,7 +241,7 @@ ANY = (
     ("show", "shown", "beyond"),
     [(Show.ALL, "abc", "abc"), (Show.HOSTED, "ab", "abc"), (Show.ALLOWED, "a", None)],
 )
-async def test_every_list_shows_what_the_setting_says(
+async def test_every_list_shows_the_posts_that_the_setting_selects(
     tmp_path: Path, records: None, show: Show, shown: str, beyond: str | None
 ) -> None:
     async with open_world(tmp_path, SHOW=show.value) as world:
@@ -359,7 +359,7 @@ async def test_a_post_that_was_withheld_before_its_publication_is_never_shown(
         assert problem(await world.client.get(address)) == (410, "removed"), address
 
 
-async def test_the_last_of_overlapping_measures_shows_a_post_again(world: World) -> None:
+async def test_a_post_is_listed_again_once_the_last_of_its_measures_is_undone(world: World) -> None:
     post_id = await publish_canary(world)
     author = world.wallet(1).address
     await decide(world, Measure.WITHHELD, TargetKind.POST, post_id, ground=Ground.LEGAL)
@@ -378,7 +378,7 @@ async def test_the_last_of_overlapping_measures_shows_a_post_again(world: World)
     assert await lists_with(world, TITLE) == ["/posts", "/feeds/posts.json", "/search?q=canary"]
 
 
-async def test_after_a_reorg_a_measure_stays_with_its_post_id_or_with_its_document(
+async def test_after_a_reorg_a_measure_still_applies_to_its_post_id_or_document(
     world: World,
 ) -> None:
     author, other = world.wallet(1), world.wallet(2)
@@ -423,7 +423,7 @@ async def test_a_statement_has_no_markup_and_no_invisible_characters(world: Worl
 
 
 @pytest.mark.parametrize("kind", TargetKind)
-async def test_an_author_lists_withheld_posts_with_the_statement_and_without_their_words(
+async def test_an_author_sees_withheld_posts_with_the_statement_but_without_titles(
     world: World, kind: TargetKind
 ) -> None:
     post_id = await publish_canary(world, price=7)
@@ -442,7 +442,7 @@ async def test_an_author_lists_withheld_posts_with_the_statement_and_without_the
     assert measure["postId"] == (None if kind is TargetKind.AUTHOR else post_id)
 
 
-async def test_an_author_lists_unlisted_posts_with_their_words(world: World) -> None:
+async def test_an_author_sees_unlisted_posts_with_their_titles(world: World) -> None:
     post_id = await publish_canary(world)
     await decide(world, Measure.UNLISTED, TargetKind.POST, post_id)
     response = await world.client.get("/me/posts", headers=await world.login(world.wallet(1)))

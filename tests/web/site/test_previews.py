@@ -1,4 +1,4 @@
-"""Previews of drafts: only with a session, and rate-limited like writes."""
+"""Previews of drafts need a session, and are rate-limited like writes."""
 
 from pathlib import Path
 

@@ -21,14 +21,14 @@ JINJA = re.compile(r"\{\{.*?\}\}|\{%.*?%\}|\{#.*?#\}", re.DOTALL)
 NAMED_ELEMENT = re.compile(r"(</?)\{\{.*?\}\}")
 LITERAL = re.compile(r"\"[^\"]*\"|'[^']*'")
 PREFIX = re.compile(r"""["']([a-z_]+(?:\.[a-z_]+)*\.)(?:["'] ~|\{)""")
-"""The beginning of a key whose end is a value."""
+"""The start of a key that ends with a computed value."""
 KEY = re.compile(r"""["']([a-z_]+(?:\.[a-z_0-9]+)+)["']""")
 SOURCES = [
     *sorted(FOLDER.rglob("*.py")),
     Path(operator_page.__file__),
     Path(wiring.__file__),
 ]
-"""Modules that say something on pages."""
+"""Modules whose texts appear on pages."""
 SHOWN = ("alt", "aria-label", "placeholder")
 """Attributes whose values people read. `title` only repeats addresses."""
 
@@ -93,7 +93,7 @@ def test_every_sentence_is_used_and_every_key_has_one() -> None:
 
 
 NAMED = ("title", "about")
-"""Words that pages look up by the name of their path."""
+"""Last parts of the keys whose first part is the name of a page."""
 
 FILES = {f"{page}.html" for page in ("front", "tag", "author", "search", "post", "library")}
 FILES |= {f"{page}.html" for page in ("studio", "problem", "operator")}
@@ -118,11 +118,11 @@ def test_a_number_selects_singular_or_plural() -> None:
 
 UNSAID = {"debug", "info", "warning", "error", "exception", "compile", "Refusal", "TypeVar"}
 UNSAID |= {"RuntimeError", "ValueError", "KeyError", "LookupError", "encode", "TooIntricate"}
-"""Calls whose texts no page shows, or that the API has too."""
+"""Calls whose texts appear on no page, or also in the API."""
 
 
 class Literals(ast.NodeVisitor):
-    """Collects the texts of a module that read like a sentence, but for its documentation."""
+    """Collects the strings of a module that read like a sentence, except docstrings."""
 
     def __init__(self) -> None:
         self.found: list[str] = []
@@ -141,7 +141,7 @@ class Literals(ast.NodeVisitor):
 
 
 RELATION = "nofollow noopener ugc"
-"""How links in texts relate to the page."""
+"""The `rel` attribute of links in texts."""
 
 PROSE = re.compile(r"(?<![-\w])(?!imprint )[A-Za-z’]+,? [a-z]+ [a-z]+(?![-\w(=])|: [a-z]+ [a-z]+")
 
@@ -153,7 +153,7 @@ def prose_in(source: str) -> list[str]:
 
 
 SPOKEN = [path for path in SOURCES if path.name != "machines.py"]
-"""All but the files for machines, which are in English like the API."""
+"""All modules except the one for machine-readable files, which are in English like the API."""
 
 
 @pytest.mark.parametrize("path", SPOKEN, ids=lambda path: path.stem)
@@ -192,7 +192,7 @@ INTERNAL = (
     "facts of its service",
 )
 DEVELOPMENT = "wallet/development.ts"
-"""The names of the accounts of the development chain."""
+"""The script that names the accounts of the development chain."""
 
 
 def test_no_script_contains_a_sentence() -> None:

@@ -133,7 +133,7 @@ function selectedLines(state: EditorState): Line[] {
   return [...found.values()];
 }
 
-/** Replace a line, and put the cursor at an offset in what it becomes. */
+/** Replace a line, and put the cursor at an offset in the new line. */
 const rewriteLine = (state: EditorState, { from, to }: Line, insert: string, at = insert.length) =>
   state.update({
     changes: { from, to, insert },
@@ -176,7 +176,7 @@ export const continueList: StateCommand = ({ state, dispatch }) => {
   return true;
 };
 
-/** The mark of the next item in the list around one with this indentation; null if none is. */
+/** The mark of the next item in the list around an item with this indent; null if there is none. */
 function outerItem(state: EditorState, line: Line, indent: number): string | null {
   if (indent === 0) return null;
   for (let at = line.number - 1; at > 0; at -= 1) {
@@ -227,7 +227,7 @@ function cellsOf(text: string): { readonly from: number; readonly to: number }[]
   });
 }
 
-/** Select the next cell of a table; behind its last one, a new row begins. */
+/** Select the next cell of a table; after the last cell, a new row begins. */
 const moveCell =
   (step: 1 | -1): StateCommand =>
   ({ state, dispatch }) => {

@@ -36,7 +36,7 @@ class FoldedPicture extends WidgetType {
     return shown;
   }
 
-  /** Clicks are for the editor, which asks for the words of the picture. */
+  /** Leave clicks to the editor, which asks for the picture's description and caption. */
   override ignoreEvent(): boolean {
     return false;
   }

@@ -14,7 +14,7 @@ import { GFM, parser } from "@lezer/markdown";
 const data = defineLanguageFacet();
 const grammar = parser.configure([GFM, { props: [languageDataProp.add({ Document: data })] }]);
 
-/** The names are classes of the style sheet. */
+/** The highlighting, with classes of the style sheet. */
 const style = HighlightStyle.define([
   { tag: tags.heading1, class: "md-heading md-heading-1" },
   { tag: tags.heading2, class: "md-heading md-heading-2" },

@@ -1,4 +1,4 @@
-/** The line that ends the opening: the button that puts it, and the handle that drags it. */
+/** The line that ends the opening: the button that inserts it, and the handle that drags it. */
 
 import { ensureSyntaxTree, syntaxTree } from "@codemirror/language";
 import {
@@ -21,10 +21,10 @@ interface Place {
   readonly to: number;
 }
 
-/** Milliseconds to parse a text as far as needed. */
+/** The maximum time for parsing a text as far as needed, in milliseconds. */
 const PATIENCE = 100;
 
-/** The blocks of a text that are in no other block, in order. */
+/** The top-level blocks of a text, in order. */
 function* blocksOf(state: EditorState): Generator<Place & { readonly name: string }> {
   const tree = ensureSyntaxTree(state, state.doc.length, PATIENCE) ?? syntaxTree(state);
   const block = tree.cursor();
@@ -86,7 +86,7 @@ export const endOpeningHere: StateCommand = ({ state, dispatch }) => {
   return true;
 };
 
-/** The position above which the dragged line would be put; null if none is dragged. */
+/** The position above which the dragged line would be dropped; null if no line is dragged. */
 const aim = StateEffect.define<number | null>();
 
 class OpeningLine extends WidgetType {

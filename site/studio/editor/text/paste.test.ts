@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { EditorState } from "@codemirror/state";
+import { history, undo } from "@codemirror/commands";
+import { EditorState, type Transaction } from "@codemirror/state";
 import { markdown } from "./markdown.ts";
-import { isCode, isRich, linkOver, withMarks } from "./paste.ts";
+import { isCode, isRich, linkOver, pastedTitle, titleChange, withMarks } from "./paste.ts";
 
 const selecting = (doc: string, anchor: number, head: number): EditorState =>
   EditorState.create({ doc, selection: { anchor, head }, extensions: markdown });
@@ -48,4 +49,46 @@ test("styles of word processors become marks", () => {
     withMarks(docs),
     '<span><p><span style="font-weight:400;">a </span><em><strong>b</strong></em></p></b>',
   );
+});
+
+/** Replace all of a text, as pasting does, and return the new text and the changes of the title. */
+function pasteAll(doc: string, pasted: string, isUntitled = true, userEvent = "input.paste") {
+  const extensions = [history(), pastedTitle(() => isUntitled)];
+  const state = EditorState.create({ doc, extensions });
+  const done = state.update({ changes: { from: 0, to: doc.length, insert: pasted }, userEvent });
+  return { state: done.state, text: done.newDoc.toString(), titles: titlesOf(done) };
+}
+
+const titlesOf = ({ effects }: Transaction): unknown[] =>
+  effects.filter((effect) => effect.is(titleChange)).map(({ value }) => value);
+
+test("the heading of a text that is pasted as a whole becomes its title", () => {
+  for (const [pasted, text] of [
+    ["# On glue\n\nIt holds.", "It holds."],
+    ["\n\n# On glue\nIt holds.\n", "It holds.\n"],
+    ["# On glue", ""],
+  ] as const) {
+    const found = pasteAll("", pasted);
+    assert.deepEqual([found.text, found.titles], [text, [{ from: "", to: "On glue" }]]);
+  }
+  assert.equal(pasteAll("all of this", "# On glue\n\nIt holds.").text, "It holds.");
+});
+
+test("one undo takes a pasted text and its title back", () => {
+  const { state } = pasteAll("", "# On glue\n\nIt holds.");
+  const undone: Transaction[] = [];
+  assert.ok(undo({ state, dispatch: (transaction) => undone.push(transaction) }));
+  assert.equal(undone[0]?.newDoc.toString(), "");
+  assert.deepEqual(undone.flatMap(titlesOf), [{ from: "On glue", to: "" }]);
+});
+
+test("a heading stays in a text that has a title, is typed, or is pasted in part", () => {
+  const pasted = "# On glue\n\nIt holds.";
+  assert.equal(pasteAll("", pasted, false).text, pasted);
+  assert.equal(pasteAll("", pasted, true, "input.type").text, pasted);
+  assert.equal(pasteAll("", "## Why\n\nIt holds.").text, "## Why\n\nIt holds.");
+  const state = EditorState.create({ doc: "Before.", extensions: pastedTitle(() => true) });
+  const changes = { from: 0, insert: "# On glue\n\n" };
+  const part = state.update({ changes, userEvent: "input.paste" });
+  assert.equal(part.newDoc.toString(), "# On glue\n\nBefore.");
 });

@@ -1,16 +1,19 @@
-/** What pasted text becomes: a link over the selected words, or Markdown from rich text. */
+/** Turns pasted text into a link of the selected words, Markdown from rich text, or a title. */
 
-import { isolateHistory } from "@codemirror/commands";
+import { invertedEffects, isolateHistory } from "@codemirror/commands";
 import { syntaxTree } from "@codemirror/language";
 import {
   ChangeSet,
-  type EditorState,
+  EditorState,
   type Extension,
+  StateEffect,
+  type Transaction,
   type TransactionSpec,
 } from "@codemirror/state";
 import { EditorView } from "@codemirror/view";
+import { splitTitle } from "../../store/draft-text.ts";
 
-/** Longer rich text is pasted as plain text, in characters. */
+/** The number of characters above which rich text is pasted as plain text. */
 const LONGEST = 1_000_000;
 const ADDRESS = /^(?:https?:\/\/|mailto:)[^\s<>()]+$/i;
 
@@ -30,7 +33,7 @@ export function linkOver(state: EditorState, pasted: string): TransactionSpec | 
   };
 }
 
-/** Whether pasted HTML has anything that plain text cannot say; editors of code only colour it. */
+/** Whether pasted HTML has anything that plain text lacks; code editors only add colours. */
 export const isRich = (html: string, types: readonly string[]): boolean =>
   html.length <= LONGEST &&
   !types.includes("vscode-editor-data") &&
@@ -38,7 +41,7 @@ export const isRich = (html: string, types: readonly string[]): boolean =>
     html,
   );
 
-/** The marks of Google Docs and other word processors, which only have styles, as elements. */
+/** Turn styles, which Google Docs and other word processors use, into elements. */
 export const withMarks = (html: string): string =>
   html
     .replace(/<b\s[^<>]*font-weight:\s*normal[^<>]*>/gi, "<span>")
@@ -59,8 +62,8 @@ export function isCode(state: EditorState): boolean {
 }
 
 /**
- * Replaces pasted words by Markdown once it is there, unless the author has changed them meanwhile.
- * Undo brings the plain words back.
+ * Replaces pasted words by Markdown once it is converted, unless the author has changed them.
+ * Undo restores the plain words.
  */
 function replaceLater(view: EditorView, from: number, plain: string, markdown: Promise<string>) {
   const following = { changes: ChangeSet.empty(view.state.doc.length) };
@@ -98,6 +101,63 @@ async function convert(html: string): Promise<string> {
   return htmlToMarkdown(withMarks(html), newHtmlDraft(null));
 }
 
+/** A change of the title, which is not a part of the document. */
+export const titleChange = StateEffect.define<{ readonly from: string; readonly to: string }>();
+
+/** Makes the heading of an untitled text its title if all of the text is pasted. */
+export const pastedTitle = (isUntitled: () => boolean): Extension => [
+  EditorState.transactionFilter.of((transaction) =>
+    transaction.isUserEvent("input.paste") && replacesAll(transaction) && isUntitled()
+      ? withoutTitle(transaction)
+      : transaction,
+  ),
+  invertedEffects.of(({ effects }) =>
+    effects
+      .filter((effect) => effect.is(titleChange))
+      .map(({ value: { from, to } }) => titleChange.of({ from: to, to: from })),
+  ),
+];
+
+function replacesAll({ changes, startState }: Transaction): boolean {
+  let isAll = false;
+  changes.iterChangedRanges((from, to) => {
+    isAll ||= from === 0 && to === startState.doc.length;
+  });
+  return isAll;
+}
+
+function withoutTitle(transaction: Transaction): Transaction | TransactionSpec {
+  const { title, body } = splitTitle(transaction.newDoc.toString().trimStart());
+  if (!title) return transaction;
+  return {
+    changes: { from: 0, to: transaction.startState.doc.length, insert: body },
+    selection: { anchor: body.length },
+    effects: titleChange.of({ from: "", to: title }),
+    scrollIntoView: true,
+    userEvent: "input.paste",
+    annotations: isolateHistory.of("full"),
+  };
+}
+
+export const plainText = (data: DataTransfer | null): string =>
+  (data?.getData("text/plain") ?? "").replace(/\r\n?/g, "\n");
+
+/** Paste text at the cursor, and replace it by its Markdown if it is rich. */
+export function pasteText(view: EditorView, data: DataTransfer): void {
+  const plain = plainText(data);
+  const html = data.getData("text/html");
+  const { from, to } = view.state.selection.main;
+  const isMarked = isRich(html, data.types) && !isCode(view.state);
+  view.dispatch({
+    changes: { from, to, insert: plain },
+    selection: { anchor: from + plain.length },
+    scrollIntoView: true,
+    userEvent: "input.paste",
+    annotations: isolateHistory.of("full"),
+  });
+  if (isMarked) replaceLater(view, from, plain, convert(html));
+}
+
 export const richPaste: Extension = [
   EditorView.updateListener.of(({ view, docChanged, changes }) => {
     if (!docChanged) return;
@@ -106,24 +166,17 @@ export const richPaste: Extension = [
   }),
   EditorView.domEventHandlers({
     paste({ clipboardData: data }, view) {
-      const plain = (data?.getData("text/plain") ?? "").replace(/\r\n?/g, "\n");
+      const plain = plainText(data);
       const link = linkOver(view.state, plain);
       if (link) {
         view.dispatch(link);
         return true;
       }
       const html = data?.getData("text/html") ?? "";
-      const { main, ranges } = view.state.selection;
-      if (!data || !plain || ranges.length > 1 || !isRich(html, data.types) || isCode(view.state))
+      const isOne = view.state.selection.ranges.length === 1;
+      if (!data || !plain || !isOne || !isRich(html, data.types) || isCode(view.state))
         return false;
-      view.dispatch({
-        changes: { from: main.from, to: main.to, insert: plain },
-        selection: { anchor: main.from + plain.length },
-        scrollIntoView: true,
-        userEvent: "input.paste",
-        annotations: isolateHistory.of("full"),
-      });
-      replaceLater(view, main.from, plain, convert(html));
+      pasteText(view, data);
       return true;
     },
   }),

@@ -3,15 +3,15 @@
 import type { EditorState, TransactionSpec } from "@codemirror/state";
 import { PICTURE } from "../../store/draft-text.ts";
 
-/** What is said about a picture. */
+/** The description and the caption of a picture. */
 export interface PictureWords {
-  /** For people who cannot see it. */
+  /** The description, for people who cannot see the picture. */
   readonly alt: string;
-  /** Shown below it; empty without one. */
+  /** The caption, shown below the picture; may be empty. */
   readonly caption: string;
 }
 
-/** A picture of the text. */
+/** A picture found in the text. */
 interface FoundPicture extends PictureWords {
   readonly from: number;
   readonly to: number;
@@ -32,7 +32,7 @@ export function pictureText(source: string, { alt, caption }: PictureWords): str
   return `![${words}](${source}${below && ` "${below}"`})`;
 }
 
-/** Insert a picture below the line of the cursor, which moves behind it. */
+/** Insert a picture below the line of the cursor, and move the cursor behind it. */
 export function insertAtCursor(state: EditorState, alt: string, source: string): TransactionSpec {
   const line = state.doc.lineAt(state.selection.main.head);
   const isBlank = line.text.trim() === "";
@@ -89,7 +89,7 @@ function foundAt(picture: RegExpMatchArray, start: number): FoundPicture {
   return { from, to: from + text.length, alt, source, caption };
 }
 
-/** Change what is said about a picture. */
+/** Change the description and the caption of a picture. */
 export const describe = (
   { from, to, source }: FoundPicture,
   words: PictureWords,

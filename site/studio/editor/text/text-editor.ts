@@ -4,13 +4,19 @@ import { defaultKeymap, history, historyKeymap } from "@codemirror/commands";
 import { EditorState, type Extension } from "@codemirror/state";
 import { drawSelection, dropCursor, EditorView, keymap, placeholder } from "@codemirror/view";
 import { h } from "../../../page/dom.ts";
-import { countBytes, joinTitle, splitTitle, titleLine } from "../../store/draft-text.ts";
+import {
+  countBytes,
+  joinTitle,
+  splitTitle,
+  type TitledText,
+  titleLine,
+} from "../../store/draft-text.ts";
 import { WORDS } from "../../words.ts";
 import { writingKeys } from "./commands.ts";
 import { foldedPictures } from "./folded-pictures.ts";
 import { markdown } from "./markdown.ts";
 import { openingLine } from "./opening-line.ts";
-import { richPaste } from "./paste.ts";
+import { pastedTitle, pasteText, plainText, richPaste, titleChange } from "./paste.ts";
 import { askForWords } from "./picture-dialog.ts";
 import {
   describe,
@@ -26,9 +32,13 @@ import { visibleCaret } from "./visible-caret.ts";
 interface TextEditorOptions {
   readonly parent: HTMLElement;
   readonly content: string;
-  /** In bytes; pictures must fit in. */
+  /** The maximum size of the text in bytes, including its pictures. */
   readonly contentLimit: number;
   readonly hint: string;
+  /** The name of the field for screen readers. */
+  readonly label: string;
+  /** Whether a heading at the start of the text has a field of its own. */
+  readonly hasTitle: boolean;
   onChange(content: string): void;
   onSave(): void;
   /** A picture could not be used. */
@@ -40,8 +50,8 @@ interface TextEditorOptions {
 const LEFT = WORDS.draftClosedBeforePicture;
 
 /**
- * An editor in the page: the title of a text in a field, and the rest of it below. To its owner it
- * is one text.
+ * An editor in the page: the title of a text in a field, if it has one, and the rest of it below. To
+ * its owner it is one text.
  */
 export class TextEditor {
   readonly view: EditorView;
@@ -50,8 +60,8 @@ export class TextEditor {
   private isDestroyed = false;
 
   constructor(private readonly options: TextEditorOptions) {
-    const { parent, content } = options;
-    const { title, gap, body } = splitTitle(content);
+    const { parent, content, hasTitle } = options;
+    const { title, gap, body } = this.split(content);
     this.gap = gap;
     this.title = h("textarea", {
       class: "text-title",
@@ -62,14 +72,15 @@ export class TextEditor {
       enterkeyhint: "next",
       oninput: () => this.change(),
       onkeydown: (event) => this.titleKey(event),
+      onpaste: (event) => this.titlePaste(event),
     });
     this.title.value = title;
-    parent.append(this.title);
+    if (hasTitle) parent.append(this.title);
     const state = EditorState.create({ doc: body, extensions: this.extensions() });
     this.view = new EditorView({ parent, state });
   }
 
-  /** The title and what is below it. */
+  /** The whole text: the title and the body. */
   get content(): string {
     const title = titleLine(this.title.value);
     return joinTitle({ title, gap: this.gap, body: this.view.state.doc.toString() });
@@ -87,7 +98,7 @@ export class TextEditor {
   replace(content: string): void {
     if (this.content === content) return;
     const { state } = this.view;
-    const { title, gap, body } = splitTitle(content);
+    const { title, gap, body } = this.split(content);
     this.title.value = title;
     this.gap = gap;
     const at = Math.min(state.selection.main.head, body.length);
@@ -134,6 +145,10 @@ export class TextEditor {
     this.view.destroy();
   }
 
+  private split(content: string): TitledText {
+    return this.options.hasTitle ? splitTitle(content) : { title: "", gap: "", body: content };
+  }
+
   private change(): void {
     this.options.onChange(this.content);
   }
@@ -147,6 +162,16 @@ export class TextEditor {
       this.view.dispatch({ selection: { anchor: 0 }, scrollIntoView: true });
       this.view.focus();
     }
+  }
+
+  /** Several lines pasted into the title of an empty text are the text. */
+  private titlePaste(event: ClipboardEvent): void {
+    const data = event.clipboardData;
+    const plain = plainText(data);
+    if (!data || this.content !== "" || !plain.trim().includes("\n")) return;
+    event.preventDefault();
+    this.view.focus();
+    pasteText(this.view, data);
   }
 
   private async askAbout(source: string): Promise<void> {
@@ -181,7 +206,7 @@ export class TextEditor {
       EditorState.allowMultipleSelections.of(true),
       placeholder(WORDS.beginWrite),
       EditorView.contentAttributes.of({
-        "aria-label": WORDS.textDraftMarkdown,
+        "aria-label": options.label,
         "aria-describedby": options.hint,
         spellcheck: "true",
         autocorrect: "on",
@@ -211,8 +236,15 @@ export class TextEditor {
         },
       }),
       richPaste,
-      EditorView.updateListener.of((update) => {
-        if (update.docChanged) this.change();
+      options.hasTitle ? pastedTitle(() => this.title.value.trim() === "") : [],
+      EditorView.updateListener.of(({ docChanged, transactions }) => {
+        const titles = transactions.flatMap(({ effects }) =>
+          effects.filter((effect) => effect.is(titleChange)),
+        );
+        // A title that was typed since stays.
+        for (const { value } of titles)
+          if (this.title.value === value.from) this.title.value = value.to;
+        if (docChanged || titles.length > 0) this.change();
       }),
     ];
   }

@@ -3,7 +3,7 @@
 import type { Extension } from "@codemirror/state";
 import { EditorView, ViewPlugin } from "@codemirror/view";
 
-/** The part of the page that is visible, as `visualViewport` has it. */
+/** The part of the page that is visible, as reported by `visualViewport`. */
 interface Visible {
   readonly offsetTop: number;
   readonly height: number;
@@ -30,7 +30,7 @@ export function coveredMargins(
   };
 }
 
-/** How far a keyboard covers the page from below. A page that is zoomed in has none. */
+/** How far a keyboard covers the page from below. On a page that is zoomed in, 0. */
 export const keyboardHeight = (
   pageHeight: number,
   { offsetTop, height, scale }: Visible,

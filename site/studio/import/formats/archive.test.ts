@@ -10,7 +10,7 @@ import { dayOf, draftText, type FoundPost } from "./found-post.ts";
 const fixture = (name: string): Buffer<ArrayBuffer> =>
   readFileSync(`studio/import/fixtures/${name}`) as Buffer<ArrayBuffer>;
 
-/** What is found in files, by path. */
+/** The archive found in files, which are given by path. */
 async function find(
   files: Readonly<Record<string, string | Buffer<ArrayBuffer>>>,
   origin: string | null = null,
@@ -246,7 +246,7 @@ test("XML that is nested without end is refused", async () => {
   assert.deepEqual([posts.length, notes], [0, ["site.xml: The XML is nested too deeply."]]);
 });
 
-/** An archive file as Mirror made it, signed by a wallet with a fixed key. */
+/** An archive file as Mirror wrote it, signed by a wallet with a fixed key. */
 async function mirrorFile(change: (entry: Record<string, unknown>) => void = () => undefined) {
   const utf8 = new TextEncoder();
   const base64Url = (bytes: Uint8Array) => Buffer.from(bytes).toString("base64url");

@@ -11,7 +11,7 @@ import { isMirror, type MirrorEntry, parseMirror } from "./mirror.ts";
 import { parseSubstack, type SubstackRow, substackRows } from "./substack.ts";
 import { isWordPress, wordPressItems, wordPressReader } from "./wordpress.ts";
 
-/** What the files contain: posts, what could not be read, and what the author should know. */
+/** The content of the files: posts, unreadable files, and notes for the author. */
 export interface Archive {
   readonly posts: readonly FoundPost[];
   readonly notes: readonly string[];

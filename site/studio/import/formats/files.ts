@@ -90,7 +90,7 @@ async function addEntries(
 
 const tooMany = (limits: Limits): Unreadable => new Unreadable(WORDS.tooManyFiles(limits.files));
 
-/** What systems add to archives, and symbolic links. */
+/** Whether an entry is a symbolic link, or was added to the archive by the system. */
 const isNoise = (entry: Entry): boolean =>
   /(^|\/)(__MACOSX|\.git|\.obsidian|\.trash|node_modules)\//.test(entry.filename) ||
   (((entry.externalFileAttributes ?? 0) >>> 16) & 0o170000) === 0o120000;

@@ -2,7 +2,7 @@
 
 import { WORDS } from "../words.ts";
 
-/** A picture that the chosen files contain. It is read when its draft is made. */
+/** A picture that the chosen files contain. It is read when its draft is created. */
 export interface ContainedPicture {
   readonly name: string;
   read(): Promise<Uint8Array>;
@@ -12,20 +12,20 @@ export type FormatName = "Markdown" | "Ghost" | "Substack" | "Medium" | "WordPre
 
 export interface FoundPost {
   readonly format: FormatName;
-  /** The same each time the post is found: what was imported once is not imported twice. */
+  /** Identifies the post each time it is found, so that it is imported only once. */
   readonly source: string;
   readonly title: string;
   readonly description: string;
   /** Markdown without the title. Pictures of the archive are at `pictureAddress(index)`. */
   readonly text: string;
   readonly tags: readonly string[];
-  /** When it was first published: `2019-07-26`. */
+  /** When the post was first published: `2019-07-26`. */
   readonly date: string | null;
-  /** Where it was first published. */
+  /** Where the post was first published. */
   readonly address: string | null;
-  /** What a reader should know before the draft is made, such as “a draft there”. */
+  /** What the author should know before the draft is created, such as “a draft there”. */
   readonly remarks: readonly string[];
-  /** What the draft will not have, one sentence each. */
+  /** The parts that the draft will lack, one sentence each. */
   readonly losses: readonly string[];
   /** Pictures that stay elsewhere: the text links to them. */
   readonly linkedPictures: readonly string[];
@@ -34,7 +34,7 @@ export interface FoundPost {
   readonly signedBy: string | null;
 }
 
-/** The address of a picture of the archive until its draft is made. */
+/** The address of a picture of the archive until its draft is created. */
 export const pictureAddress = (index: number): string => `imported-picture:${index}`;
 
 const PICTURE_ADDRESS = /imported-picture:(\d+)/g;
@@ -59,7 +59,7 @@ function origin({ date, address, signedBy }: FoundPost): string {
   return `*${WORDS.originallyPublished(when, where, who)}*`;
 }
 
-/** The day of a date as other services write it, in UTC; null if it is none. */
+/** The day of a date as other services write it, in UTC; null if it is not a date. */
 export function dayOf(written: unknown): string | null {
   const text = written instanceof Date ? isoOf(written) : String(written ?? "").trim();
   const early = /^(\d{4})-(\d{1,2})-(\d{1,2})/.exec(text);

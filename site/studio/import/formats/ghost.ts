@@ -21,7 +21,7 @@ import { LIMITS, Unreadable } from "./limits.ts";
 
 type Row = Readonly<Record<string, unknown>>;
 
-/** The tables of an export; null if the JSON is none. */
+/** The tables of an export; null if the JSON is not an export. */
 export function ghostTables(json: unknown): Readonly<Record<string, unknown>> | null {
   const outer = json as { db?: unknown; data?: unknown } | null;
   const inner = Array.isArray(outer?.db) ? (outer.db[0] as { data?: unknown }) : outer;
@@ -42,10 +42,10 @@ const texts = (row: Row | undefined, name: string): string => {
 
 const GHOST_URL = "__GHOST_URL__";
 
-/** How many posts an export has. */
+/** The posts of an export. */
 export const ghostPosts = (tables: Row): Row[] => rowsOf(tables, "posts");
 
-/** Makes the post of a row; throws `Unreadable` if it has no text. */
+/** Builds the post of a row; throws `Unreadable` if it has no text. */
 export function ghostReader(
   tables: Row,
   files: readonly ImportFile[],

@@ -1,4 +1,4 @@
-/** Turns the HTML of other services into Markdown, without anything that a text cannot say. */
+/** Turns the HTML of other services into Markdown, without anything that Markdown lacks. */
 
 import type { Element, ElementContent, Root, Text } from "hast";
 import { toMdast } from "hast-util-to-mdast";
@@ -10,17 +10,17 @@ import { WORDS } from "../words.ts";
 import { type ContainedPicture, pictureAddress, webAddress } from "./found-post.ts";
 import { LIMITS, Unreadable } from "./limits.ts";
 
-/** Elements below this depth are read as the text of their ancestor. Markdown indents each. */
+/** The maximum depth, as Markdown indents each level. Deeper elements are read as text. */
 const DEPTH = 20;
-/** Elements that only group others do not count. */
+/** Elements that only group others, which do not count towards the depth. */
 const WRAPPERS = new Set("html body div section article main span figure picture tbody".split(" "));
 /** Stands for a drawing that is left out. */
 const DRAWING = "imprint-drawing";
 const NODES = 50_000;
-/** Open elements; the parser's work grows with them. */
+/** The maximum number of open elements; the parser's work grows with it. */
 const OPEN = 512;
 
-/** Elements that vanish with everything in them. */
+/** Elements that are removed with their content. */
 const DROPPED = new Set(
   "script style noscript template svg math object embed applet form input select textarea button head title link meta base canvas map dialog".split(
     " ",
@@ -33,10 +33,10 @@ const KEPT = new Set(
 );
 const PROPERTIES: Record<string, string> = { colspan: "colSpan", rowspan: "rowSpan" };
 
-/** The comment that ends what everybody may read of a post. */
+/** The comment that ends the opening of a post. */
 export const MORE = "more";
 
-/** How one service writes what Markdown has no word for. */
+/** How one service writes elements that Markdown lacks. */
 export interface Dialect {
   /** Comments that separate the free part from the rest. */
   readonly cuts?: RegExp;
@@ -50,7 +50,7 @@ type Loss = keyof typeof WORDS.losses;
 export interface HtmlDraft {
   /** The address of the old site, for links without one. */
   readonly origin: string | null;
-  /** The picture of the archive that an address means; null if it is elsewhere. */
+  /** The picture in the archive with this address; null if it is elsewhere. */
   findPicture(address: string): ContainedPicture | null;
   readonly pictures: ContainedPicture[];
   readonly linkedPictures: Set<string>;
@@ -85,7 +85,7 @@ export function htmlToMarkdown(html: string, draft: HtmlDraft, dialect: Dialect 
   return text;
 }
 
-/** The tree as a text can say it. */
+/** The tree, reduced to what Markdown can express. */
 export function rewriteTree(root: Root, draft: HtmlDraft, dialect: Dialect): Root {
   return { ...root, children: rewriteAll(root.children as ElementContent[], draft, dialect) };
 }
@@ -103,7 +103,7 @@ export function treeToMarkdown(root: Root): string {
   }).trim();
 }
 
-/** The tree of HTML, with comments that match `cuts` only. Linear in its length. */
+/** Parse HTML into a tree whose only comments match `cuts`. Takes linear time. */
 export function parseHtml(html: string, cuts?: RegExp): Root {
   const root: Root = { type: "root", children: [] };
   const open: {
@@ -185,7 +185,7 @@ function rewriteAll(
   });
 }
 
-/** What holds for every service: safe links, pictures of the archive, embeds as links. */
+/** The rules for every service: safe links, pictures of the archive, embeds as links. */
 function rewriteElement(element: Element, draft: HtmlDraft): ElementContent[] {
   const { tagName, children } = element;
   switch (tagName) {

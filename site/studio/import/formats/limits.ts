@@ -8,18 +8,18 @@ export class Unreadable extends Error {
 export const MEBIBYTE = 1024 * 1024;
 
 export const LIMITS = {
-  /** Files and entries of zips together. */
+  /** The maximum number of files and zip entries. */
   files: 20_000,
-  /** One post in a file of its own. */
+  /** The maximum bytes of a file with one post. */
   text: 4 * MEBIBYTE,
-  /** A file with all posts: Ghost's JSON, WordPress' XML, Substack's list. */
+  /** The maximum bytes of a file with all posts: Ghost's JSON, WordPress' XML, Substack's list. */
   export: 64 * MEBIBYTE,
-  /** Of a post without its pictures. */
+  /** The maximum characters of a post without its pictures. */
   characters: 1_000_000,
   picture: 32 * MEBIBYTE,
-  /** Everything that is inflated while one set of files is read. */
+  /** The maximum bytes that are inflated while one set of files is read. */
   inflated: 512 * MEBIBYTE,
-  /** Inflated bytes per compressed one, for entries above a megabyte: text has 3 to 20. */
+  /** The maximum inflated bytes per compressed byte above a megabyte: text has 3 to 20. */
   ratio: 200,
   posts: 5_000,
 };

@@ -84,7 +84,7 @@ function front(text: string, body: string, parse: () => unknown): Front {
 
 /** Finds files of the chosen folder by a path that a text contains. */
 export interface FileFinder {
-  /** Relative to the text, from the root of the site, or by name alone as in Obsidian. */
+  /** By an address relative to the text or the site's root, or a name alone as in Obsidian. */
   find(from: string, address: string): ImportFile | null;
 }
 
@@ -201,7 +201,7 @@ function listOf(value: unknown): string[] {
 
 const wordsOf = (slug: string): string => slug.replace(/[-_]+/g, " ").trim();
 
-/** A first heading of level one, above which only a picture or nothing stands. */
+/** The heading of level one at the start of a text; only a picture may be above it. */
 function firstHeading(body: string): { readonly text: string; readonly rest: string } | null {
   const found = /^\s*(!\[[^\n]*\n\s*)?# +([^\n]*)(?:\n|$)/.exec(body);
   if (!found) return null;

@@ -18,7 +18,7 @@ import {
   treeToMarkdown,
 } from "./html.ts";
 
-/** The post of a page; null if the page is not one of Medium. */
+/** The post of a page; null if the page is not from Medium. */
 export function parseMedium(path: string, html: string, origin: string | null): FoundPost | null {
   const page = parseHtml(html);
   const first = (isSought: (element: Element) => boolean) => findAll(page, isSought)[0];

@@ -140,7 +140,7 @@ function dataOf(element: Element): Readonly<Record<string, unknown>> {
   }
 }
 
-/** The address of a picture at its store instead of the one that resizes it. */
+/** The original address of a picture, instead of that of a resized copy. */
 function original(element: Element): string {
   const src = addressOf(element, "src") || String(dataOf(element).src ?? "");
   if (src.length > 4000) return src;

@@ -93,7 +93,7 @@ function close(item: Building, name: string, text: string, parent: string): void
   else if (parent === "item") item.fields[name] = text;
 }
 
-/** Makes posts of items that are posts or pages with a text; null for all others. */
+/** Builds a post from an item that is a post or page with a text; null for all others. */
 export function wordPressReader(
   items: readonly WordPressItem[],
   origin: string | null,
@@ -153,7 +153,7 @@ export function wordPressReader(
 
 const DIALECT: Dialect = { cuts: /^more\b/ };
 
-/** Shortcodes as the HTML that WordPress makes of them; unknown ones vanish, their text stays. */
+/** Expand shortcodes to HTML like WordPress; unknown ones are removed, but their text stays. */
 function expandShortcodes(
   html: string,
   attachments: ReadonlyMap<string, string>,

@@ -1,11 +1,11 @@
-/** Where the part of a picture that is shown is chosen, with a pointer or with keys. */
+/** The area in which the shown part of a picture is chosen, with a pointer or with keys. */
 
 import { useEffect, useRef } from "preact/hooks";
 import { WORDS } from "../../words.ts";
 import { type Crop, cropByKey, moveCrop, ratioOf, zoomCrop, zoomOf } from "./crop.ts";
 import { drawCrop } from "./thumbnails.ts";
 
-/** Pixels of the canvas; the page scales it. */
+/** The width of the canvas in pixels; the page scales it. */
 const WIDTH = 900;
 
 interface Props {

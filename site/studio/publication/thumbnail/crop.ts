@@ -10,7 +10,7 @@ export interface Crop {
   readonly x: number;
   readonly y: number;
   readonly width: number;
-  /** The width by the height; without one, that of thumbnails. */
+  /** The width divided by the height; by default that of thumbnails. */
   readonly ratio?: number;
 }
 

@@ -9,10 +9,10 @@ interface ThumbnailLimits {
   readonly side: number;
 }
 
-/** Larger files are refused before the browser decodes them. */
+/** The maximum bytes of a file; larger files are refused before they are decoded. */
 const LARGEST_SOURCE = 60_000_000;
 
-/** A line drawing stays a PNG up to this size. */
+/** The maximum bytes up to which a line drawing stays a PNG. */
 const LARGEST_PNG = 1_000_000;
 
 const QUALITIES = [0.92, 0.85, 0.75, 0.6, 0.4];
@@ -29,7 +29,7 @@ export async function decodePicture(source: Blob): Promise<ImageBitmap> {
   }
 }
 
-/** The latest drawing of each canvas: one that had to wait gives way to it. */
+/** The latest drawing of each canvas, which replaces earlier ones that had to wait. */
 const latestDrawings = new WeakMap<HTMLCanvasElement, object>();
 
 /** Draw the part of a picture onto the whole canvas. */

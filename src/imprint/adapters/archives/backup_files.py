@@ -1,8 +1,8 @@
 """Backups: folders laid out like a data folder, or tar files with the same names.
 
-A backup is written under a temporary name and renamed when it is complete. Only its owner can read
-it. The writing process locks its files. Unlocked temporary files were left by a killed process, and
-the next backup removes them and starts over.
+A backup is written under a temporary name and renamed when it is complete. Only the owner of a
+backup can read it. The writing process locks the files of the backup. Unlocked temporary files were
+left by a killed process, and the next backup removes them and starts over.
 """
 
 import errno
@@ -22,7 +22,7 @@ from imprint.adapters.archives.tar_file import Member, NotATar, find_near_end, r
 from imprint.ports.archives import BackupEntry, BackupWriter
 
 DEPTH = 3
-"""Folder depth of a backup: content, network, and two letters of the CID."""
+"""Number of folder levels in a backup: content, network, and two letters of the CID."""
 
 
 PARTIAL = ".partial"
@@ -32,7 +32,7 @@ _ATTEMPTS = 10
 """Number of attempts to claim a temporary name that other processes may also use."""
 
 Report = Callable[[str], None]
-"""Prints a sentence for the operator."""
+"""Function that prints a sentence for the operator."""
 
 
 class BackupUnusable(Exception):
@@ -115,15 +115,15 @@ class FileEntry:
 def create_backup(path: Path, report: Report) -> Iterator[tuple[BackupWriter, Path]]:
     """Create a backup and a scratch folder, which is removed at the end.
 
-    The backup is a tar file if the path ends in `.tar`, otherwise a folder. Leftovers of a killed
-    backup to the same path are removed and reported. Raises `BackupUnusable`, also for a path that
-    exists or that another process is writing.
+    The backup is a tar file if the path ends in `.tar`, otherwise a folder. Files that a killed
+    process left at the same path are removed and reported. Raises `BackupUnusable`, for example if
+    the path exists or another process is writing to it.
     """
     if os.path.lexists(path):
         raise BackupUnusable(f"{path} already exists.")
     is_tar = path.suffix == ".tar"
     scratch = path.with_name(f".imprint-{path.name}")
-    with _partial(path, report, _create_file if is_tar else _create_folder) as partial:
+    with partial_path(path, report, _create_file if is_tar else _create_folder) as partial:
         try:
             shutil.rmtree(scratch, ignore_errors=True)
             scratch.mkdir(mode=0o700)
@@ -137,7 +137,7 @@ def create_backup(path: Path, report: Report) -> Iterator[tuple[BackupWriter, Pa
 
 
 def read_entries(path: Path, first: Sequence[str] = ()) -> Iterator[BackupEntry]:
-    """Yield the entries of a backup, those named in `first` before the others.
+    """Yield the entries of a backup, starting with those named in `first`.
 
     Each entry is valid until the next one is yielded. Raises `BackupUnusable`.
     """
@@ -157,14 +157,14 @@ def read_entries(path: Path, first: Sequence[str] = ()) -> Iterator[BackupEntry]
 def make_folder(path: Path, report: Report) -> Iterator[Path]:
     """Create a folder under a temporary name and rename it when it is complete.
 
-    Leftovers of a killed attempt are removed and reported. Raises `BackupUnusable`, also for an
-    existing folder that is not empty.
+    Files that a killed process left are removed and reported. Raises `BackupUnusable`, for example
+    if the folder exists and is not empty.
     """
     if path.exists() and not (path.is_dir() and not any(path.iterdir())):
         raise BackupUnusable(f"{path} is not empty.")
     missing = [each for each in path.parents if not each.exists()]
     try:
-        with _partial(path, report, _create_folder) as partial:
+        with partial_path(path, report, _create_folder) as partial:
             yield partial
     except BaseException:
         for each in missing:
@@ -174,10 +174,16 @@ def make_folder(path: Path, report: Report) -> Iterator[Path]:
 
 
 @contextmanager
-def _partial(path: Path, report: Report, create: Callable[[Path], None]) -> Iterator[Path]:
+def partial_path(
+    path: Path,
+    report: Report,
+    create: Callable[[Path], None],
+    complete: Callable[[Path, Path], object] = Path.rename,
+) -> Iterator[Path]:
     """Yield a locked temporary file or folder that becomes `path` on success.
 
-    The temporary file or folder is removed on failure.
+    `complete` renames the file or folder. Anything left under the temporary name is removed. Raises
+    `BackupUnusable`.
     """
     partial = path.with_name(path.name + PARTIAL)
     try:
@@ -186,9 +192,9 @@ def _partial(path: Path, report: Report, create: Callable[[Path], None]) -> Iter
         raise BackupUnusable(f"{path} cannot be written: {error.strerror}.") from error
     try:
         yield partial
-        # One sync of everything instead of one per document.
+        # A single sync for all files instead of one per document.
         os.sync()
-        partial.rename(path)
+        complete(partial, path)
     except OSError as error:
         raise BackupUnusable(f"{path} cannot be written: {error.strerror}.") from error
     finally:
@@ -199,8 +205,8 @@ def _partial(path: Path, report: Report, create: Callable[[Path], None]) -> Iter
 def _create_locked(partial: Path, report: Report, create: Callable[[Path], None]) -> int:
     """Create and lock the file or folder, replacing one that no process has locked.
 
-    Another process may remove it as a leftover before it is locked, so this may take a few
-    attempts.
+    Another process may remove the new file as a leftover before it is locked, so this may take a
+    few attempts.
     """
     for _ in range(_ATTEMPTS):
         try:
@@ -322,7 +328,7 @@ def _open_regular(path: Path, name: str, follow: bool = False) -> BinaryIO:
     refusal = BackupUnusable(f"{ascii(name)[1:-1]} is not a regular file.")
     if not stat.S_ISREG(path.stat(follow_symlinks=follow).st_mode):
         raise refusal
-    # It may have changed since the check: a pipe would block here.
+    # The file may have been replaced since the check, and opening a pipe would block.
     flags = os.O_RDONLY | os.O_NONBLOCK | (0 if follow else os.O_NOFOLLOW)
     file = os.fdopen(os.open(path, flags), "rb")
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
@@ -342,8 +348,8 @@ class NoKey(Exception):
 def load_seed(path: Path, size: int, draw: Callable[[int], bytes]) -> bytes:
     """Read a seed of `size` bytes from a file that only its owner can read.
 
-    Creates the file on first use. `draw` returns random bytes. Raises `NoKey` if the file
-    contains something else.
+    Creates the file on first use. `draw` returns random bytes. Raises `NoKey` if the file contains
+    no valid seed.
     """
     try:
         if not path.exists():
@@ -364,7 +370,7 @@ def _create(path: Path, text: str) -> None:
             file.write(text + "\n")
             file.flush()
             os.fsync(file.fileno())
-        # Of two processes the first one wins: a link never replaces an existing key.
+        # The first of two processes wins, because a link never replaces an existing key.
         os.link(temporary, path)
     except FileExistsError:
         pass

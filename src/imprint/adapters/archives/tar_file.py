@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import BinaryIO
 
 BLOCK = 512
-"""Header size. Member contents are padded to a multiple of it."""
+"""Size of a header in bytes. Member contents are padded to a multiple of this size."""
 
 MAX_EXTENDED = 64 * 1024
-"""Size limit for an extended (PAX) header, which is read into memory."""
+"""Size limit in bytes for an extended (PAX) header, which is read into memory."""
 
 TAIL = 64 * 1024
 """Number of trailing bytes that `find_near_end` searches."""
@@ -76,7 +76,7 @@ def find_near_end(file: BinaryIO, name: str) -> Member | None:
 
 
 def _read_member(file: BinaryIO, at: int, end: int) -> tuple[Member, bool] | None:
-    """Read the member header at an offset, and whether it is a folder. Returns None at the end."""
+    """Return the member at an offset and whether it is a folder, or None at the end."""
     file.seek(at)
     header, block = at, file.read(BLOCK)
     if block == _END:
@@ -115,7 +115,7 @@ def _parse_header(block: bytes, at: int) -> tuple[str, int, bytes]:
 
 def _size(field: bytes) -> int:
     if field[0] & 0x80:
-        # GNU and PAX write sizes from 8 GiB as binary numbers; a negative one begins with 0xff.
+        # GNU and PAX write sizes of 8 GiB and more in binary. A negative number begins with 0xff.
         if field[:4] != b"\x80\0\0\0":
             raise NotATar("a size is negative or too large")
         return int.from_bytes(field[4:], "big")

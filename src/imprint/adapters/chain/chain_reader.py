@@ -32,7 +32,7 @@ from imprint.domain.formats.hexadecimal import (
     parse_hex_bytes,
     parse_hex_number,
 )
-from imprint.domain.posts.marketplace import GET_POST_INFO, Log, decode_post_details
+from imprint.domain.posts.marketplace import BOUGHT, GET_POST_INFO, Log, decode_post_details
 from imprint.domain.posts.posts import BlockRef, LogPosition, PostDetails
 from imprint.metrics import NODE_CONTRADICTIONS
 from imprint.ports.chain import BlockTopics, ReceiptLogs, Unproved
@@ -41,10 +41,10 @@ from imprint.ports.installation import NodeStatus
 Read = TypeVar("Read")
 
 TIMEOUT = 10.0
-"""Timeout of one exchange in seconds. No client waits for it, and logs of many blocks take time."""
+"""Timeout in seconds of one exchange. No client waits, and fetching many logs takes long."""
 
 OTHER_TIMEOUT = 2.0
-"""Timeout in seconds for the logs of another node, which serve only for comparison."""
+"""Timeout in seconds for logs that are fetched from another node only for comparison."""
 
 PROOF_TIMEOUT = 60.0
 """Seconds allowed for proving a log absent, which may require all receipts of a block."""
@@ -57,8 +57,8 @@ MAX_RECEIPTS_RESPONSE = 16 * 1024 * 1024
 """Size limit in bytes for a response with receipts. One transaction can fill a block with logs."""
 
 SMALL_RESULTS = 256 * 1024
-"""Results larger than this are decoded in a thread, because thousands of logs take tenths of a
-second, during which the event loop must serve requests."""
+"""Results with more bytes than this are decoded in a thread, because decoding thousands of logs
+would block the event loop for tenths of a second."""
 
 RECEIPTS_AT_ONCE = 20
 """Number of receipts per exchange."""
@@ -76,15 +76,15 @@ ALL_BITS = 2**BLOOM_BITS - 1
 """A bloom filter with every bit set."""
 
 FULL_BLOOM = BLOOM_BITS // 2
-"""A bloom filter with more bits set than this is treated as saturated. At this density, one block
-in 64 falsely matches a given log. At three quarters, which is common on busy chains, it is one in
-six."""
+"""A bloom filter with more bits set than this is treated as saturated. With half of the bits set,
+one block in 64 falsely matches a given log. With three quarters set, which is common on busy
+chains, one block in six matches falsely."""
 
 MASKED_VALUES = 4_096
 """Number of addresses and topics whose filter bits are cached."""
 
 LATEST_TIME = 253_402_300_799
-"""The end of the year 9999, the last year that Python can represent."""
+"""Unix time of the end of the year 9999, the last year that Python can represent."""
 
 Reader = Callable[[Sequence[msgspec.Raw]], Read]
 """Decodes the results of a batch."""
@@ -152,18 +152,17 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class LogFilter:
-    """Selects the logs of one contract that have one of these first topics."""
+    """Selects logs by contract and first topic. Each topic matches logs of only one contract."""
 
     chain_id: int
-    address: Address
-    topics: Collection[bytes]
+    emitters: Mapping[bytes, Address]
 
     def read_logs(self, result: msgspec.Raw) -> list[Log]:
         """Decode the matching logs in a list. Raises `ValueError` and `MsgspecError`."""
         return list(self._select(_LISTS.decode(result)))
 
     def read_receipt(self, result: msgspec.Raw, tx_hash: str, block_hash: str) -> list[Log]:
-        """Decode the matching logs in a transaction's receipt, which must be of this block.
+        """Decode the matching logs in a transaction's receipt, which must belong to this block.
 
         Raises `NodeFailure`, `ValueError` and `MsgspecError`.
         """
@@ -174,7 +173,7 @@ class LogFilter:
         return list(self._select(receipt.logs))
 
     def may_match(self, bloom: int | None) -> bool:
-        """Whether a block with this bloom filter may contain a matching log. False is certain."""
+        """Whether a block with this bloom filter may contain a matching log. False rules it out."""
         return bloom is None or any(self._find_named(bloom))
 
     def name_topics(self, block: Block) -> BlockTopics:
@@ -184,25 +183,25 @@ class LogFilter:
         return BlockTopics(block.ref, parse_hash(block.parent_hash), frozenset(named))
 
     def _find_named(self, bloom: int) -> Iterator[bytes]:
-        address = bloom_mask(bytes.fromhex(self.address[2:]))
-        for topic in self.topics:
-            mask = address | bloom_mask(topic)
+        for topic, address in self.emitters.items():
+            mask = bloom_mask(bytes.fromhex(address[2:])) | bloom_mask(topic)
             if bloom & mask == mask:
                 yield topic
 
     def _select(self, logs: list[msgspec.Raw]) -> Iterator[Log]:
         for each in logs:
             head = _LOG_HEADS.decode(each)
-            # Parsed before it is compared: malformed values are failures of the node.
-            if parse_address(head.address.lower()) != self.address:
+            # Parsed before the comparison, because a malformed value is a failure of the node.
+            address = parse_address(head.address.lower())
+            if address not in self.emitters.values() or not head.topics:
                 continue
-            if not head.topics or parse_hex_bytes(head.topics[0]) not in self.topics:
+            if self.emitters.get(parse_hex_bytes(head.topics[0])) != address:
                 continue
-            log = self._read_log(_LOGS.decode(each))
+            log = self._read_log(address, _LOGS.decode(each))
             if not log.removed:
                 yield log
 
-    def _read_log(self, log: _WholeLog) -> Log:
+    def _read_log(self, address: Address, log: _WholeLog) -> Log:
         place = LogPosition(
             self.chain_id,
             parse_hash(log.block_hash),
@@ -212,7 +211,7 @@ class LogFilter:
         )
         topics = tuple(parse_hex_bytes(topic) for topic in log.topics)
         data, time = parse_hex_bytes(log.data), _time_or_none(log.block_timestamp)
-        return Log(self.address, topics, data, place, log.removed is True, time)
+        return Log(address, topics, data, place, log.removed is True, time)
 
 
 class JsonRpcChainReader:
@@ -223,22 +222,28 @@ class JsonRpcChainReader:
     """
 
     def __init__(
-        self, rpc: JsonRpc, chain_id: int, marketplace: Address, timeout: float = TIMEOUT
+        self,
+        rpc: JsonRpc,
+        chain_id: int,
+        marketplace: Address,
+        adapter: Address | None = None,
+        timeout: float = TIMEOUT,
     ) -> None:
         self._rpc = rpc
         self._chain_id = chain_id
         self._marketplace = marketplace
+        self._adapter = adapter
         self._timeout = timeout
         self._serving = self._told_logs = 0
 
     async def head(self) -> BlockRef:
-        """The newest block of the first preferred node that is not far behind another node."""
+        """The newest block of the most preferred node that is not far behind another node."""
         heads = await self._rpc.learn_heads(self._chain_id, self._deadline())
         self._serving, head = min(heads.items())
         return BlockRef(head.number, head.hash)
 
     def highest_shown(self) -> int:
-        """The highest block that the node used by the last `head` has shown since start-up."""
+        """The highest block reported since start-up by the node that the last `head` call used."""
         return self._rpc.heads.highest.get(self._serving, -1)
 
     def nodes(self) -> list[NodeStatus]:
@@ -304,7 +309,7 @@ class JsonRpcChainReader:
     async def other_logs(
         self, first: int, last: int, topics: Collection[bytes], head: BlockRef
     ) -> list[Log]:
-        """The same logs from another node if it responds in time."""
+        """Like `logs`, but from another node, if it responds in time."""
 
         async def attempt(node: int) -> list[Log]:
             return await self._logs_of(node, first, last, topics, head)
@@ -315,7 +320,7 @@ class JsonRpcChainReader:
     async def _logs_of(
         self, node: int, first: int, last: int, topics: Collection[bytes], head: BlockRef
     ) -> list[Log]:
-        wanted = LogFilter(self._chain_id, self._marketplace, topics)
+        wanted = self._filter(topics)
 
         def read(results: Sequence[msgspec.Raw]) -> list[Log]:
             logs = wanted.read_logs(results[0])
@@ -329,8 +334,8 @@ class JsonRpcChainReader:
     async def logs_by_receipts(
         self, number: int, topics: Collection[bytes], head: BlockRef
     ) -> AsyncIterator[ReceiptLogs]:
-        """The same logs for one block, read from its receipts a few at a time."""
-        wanted = LogFilter(self._chain_id, self._marketplace, topics)
+        """Like `logs` for one block, but read from its receipts, a few at a time."""
+        wanted = self._filter(topics)
 
         def read(results: Sequence[msgspec.Raw]) -> Block | None:
             return read_whole_block(results[0])
@@ -355,7 +360,7 @@ class JsonRpcChainReader:
         self, first: int, last: int, topics: Collection[bytes], head: BlockRef
     ) -> list[BlockTopics]:
         """The blocks in order, with the topics that match their bloom filters."""
-        wanted = LogFilter(self._chain_id, self._marketplace, topics)
+        wanted = self._filter(topics)
         found = list[BlockTopics]()
         for start in range(first, last + 1, BLOCKS_AT_ONCE):
             numbers = range(start, min(start + BLOCKS_AT_ONCE, last + 1))
@@ -375,7 +380,7 @@ class JsonRpcChainReader:
     ) -> list[Log]:
         """The logs of one block, from receipts that account for every bit of the block's bloom
         filter."""
-        wanted = LogFilter(self._chain_id, self._marketplace, topics)
+        wanted = self._filter(topics)
 
         async def attempt(node: int) -> list[Log]:
             return await self._prove(node, wanted, block, head)
@@ -387,12 +392,12 @@ class JsonRpcChainReader:
         return found[0]
 
     async def find_log(self, place: LogPosition, topic: bytes, head: BlockRef) -> Log | None:
-        """The marketplace's log at this position, or None if nodes prove that it is not there.
+        """The marketplace's log at this position, or None if nodes prove that it is absent.
 
         A node proves absence with another block at that height, with the block's bloom filter, or
         with its receipts. If several nodes are configured, two must agree.
         """
-        wanted = LogFilter(self._chain_id, self._marketplace, (topic,))
+        wanted = self._filter((topic,))
 
         async def attempt(node: int) -> Log | None:
             return await self._look_up(node, wanted, place, head)
@@ -404,7 +409,7 @@ class JsonRpcChainReader:
         return found[0]
 
     async def _ask_witnesses(self, attempt: Attempt[Read]) -> list[Read]:
-        """The result that self-consistent nodes prove. Raises `Unproved` if no node is
+        """The results that self-consistent nodes prove. Raises `Unproved` if no node is
         consistent."""
         contradicted = False
 
@@ -525,8 +530,8 @@ class JsonRpcChainReader:
     async def _prove_receipts(
         self, node: int, wanted: LogFilter, hashes: Sequence[str], block: BlockRef, head: BlockRef
     ) -> tuple[list[Log], int]:
-        """The same for a node that has the block. A node without the block's receipts contradicts
-        itself."""
+        """Like `_try_receipts`, for a node that has the block. A node that has the block but not
+        its receipts contradicts itself."""
         try:
             return await self._receipt_logs(node, wanted, hashes, block, head)
         except OtherBranch:
@@ -606,6 +611,14 @@ class JsonRpcChainReader:
         ) as error:
             raise NodeFailure("a block or log is malformed") from error
 
+    def _filter(self, topics: Collection[bytes]) -> LogFilter:
+        """The filter for these topics. The configured adapter logs purchases made through it, and
+        the marketplace logs all other events."""
+        emitters = {topic: self._marketplace for topic in topics if topic != BOUGHT}
+        if self._adapter is not None and BOUGHT in topics:
+            emitters[BOUGHT] = self._adapter
+        return LogFilter(self._chain_id, emitters)
+
     def _deadline(self) -> float:
         return asyncio.get_running_loop().time() + self._timeout
 
@@ -615,8 +628,10 @@ def _block_call(number_or_tag: str) -> Call:
 
 
 def _logs_call(wanted: LogFilter, blocks: Mapping[str, object]) -> Call:
-    topics = ["0x" + topic.hex() for topic in wanted.topics]
-    return Call("eth_getLogs", ({"address": wanted.address, "topics": [topics], **blocks},))
+    topics = ["0x" + topic.hex() for topic in wanted.emitters]
+    addresses = [*dict.fromkeys(wanted.emitters.values())]
+    address = addresses[0] if len(addresses) == 1 else addresses
+    return Call("eth_getLogs", ({"address": address, "topics": [topics], **blocks},))
 
 
 def _read_ref(results: Sequence[msgspec.Raw]) -> BlockRef | None:
@@ -638,7 +653,7 @@ def _read_details(results: Sequence[msgspec.Raw]) -> list[PostDetails]:
             decode_post_details(parse_hex_bytes(msgspec.json.decode(result))) for result in results
         ]
     except NotAbi as error:
-        # The contract may be to blame, so the node is not skipped.
+        # The contract may have caused the error, so the node is not skipped.
         raise NodeRefusal("the entry of a post is malformed") from error
 
 
@@ -693,6 +708,6 @@ def _block_of(block: _BlockHeader | None, transactions: Iterable[str]) -> Block 
     if block.logs_bloom is not None and len(block.logs_bloom) == 2 + BLOOM_BITS // 4:
         bloom = int.from_bytes(parse_hex_bytes(block.logs_bloom), "big")
         if bloom == ALL_BITS or (hashes and not bloom):
-            # Some chains have no filter, and send one without bits, or with all, for every block.
+            # Some chains have no bloom filters, and send one with no bits or all bits set.
             bloom = None
     return Block(ref, parse_hex_number(block.timestamp), bloom, block.parent_hash, hashes)

@@ -15,13 +15,13 @@ from imprint.adapters.chain.http_client import NodeFailure
 from imprint.domain.formats.addresses import Address
 
 TIMEOUT = 2.0
-"""Timeout in seconds of one verification, whatever the wallet's code does."""
+"""Timeout in seconds of one verification, no matter what the wallet's code does."""
 
 GAS = 15_000_000
 """Gas limit of the call: enough for two calls and a factory, and below the limit of every chain."""
 
 CALLER = "0x" + "496d7072696e74".rjust(40, "0")
-"""Sender of the call: an address without a key. It is not zero, which some contracts trust."""
+"""Sender of the call: an address without a key. Some contracts trust the zero address."""
 
 _VERDICTS = {b"\0": False, b"\1": True}
 

@@ -1,4 +1,4 @@
-"""Deploys the marketplace: prepares the transaction, and follows it on the chain."""
+"""Deploys a contract: prepares the transaction, and follows it on the chain."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -27,20 +27,20 @@ GAS_MARGIN = 1.2
 """Safety factor for the gas estimate, because a reorg can make the deployment cost more."""
 
 BASE_FEE_MARGIN = 2
-"""Safety factor for the base fee, which can rise by an eighth per block: enough for six full
-blocks."""
+"""Safety factor for the base fee, enough for six full blocks, each of which raises the fee by an
+eighth."""
 
 DEFAULT_TIP = 10**9
 """Default tip in wei per gas if the node suggests none."""
 
 
 class NotDeployed(Exception):
-    """The marketplace was not deployed. The message tells the operator why."""
+    """The contract was not deployed. The message tells the operator why."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeploymentTransaction:
-    """The transaction that creates the marketplace.
+    """The transaction that creates a contract.
 
     `head` is the newest block when the transaction is prepared. `tip` is None on a chain without a
     base fee.
@@ -80,15 +80,15 @@ class DeploymentTransaction:
 
 
 @dataclass(frozen=True, slots=True)
-class DeployedMarketplace:
-    """The marketplace's address, and the block that created it."""
+class DeployedContract:
+    """The contract's address, and the block that created it."""
 
     chain_id: int
     address: Address
     block: int
 
 
-class MarketplaceDeployment:
+class ContractDeployment:
     """Prepares, sends and awaits the deployment through one node."""
 
     def __init__(self, rpc: JsonRpc, poll_seconds: float = POLL_SECONDS) -> None:
@@ -98,7 +98,8 @@ class MarketplaceDeployment:
     async def prepare(self, sender: Address, code: str) -> DeploymentTransaction:
         """Prepare the transaction that creates the contract with this code.
 
-        Raises `NotDeployed` if the sender cannot pay for it, or the node does not respond.
+        Raises `NotDeployed` if the sender cannot pay for the transaction, or the node does not
+        respond.
         """
         chain_id, block, nonce, balance = await self._ask(
             Call("eth_chainId"),
@@ -127,15 +128,21 @@ class MarketplaceDeployment:
             )
         return transaction
 
+    async def check_contract(self, address: Address) -> None:
+        """Raise `NotDeployed` if the contract does not exist, or if no node responds."""
+        (code,) = await self._ask(Call("eth_getCode", (address, "latest")))
+        if not _read(parse_hex_bytes, code):
+            raise NotDeployed(f"There is no contract at {address}.")
+
     async def check_node(self) -> None:
-        """Check that the node responds. Raises `NotDeployed` if it does not."""
+        """Raise `NotDeployed` if the node does not respond."""
         await self._ask(Call("eth_chainId"))
 
     async def send(self, signed: bytes, transaction_hash: str) -> None:
-        """Send a signed transaction. One that the node already knows counts as sent.
+        """Send a signed transaction. A transaction that the node already has counts as sent.
 
-        Raises `NotDeployed` if the node refuses it. If the response is lost, `wait` determines the
-        outcome.
+        Raises `NotDeployed` if the node refuses the transaction. If the response is lost, `wait`
+        determines the outcome.
         """
         try:
             await self._call(Call("eth_sendRawTransaction", ("0x" + signed.hex(),)))
@@ -144,10 +151,10 @@ class MarketplaceDeployment:
             if known is None:
                 raise NotDeployed(f"The node refused the transaction: {refusal}.") from refusal
         except (NodeFailure, TimeoutError):
-            # It may have arrived.
+            # The transaction may have arrived.
             return
 
-    async def wait(self, transaction_hash: str) -> DeployedMarketplace:
+    async def wait(self, transaction_hash: str) -> DeployedContract:
         """Wait indefinitely until the transaction is in a block.
 
         Raises `NotDeployed` if it failed or created no contract.
@@ -165,11 +172,11 @@ class MarketplaceDeployment:
 
     async def wait_for_code(
         self, prepared: DeploymentTransaction, address: Address
-    ) -> DeployedMarketplace:
+    ) -> DeployedContract:
         """Wait indefinitely until an externally signed transaction has created the contract.
 
-        Its block is assumed to be the one after the last block observed without the contract, so no
-        event is earlier. Raises `NotDeployed` if the nonce was used for something else.
+        The contract's block is assumed to be the one after the last block observed without it, so
+        that no event is earlier. Raises `NotDeployed` if the nonce was used for something else.
         """
         block = prepared.head + 1
         while True:
@@ -183,7 +190,7 @@ class MarketplaceDeployment:
                 await asyncio.sleep(self._poll_seconds)
                 continue
             if _read(parse_hex_bytes, code):
-                return DeployedMarketplace(prepared.chain_id, address, block)
+                return DeployedContract(prepared.chain_id, address, block)
             if _read(parse_hex_number, nonce) > prepared.nonce:
                 raise NotDeployed(
                     f"The account {prepared.sender} has used its nonce {prepared.nonce} for another"
@@ -193,7 +200,7 @@ class MarketplaceDeployment:
             await asyncio.sleep(self._poll_seconds)
 
     async def _fees(self, block: dict[str, Any]) -> tuple[int, int | None]:
-        """The maximum fee per gas and the priority fee in it."""
+        """The maximum fee per gas, and the priority fee that it includes."""
         if block.get("baseFeePerGas") is None:
             (price,) = await self._ask(Call("eth_gasPrice"))
             return _read(parse_hex_number, price), None
@@ -236,17 +243,17 @@ def _not_responding(error: Exception) -> NotDeployed:
     return NotDeployed(f"The node does not respond properly: {reason}.")
 
 
-def _read_receipt(chain_id: object, receipt: object, transaction_hash: str) -> DeployedMarketplace:
+def _read_receipt(chain_id: object, receipt: object, transaction_hash: str) -> DeployedContract:
     if not isinstance(receipt, dict):
         raise NotDeployed("The receipt of the transaction is malformed.")
     found = _read(parse_hash, receipt.get("transactionHash"))
     if found != transaction_hash:
         raise NotDeployed(f"The node returned the receipt of another transaction, {found}.")
     if _read(parse_hex_number, receipt.get("status")) != 1:
-        raise NotDeployed(f"The transaction {found} was reverted: the marketplace is not deployed.")
+        raise NotDeployed(f"The transaction {found} was reverted: no contract is deployed.")
     if receipt.get("contractAddress") is None:
         raise NotDeployed(f"The transaction {found} created no contract.")
-    return DeployedMarketplace(
+    return DeployedContract(
         _read(parse_hex_number, chain_id),
         _read(parse_address, receipt["contractAddress"]),
         _read(parse_hex_number, receipt.get("blockNumber")),

@@ -1,6 +1,6 @@
 """Minimal HTTP POST client for JSON-RPC nodes, because importing aiohttp would take 0.4 s.
 
-It keeps connections alive, limits response sizes, and follows no redirects
+The client keeps connections alive, limits response sizes, and follows no redirects
 (docs/decisions/json-rpc-http-client.md).
 """
 
@@ -18,10 +18,10 @@ MAX_HEAD = 64 * 1024
 """Size limit for a response's headers, in bytes."""
 
 MAX_EXCHANGES = 64
-"""Number of concurrent exchanges with one address. Further ones queue until their deadline."""
+"""Maximum number of concurrent exchanges with one address. Further exchanges wait."""
 
 _SMALLEST_CHUNK = 6
-"""Size of a chunk with a one-byte body, which has the worst overhead per byte."""
+"""Size in bytes of a chunk with a one-byte body, which has the worst overhead per byte."""
 
 _PORTS = {"http": 80, "https": 443}
 _PATH_SAFE = "/%:@!$&'()*+,;=~-._"
@@ -103,7 +103,7 @@ class HttpClient:
             f"POST {target} HTTP/1.1",
             f"Host: {host}:{self._port}",
             "Content-Type: application/json",
-            # Uncompressed, so that the limit on bytes received limits the response.
+            # No compression, so that the limit on received bytes also limits the response.
             "Accept-Encoding: identity",
             "User-Agent: imprint",
         ]
@@ -162,7 +162,7 @@ class _Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         parser = self._parser
         if parser is None or self._response is None or self._response.done():
-            # There was no request.
+            # No request is waiting for a response.
             self.abort()
             return
         self._received += len(data)
@@ -172,7 +172,7 @@ class _Connection(asyncio.Protocol):
             self._fail(NodeFailure("the response is not HTTP"))
             return
         if self._received > MAX_HEAD + _SMALLEST_CHUNK * len(self._body):
-            # The parser keeps the fields of the head, and those after a chunked body.
+            # The parser keeps the header fields, and the trailer fields after a chunked body.
             self._fail(NodeFailure("the head of the response is too long"))
 
     def connection_lost(self, error: Exception | None) -> None:
@@ -194,7 +194,7 @@ class _Connection(asyncio.Protocol):
 
     def on_body(self, piece: bytes) -> None:
         if self._parser is None:
-            # The rest of what arrived with the piece that exceeded the limit.
+            # The rest of the data that exceeded the limit.
             return
         self._body += piece
         if len(self._body) > self._max_response:

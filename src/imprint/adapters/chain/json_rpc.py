@@ -24,18 +24,18 @@ Attempt = Callable[[int], Awaitable[Read]]
 """Queries the node with this index. Raises `NodeFailure`, `Unavailable` or `TimeoutError`."""
 
 MAX_RESPONSE = 1024 * 1024
-"""Default size limit of a response in bytes. On the largest chains, a newest block lists several
-thousand transactions."""
+"""Default size limit of a response in bytes. On the largest chains, a block lists several thousand
+transactions."""
 
 SMALL_RESPONSE = 64 * 1024
-"""Responses smaller than this are decoded without first counting their values."""
+"""Responses with fewer bytes than this are decoded without first counting their values."""
 
 LEAST_VALUE = 16
-"""Minimum average size of the values in a large response. Blocks, receipts and logs exceed it.
-Millions of smaller values would take many times the memory of the response."""
+"""Minimum average size in bytes of the values in a large response. Blocks, receipts and logs are
+larger. Millions of smaller values would take many times the memory of the response."""
 
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0
-"""Seconds for which a failed node is skipped. Doubles with each further failure."""
+"""First and longest pause of a failed node in seconds. Each failure doubles the pause."""
 
 HEADS_TIMEOUT = 2.0
 """Timeout in seconds for fetching the heads of all nodes. Slower nodes are not compared."""
@@ -46,9 +46,9 @@ MAX_HEAD_AGES = {
     **dict.fromkeys((10, 56, 97, 130, 324, 480, 1301, 5000, 8453, 42161, 42220), 60.0),
     **dict.fromkeys((59144, 81457, 84532, 534352, 7777777, 11155420), 60.0),
 }
-"""Seconds after which a public chain's newest block is considered too old, by chain id: at least
-ten times the block time. Chains that make blocks on demand, such as development chains, have no
-such limit."""
+"""Seconds after which a public chain's newest block is considered too old, by chain id. Each limit
+is at least ten times the block time. Chains that make blocks on demand, such as development chains,
+have no such limit."""
 
 MAX_LAG_BLOCKS = 16
 """Number of blocks by which a node may lag behind another."""
@@ -66,7 +66,7 @@ REFRESH_SECONDS = 10.0
 class ChainMisconfigured(Unavailable):
     """A node is on another chain, or the contract is missing. `sentence` is for the operator.
 
-    Clients see an unavailable chain. At start-up, the sentence is printed.
+    Clients are told only that the chain is unavailable. At start-up, the sentence is printed.
     """
 
     def __init__(self, sentence: str) -> None:
@@ -126,10 +126,10 @@ class Head(NamedTuple):
 
 @dataclass(slots=True)
 class NodeHeads:
-    """The heads of nodes by node index, and when they were seen.
+    """The head of each node by node index, and the time at which it was seen.
 
     A lagging node would still grant access to somebody who has given their token away, so it is not
-    trusted. Its head is compared with the clock and with the heads of other nodes.
+    trusted. A node's head is compared with the clock and with the heads of other nodes.
     """
 
     shown: dict[int, tuple[Head, float]] = field(default_factory=dict)
@@ -185,7 +185,8 @@ class JsonRpc:
     ) -> Read:
         """Return the result of `read` for one batch, whose results are in the order of the calls.
 
-        Otherwise like `ask_one`. `read` may raise `NodeFailure` and `Unavailable`.
+        In all other respects, this is like `ask_one`. `read` may raise `NodeFailure` and
+        `Unavailable`.
         """
 
         async def attempt(node: int) -> Read:
@@ -198,7 +199,7 @@ class JsonRpc:
 
         `deadline` is in loop time. A node fails if it does not respond, if its response has an
         error or does not match the batch, or if the attempt raises `NodeFailure` or `Unavailable`.
-        When all nodes have failed, raises the `Unavailable` of an attempt, or a new one.
+        When all nodes have failed, raises the `Unavailable` of an attempt, or a new `Unavailable`.
         """
         nodes, failures = self._order(), list[Exception]()
         try:
@@ -208,9 +209,9 @@ class JsonRpc:
             failures.clear()
 
     async def ask_another(self, node: int, attempt: Attempt[Read], deadline: float) -> Read:
-        """Return the result of `attempt` from a node other than this one that is not skipped.
+        """Return the result of `attempt` from another node that is not skipped.
 
-        Raises `Unavailable` as `ask_one` does, also if there is no other node.
+        Raises `Unavailable` as `ask_one` does, and if there is no other node.
         """
         others, failures = [each for each in self._ready() if each != node], list[Exception]()
         try:
@@ -260,7 +261,7 @@ class JsonRpc:
     async def learn_heads(self, chain_id: int, deadline: float) -> dict[int, Head]:
         """The newest blocks of nodes that are neither skipped nor far behind.
 
-        Raises `Unavailable` if there is none.
+        Raises `Unavailable` if there is no such node.
         """
 
         async def attempt(node: int) -> tuple[int, Head]:
@@ -280,7 +281,7 @@ class JsonRpc:
         heads = {}
         for node, head in found:
             try:
-                # Again, because a node that is ahead may have responded after this one.
+                # Checked again, because a node that is ahead may have responded after this one.
                 self.heads.check(node, head, now)
             except NodeFailure as failure:
                 self._note_failure(node, failure)
@@ -297,8 +298,8 @@ class JsonRpc:
         return asyncio.get_running_loop().time() >= self.heads.complete_until
 
     async def refresh_heads(self, chain_id: int, deadline: float) -> None:
-        """Fetch the heads of all nodes in at most half of the remaining time. Failures are only
-        recorded."""
+        """Fetch the heads of all nodes in at most half of the remaining time. Failures are
+        recorded, not raised."""
         now = asyncio.get_running_loop().time()
         if self._learning is None or self._learning.done():
             until = now + (deadline - now) / 2
@@ -309,7 +310,7 @@ class JsonRpc:
         try:
             await self.learn_heads(chain_id, deadline)
         except Unavailable:
-            # The exchange that follows reports it; this need not be repeated for each reader.
+            # The next exchange reports the failure. Not every reader should cause a retry here.
             now = asyncio.get_running_loop().time()
             self.heads.complete_until = max(self.heads.complete_until, now + FIRST_PAUSE)
 
@@ -384,7 +385,7 @@ class JsonRpc:
             now = loop.time()
             rounds = max(1, rounds)
             try:
-                # A share, so that a silent node leaves some time for the next.
+                # Only a share, so that an unresponsive node leaves some time for the next.
                 async with asyncio.timeout_at(now + (deadline - now) / rounds):
                     found = await attempt(node)
             except (NodeFailure, Unavailable, TimeoutError) as failure:
@@ -423,7 +424,7 @@ class JsonRpc:
             now = asyncio.get_running_loop().time()
             until, length = self._pauses.get(node, (0.0, 0.0))
             if until <= now:
-                # Concurrent failures lengthen the pause once.
+                # Concurrent failures lengthen the pause only once.
                 length = min(max(FIRST_PAUSE, 2 * length), LONGEST_PAUSE)
                 self._pauses[node] = now + length, length
         if node not in self._failing:
@@ -440,12 +441,12 @@ class JsonRpc:
 
 
 def _name_batch(calls: Sequence[Call]) -> str:
-    """The method that a batch is sent for, ignoring the chain-id and head calls around it."""
+    """The main method of a batch, ignoring the chain-id and head calls around it."""
     return next((each.method for each in calls if each.method not in _OF_HEAD), calls[-1].method)
 
 
 def mask_address(address: str) -> str:
-    """The scheme and host of a node's address. Its path and credentials are secret."""
+    """The scheme and host of a node's address. The path and credentials are secret."""
     parts = urlsplit(address)
     return f"{parts.scheme}://{parts.hostname}"
 
@@ -462,7 +463,7 @@ def read_head(block: object) -> Head:
 
 
 def _without_frames(failure: Exception) -> Exception:
-    """The same failure without tracebacks, whose frames hold the response."""
+    """Strip the tracebacks from a failure, because their frames keep the response in memory."""
     error: BaseException | None = failure
     while error is not None:
         error.__traceback__ = None

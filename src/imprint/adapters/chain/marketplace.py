@@ -7,17 +7,21 @@ from imprint.adapters.chain.http_client import NodeFailure
 from imprint.adapters.chain.json_rpc import Call, ChainMisconfigured, check_chain_id
 from imprint.domain.access import Access, decide_access
 from imprint.domain.errors import Unavailable
-from imprint.domain.formats.abi import decode_uint256, encode_call
+from imprint.domain.formats.abi import NotAbi, Tuple, decode_address, decode_uint256, encode_call
 from imprint.domain.formats.addresses import Address
 from imprint.domain.formats.cids import Cid
-from imprint.domain.formats.hexadecimal import parse_hex_bytes
+from imprint.domain.formats.hexadecimal import parse_hash, parse_hex_bytes
 from imprint.domain.posts.marketplace import (
+    ADAPTER_FUNCTIONS,
+    ADAPTER_MARKET,
     BALANCE_OF,
     GET_POST_INFO,
     POST_CID_TO_TOKEN_ID,
+    POST_SUBSCRIBED,
     decode_post_info,
+    missing_functions,
 )
-from imprint.domain.posts.posts import PostEntry, PostFacts
+from imprint.domain.posts.posts import PostEntry, PostFacts, Purchase
 
 TIMEOUT = 1.5
 """Timeout in seconds of one query, chosen so that a client waits at most two seconds."""
@@ -33,19 +37,26 @@ class JsonRpcMarketplace:
     """
 
     def __init__(
-        self, calls: BlockCalls, address: Address, *, timeout: float = TIMEOUT, quorum: int = 1
+        self,
+        calls: BlockCalls,
+        address: Address,
+        adapter: Address | None = None,
+        *,
+        timeout: float = TIMEOUT,
+        quorum: int = 1,
     ) -> None:
         self._calls = calls
         self._rpc = calls.rpc
         self._chain_id = calls.chain_id
         self._address = address
+        self._unproved_adapter = adapter
         self._timeout = timeout
         self._quorum = quorum
 
     async def post_facts(self, post_id: int, reader: Address | None) -> PostFacts:
         """The post's contract entry and the reader's balance (0 without a reader), from one block.
 
-        With a quorum, they come from a node that denies access if there is one.
+        With a quorum, the facts come from a node that denies access, if any node does.
         """
         calls = [self._call(encode_call(GET_POST_INFO, post_id))]
         if reader is not None:
@@ -63,7 +74,7 @@ class JsonRpcMarketplace:
             if decide_access(facts, reader) is Access.DENIED:
                 return facts
         if len({(facts.entry.author, facts.entry.cid) for facts in found}) > 1:
-            # Each grants access to a different post.
+            # The nodes grant access to different posts.
             raise Unavailable.chain()
         return found[0]
 
@@ -84,22 +95,72 @@ class JsonRpcMarketplace:
         entry_call = self._call(encode_call(GET_POST_INFO, post_id))
         return await self._calls.ask_one([entry_call], read, deadline)
 
-    async def probe(self) -> None:
-        """Check that a node responds, is on the configured chain, and has the contract.
+    async def find_purchase(self, tx_hash: str, post_id: int, buyer: Address) -> Purchase | None:
+        """The purchase made by this transaction, or None while the transaction is in no block.
 
-        Raises `ChainMisconfigured` for another chain or a missing contract, and another
-        `Unavailable` if no node responds.
+        The receipt is not read, because a transaction may have any number of logs. Instead, the
+        block is queried for the logs of this purchase.
         """
-        calls = [Call("eth_chainId"), Call("eth_getCode", (self._address, "latest"))]
+        topics = [POST_SUBSCRIBED, post_id.to_bytes(32), bytes(12) + bytes.fromhex(buyer[2:])]
+        wanted = {"address": self._address, "topics": ["0x" + each.hex() for each in topics]}
 
-        def read(results: list[object]) -> None:
-            check_chain_id(results[0], self._chain_id)
-            if not parse_result(parse_hex_bytes, results[1]):
+        async def attempt(node: int) -> Purchase | None:
+            find = [Call("eth_chainId"), Call("eth_getTransactionByHash", (tx_hash,))]
+            chain_id, found = await self._rpc.send(node, find)
+            check_chain_id(chain_id, self._chain_id)
+            if found is None:
+                return None
+            block_hash = _member(found, "blockHash")
+            if block_hash is None:
+                return None
+            where = {**wanted, "blockHash": parse_result(parse_hash, block_hash)}
+            (logs,) = await self._rpc.send(node, [Call("eth_getLogs", (where,))])
+            return Purchase(_amount_of(logs, tx_hash))
+
+        return await self._rpc.ask_one(attempt, deadline_in(self._timeout))
+
+    async def probe(self) -> None:
+        """Check that a node responds, is on the configured chain, and has the contracts.
+
+        Raises `ChainMisconfigured` for another chain, a missing contract or an adapter of another
+        marketplace, and a plain `Unavailable` if no node responds.
+        """
+        await self._find_code(self._address)
+        if self._unproved_adapter is not None:
+            await self._check_adapter(self._unproved_adapter)
+            # Neither the code nor the marketplace of an adapter can change.
+            self._unproved_adapter = None
+
+    async def _check_adapter(self, adapter: Address) -> None:
+        # Only a node that has the code can distinguish a wrong contract from a missing one.
+        if missing_functions(await self._find_code(adapter), ADAPTER_FUNCTIONS):
+            raise ChainMisconfigured(f"The contract at {adapter} is not a purchase adapter.")
+        call = {"to": adapter, "data": "0x" + ADAPTER_MARKET.hex()}
+
+        def read(returned: Sequence[bytes]) -> None:
+            market = decode_address(returned[0])
+            if market != self._address:
                 raise ChainMisconfigured(
-                    f"There is no contract at {self._address} on chain {self._chain_id}."
+                    f"The purchase adapter at {adapter} buys from {market}, not from "
+                    f"{self._address}."
                 )
 
-        await self._rpc.exchange(calls, read, deadline_in(self._timeout))
+        await self._calls.ask_one([call], read, deadline_in(self._timeout))
+
+    async def _find_code(self, address: Address) -> bytes:
+        """The code of a contract that must be on the configured chain."""
+        calls = [Call("eth_chainId"), Call("eth_getCode", (address, "latest"))]
+
+        def read(results: list[object]) -> bytes:
+            check_chain_id(results[0], self._chain_id)
+            code = parse_result(parse_hex_bytes, results[1])
+            if not code:
+                raise ChainMisconfigured(
+                    f"There is no contract at {address} on chain {self._chain_id}."
+                )
+            return code
+
+        return await self._rpc.exchange(calls, read, deadline_in(self._timeout))
 
     async def existed_at(self, number: int) -> bool:
         """Whether the contract existed at the end of this block."""
@@ -132,3 +193,23 @@ class JsonRpcMarketplace:
 
 def _read_number(returned: Sequence[bytes]) -> int:
     return decode_uint256(returned[0])
+
+
+def _member(value: object, name: str) -> object:
+    if not isinstance(value, dict):
+        raise NodeFailure("a result is not an object")
+    return value.get(name)
+
+
+def _amount_of(logs: object, tx_hash: str) -> int | None:
+    """Return the amount in the log of this transaction, or None if there is no such log."""
+    if not isinstance(logs, list):
+        raise NodeFailure("the logs are not a list")
+    for log in logs:
+        if parse_result(parse_hash, _member(log, "transactionHash")) == tx_hash:
+            data = parse_result(parse_hex_bytes, _member(log, "data"))
+            try:
+                return Tuple(data, 1).uint256(0)
+            except NotAbi as error:
+                raise NodeFailure("the log of a purchase is malformed") from error
+    return None

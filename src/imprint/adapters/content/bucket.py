@@ -43,7 +43,7 @@ TIDY_SECONDS = 1.0
 """Seconds that a write waits for the deletion of copies with lower fences."""
 
 READ_ROUNDS = 3
-"""How many times a document's copies are listed, because another process may be replacing them."""
+"""Number of attempts to list a document's copies, which another process may be replacing."""
 
 _log = logging.getLogger(__name__)
 
@@ -51,8 +51,8 @@ _log = logging.getLogger(__name__)
 class BucketStore:
     """`ContentStore` and `Inventory` under one prefix of a bucket.
 
-    `strangers` reads the same objects without credentials, which must fail. Without it, or if
-    documents are encrypted, that is not checked.
+    `strangers` reads the same objects without credentials, to check that this fails. The check is
+    skipped if `strangers` is None or documents are encrypted.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class BucketStore:
                 await self._client.put(_key(network, cid, fence), document, deadline)
                 failpoints.reach("unsynced_put")
         except Unavailable:
-            # A bucket may be full, or its credentials may have lost a right: the next probe checks.
+            # The bucket may be full, or a permission may be missing, so the next probe checks.
             self._probed = False
             raise
         self._remember(network, cid, max(fence, self._fences.get((network, cid), 0)))
@@ -134,7 +134,7 @@ class BucketStore:
             raise StoreFailure("the copies of a document are replaced faster than they can be read")
 
     async def remove(self, cid: Cid, network: Network, fence: int | None = None) -> None:
-        """Delete a document's copies. With a fence, delete only those with lower fences.
+        """Delete a document's copies. With a fence, delete only copies with lower fences.
 
         A copy stored in the meantime has its own name, so the comparison cannot be stale.
         """
@@ -173,7 +173,7 @@ class BucketStore:
         return holder
 
     async def claim(self, installation: str, instead_of: str | None = None) -> str:
-        """Write the marker unless another installation has, and return the id in the marker."""
+        """Write the marker unless another installation has written one, and return the id in it."""
         async with self._client.operation("mark", self._policy.timeout) as deadline:
             holder, tag = await self._read_marker(deadline)
             with suppress(AlreadyThere):
@@ -217,8 +217,8 @@ class BucketStore:
                     self._fences.pop((network, cid))
 
     async def _expect_marker(self, deadline: float) -> None:
-        """Check for our marker until it is found, so that nothing is stored among the documents of
-        others."""
+        """Check for our marker, unless it was found before, so that nothing is stored among other
+        installations' documents."""
         if not self._marked:
             holder, _ = await self._read_marker(deadline)
             if holder != self._identity.id:
@@ -226,7 +226,7 @@ class BucketStore:
             self._marked = True
 
     async def _read_marker(self, deadline: float) -> tuple[str | None, str | None]:
-        """The id in the marker and the object's tag. Both are None if there is no marker."""
+        """The id in the marker and the object's tag. Id and tag are None if there is no marker."""
         found = await self._client.get(MARKER, deadline)
         if found is None:
             return None, None
@@ -242,7 +242,7 @@ class BucketStore:
                 with suppress(StoreMisconfigured):
                     found = await strangers.get(MARKER, deadline)
         except Unavailable:
-            # Not known yet: the next check of the marker comes soon.
+            # The result is unknown until the next check of the marker.
             return
         if found is not None:
             raise StoreMisconfigured(
@@ -277,7 +277,7 @@ class BucketStore:
 
     def _remember(self, network: Network, cid: Cid, fence: int) -> None:
         if fence == 0 and network is Network.PRIVATE:
-            # The default of drafts, which need not be remembered.
+            # The default fence of drafts, which need not be cached.
             self._fences.pop((network, cid))
             return
         self._fences.put((network, cid), fence)
@@ -300,7 +300,7 @@ def _parse_key(key: str) -> tuple[Cid, int] | None:
 
 
 LONGEST_REQUEST = timedelta(minutes=5)
-"""Longer than any request takes. Operations have their own, shorter deadlines."""
+"""The library's timeout, longer than any request takes. Operations have shorter deadlines."""
 
 _PLATFORM = (
     "AWS_ACCESS_KEY_ID",
@@ -313,7 +313,7 @@ _PLATFORM = (
 
 @dataclass(frozen=True, slots=True)
 class BucketAccess:
-    """A bucket's location and credentials. The platform supplies values that are None.
+    """A bucket's location and credentials. Values that are None come from the platform.
 
     `scheme` is s3, gs or az. For S3, `key_id` and `secret` are the two halves of an access key; for
     Azure, the account and its key. Google uses only `secret`, the JSON of a service-account key.
@@ -358,7 +358,7 @@ def open_bucket(
 def open_objects(access: BucketAccess, policy: RetryPolicy = DEFAULT_POLICY) -> ObjectStore:
     """Open the objects under the prefix. Raises `ValueError`."""
     client = {
-        # Settings with an unencrypted endpoint have been refused where it is not allowed.
+        # Unencrypted endpoints that are not allowed have been refused with the settings.
         "allow_http": (access.endpoint or "").startswith("http://"),
         "connect_timeout": timedelta(seconds=policy.connect_timeout),
         "timeout": LONGEST_REQUEST,

@@ -29,8 +29,8 @@ from imprint.ports import Monotonic, monotonic
 from imprint.traces import timed_call
 
 ATTEMPT_SHARE = 3
-"""The time for an operation is divided by this for one attempt, so that a lost request can be
-retried."""
+"""One attempt may take the time for an operation divided by this number, so that a lost request can
+be retried."""
 
 CIRCUIT_FAILURES = 5
 """Number of consecutive failures after which the circuit opens and operations fail immediately."""
@@ -90,7 +90,7 @@ class Circuit:
     """Circuit breaker: fails operations immediately while a service is down, then retries one at a
     time.
 
-    It opens after `CIRCUIT_FAILURES` consecutive failures.
+    The circuit opens after `CIRCUIT_FAILURES` consecutive failures.
     """
 
     clock: Monotonic = monotonic
@@ -104,7 +104,7 @@ class Circuit:
         now = self.clock()
         if now < self._next_trial:
             return False
-        # The others wait for the outcome of this one, or for another pause.
+        # Other operations wait for the outcome of this one, or for another pause.
         self._next_trial = now + CIRCUIT_SECONDS
         return True
 
@@ -182,7 +182,7 @@ class BucketClient:
     ) -> None:
         """Replace the object that has this tag, or create one if the tag is None.
 
-        Raises `AlreadyThere`, also if an earlier attempt succeeded but its response was lost.
+        Raises `AlreadyThere`, even if an earlier attempt succeeded but its response was lost.
         """
 
         async def send() -> None:

@@ -32,7 +32,7 @@ ANY_FENCE = 2**63 - 1
 """Higher than every fence, so that a removal with it deletes any document."""
 
 LOCK_SECONDS = 4.0
-"""Timeout of the lock, which is normally held only for a few system calls."""
+"""Timeout in seconds of the lock, which is normally held only for a few system calls."""
 
 _LOCK_POLL = 0.005
 """Seconds between attempts to take the lock."""
@@ -93,7 +93,7 @@ class DocumentFiles:
             return file.readall()
 
     def delete(self, cid: Cid, below: int = ANY_FENCE) -> None:
-        """Delete a document durably if its fence is lower. A missing document is not an error."""
+        """Delete a document durably if it exists and its fence is lower than `below`."""
         shard = self._shard(cid)
         if not (shard / cid).exists() and not _fence_path(shard, cid).exists():
             self._incoming.stat()
@@ -126,7 +126,7 @@ class DocumentFiles:
     def remove_leftovers(self, before: float) -> None:
         """Remove incoming files last written before this Unix time.
 
-        Files that cannot be removed are left for the next run. They only take up space.
+        Files that cannot be removed are left for the next run, because they only take up space.
         """
         for leftover in self._incoming.iterdir():
             with suppress(OSError):
@@ -164,7 +164,7 @@ class DocumentFiles:
         try:
             os.rename(temporary, f"{shard}/{cid}")
         except FileNotFoundError:
-            # The folder was removed after this process had made it.
+            # The folder was removed after this process had created it.
             self._durable_shards.discard(shard)
             self._make_shard(shard)
             os.rename(temporary, f"{shard}/{cid}")
@@ -183,7 +183,7 @@ class DocumentFiles:
     def _locked(self) -> Iterator[None]:
         """Exclude other threads and processes. The lock is released if its process dies.
 
-        Raises `TimeoutError`, an `OSError`, if another process does not release it.
+        Raises `TimeoutError`, an `OSError`, if another process does not release the lock.
         """
         descriptor = os.open(self._lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
@@ -205,7 +205,7 @@ class DocumentFiles:
     def _write(self, document: bytes) -> str:
         """Write a synced file under a unique name in `.incoming`.
 
-        Every system call releases and retakes the interpreter lock, so there are few of them.
+        Every system call releases and retakes the interpreter lock, so this function makes few.
         """
         temporary = f"{self._root}/.incoming/{os.getpid()}-{next(_file_numbers)}-{time.time_ns()}"
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

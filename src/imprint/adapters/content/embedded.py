@@ -1,7 +1,7 @@
 """Embedded content store: documents on this machine's disk.
 
-Documents up to `SMALL_DOCUMENT` bytes are rows of one SQLite file per network. Those that arrive
-together share one sync, because creating a file needs two syncs and costs more than the rest of
+Documents up to `SMALL_DOCUMENT` bytes are rows of one SQLite file per network. Documents that
+arrive together share one sync. Creating a file would take two syncs and cost more than the rest of
 saving a draft. Larger documents are files (document_files.py). A folder that may be shared between
 machines has only files, because SQLite's write-ahead log needs shared memory.
 """
@@ -64,7 +64,7 @@ MARKER = "installation"
 """Name of the marker file."""
 
 _MAX_BYTES = 100
-"""Number of bytes to read, larger than any marker."""
+"""Number of bytes to read from a marker file, more than any marker has."""
 
 _NO_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS})
 """Errors that file systems without hard links raise."""
@@ -89,8 +89,8 @@ class InstallationMarker:
     def write(self, installation: str, instead_of: str | None) -> str:
         """Write an id durably and return the id now in the marker.
 
-        An existing marker is kept, unless it is `instead_of`. Readers never see a partial marker,
-        and exactly one concurrent writer wins.
+        An existing marker is kept, unless its id is `instead_of`. Readers never see a partial
+        marker, and only one of several concurrent writers wins.
         """
         temporary = self._write_temporary(installation)
         try:
@@ -129,11 +129,11 @@ LEFTOVER_AGE = timedelta(hours=1)
 """Age after which an incoming file counts as left behind by a crash."""
 
 THREADS = 8
-"""Number of disk threads. A file system syncs concurrent requests together."""
+"""Number of disk threads. A file system combines concurrent syncs."""
 
 MAX_QUEUED = 1024
-"""Limit on running and queued operations. Further ones fail immediately. The limit exceeds the
-number of concurrent requests, so only a hanging disk can reach it, never a client."""
+"""Maximum number of running and queued operations. Further operations fail immediately. The limit
+exceeds the number of concurrent requests, so only a hanging disk can reach it, never a client."""
 
 CHUNKED_SECONDS = 20.0
 """Seconds allowed for reading a multi-block document, as in the other stores."""
@@ -151,10 +151,10 @@ SMALL_DOCUMENTS = "small.db"
 """Name of the file with a network's small documents."""
 
 _PAGE_BYTES = 8192
-"""SQLite page size, chosen so that most small documents fit in one page."""
+"""SQLite page size in bytes, chosen so that most small documents fit in one page."""
 
 _CACHE_KILOBYTES = 1_000
-"""SQLite page cache per connection. Frequently read documents are cached elsewhere."""
+"""SQLite page cache per connection in kilobytes. Frequently read documents are cached elsewhere."""
 
 _TABLE = """
 CREATE TABLE IF NOT EXISTS documents (
@@ -207,13 +207,13 @@ class EmbeddedStore:
         """Open the store in the folder `root`, creating it if it does not exist.
 
         With read access, nothing is created, stored or deleted. An operation takes at most
-        `seconds`, or longer for a large document. Raises `ValueError` for a path that is not a
-        usable folder, `DamagedLog`, and `NeedsUpgrade`.
+        `seconds`, or longer for a large document. Raises `DamagedLog`, `NeedsUpgrade`, and
+        `ValueError` for a path that is not a usable folder.
         """
         self._reads_only = access is Access.READ
         try:
             if self._reads_only:
-                # A folder that is gone is an error.
+                # A missing folder is an error.
                 next(root.iterdir(), None)
             else:
                 root.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -266,7 +266,7 @@ class EmbeddedStore:
         files, abandoned = self._files[network], Event()
 
         def store() -> None:
-            # Taken before `abandoned` is checked, which is set before the document is dropped.
+            # Read before `abandoned` is checked, which is set before the document is dropped.
             given = document
             if not abandoned.is_set():
                 files.store(cid, verify_document(cid, given, network), abandoned, fence)
@@ -276,7 +276,7 @@ class EmbeddedStore:
                 await self._run(store, self._seconds + len(document) / BYTES_PER_SECOND)
         except (asyncio.CancelledError, Unavailable):
             abandoned.set()
-            # It need not stay in memory until a thread gets to it.
+            # The document need not stay in memory until a thread gets to it.
             document = b""
             raise
 
@@ -293,7 +293,7 @@ class EmbeddedStore:
                 found = files.load(cid)
             return None if found is None else verify_document(cid, found, network)
 
-        # The cid does not tell the size of a document of several blocks.
+        # The cid does not reveal the size of a multi-block document.
         chunked = codec_of(cid) is Codec.DAG_PB
         with timed_call("storage", "read"):
             return await self._run(load, CHUNKED_SECONDS if chunked else self._seconds)
@@ -341,8 +341,8 @@ class EmbeddedStore:
         return holder
 
     async def claim(self, installation: str, instead_of: str | None = None) -> str:
-        """Mark the folder durably unless another installation has, and return the id in the
-        marker."""
+        """Mark the folder durably unless another installation has marked it, and return the id in
+        the marker."""
         if self._reads_only:
             raise Unavailable.storage()
         holder = await self._run(partial(self._marker.write, installation, instead_of))
@@ -381,7 +381,7 @@ class EmbeddedStore:
             await _translate_errors(self._writes.submit(write))
         except (asyncio.CancelledError, Unavailable):
             write.abandoned = True
-            # Its document need not stay in memory until the thread gets to it.
+            # The document need not stay in memory until the writer thread gets to it.
             write.change = _nothing
             raise
 
@@ -407,7 +407,7 @@ class EmbeddedStore:
         running.add_done_callback(self._give_place_back)
         ended = asyncio.wrap_future(running)
         ended.add_done_callback(_retrieve)
-        # Not cancelled, or its slot would be free while its thread or its document is not.
+        # Not cancelled: its slot must not become free while its thread or document is in use.
         waiting = _within(asyncio.shield(ended), self._seconds if seconds is None else seconds)
         return await _translate_errors(waiting)
 
@@ -425,8 +425,8 @@ class SmallDocuments:
     def __init__(self, path: Path, access: Access = Access.MIGRATE) -> None:
         """Open the file of small documents.
 
-        Raises `DamagedLog` if opening it would lose documents, and `NeedsUpgrade` if an earlier
-        release wrote it.
+        Raises `DamagedLog` if opening the file would lose documents, and `NeedsUpgrade` if an
+        earlier release wrote the file.
         """
         self._path = path
         self._reads_only = access is Access.READ
@@ -500,7 +500,7 @@ class SmallDocuments:
         return [Cid(row["cid"]) for row in rows]
 
     def close(self) -> None:
-        """Close all connections, which no thread may use any longer."""
+        """Close all connections. No thread may use them any longer."""
         for connection in (*self._readers, self._writer):
             connection.close()
 
@@ -544,7 +544,7 @@ def _open_small(root: Path, access: Access) -> dict[Network, SmallDocuments]:
 
 
 def lacks_fences(root: Path) -> bool:
-    """Whether a store's small documents have the layout of an earlier release. Only reads."""
+    """Whether a store's small documents have the layout of an earlier release. Changes nothing."""
     files = [path for network in Network if (path := root / network / SMALL_DOCUMENTS).exists()]
     for path in files if is_local(root) else ():
         with closing(connect_looker(path)) as connection:
@@ -555,7 +555,7 @@ def lacks_fences(root: Path) -> bool:
 
 
 def is_local(folder: Path, mounts: Path = _MOUNTS) -> bool:
-    """Whether only this machine can mount the folder. True is assumed if there is no /proc."""
+    """Whether only this machine can mount the folder. Returns True if there is no /proc."""
     if not mounts.exists():
         return True
     kind = _file_system_of(folder.resolve(), mounts.read_text(errors="replace"))
@@ -609,7 +609,7 @@ def _retrieve(ended: "asyncio.Future[Any]") -> None:
 
 
 def _nothing() -> None:
-    """Does nothing, in place of a write that was given up."""
+    """Do nothing, in place of a write whose caller gave up."""
 
 
 def _too_slow() -> TimeoutError:
@@ -642,7 +642,8 @@ def _reason(error: OSError | sqlite3.Error) -> str | None:
 def rebuild_small_documents(root: Path, at: datetime, *, dry_run: bool) -> list[str]:
     """Rebuild damaged files of small documents in a store's folder.
 
-    Returns a sentence for each file. Raises `FileInUse` while a service uses them, and `OSError`.
+    Returns a sentence for each file. Raises `OSError`, and `FileInUse` while a service uses the
+    files.
     """
     said = []
     for network in Network:

@@ -18,10 +18,10 @@ BYTES_PER_SECOND = 1024 * 1024
 """Slowest allowed transfer in bytes per second. Large documents get more time."""
 
 MAX_RESPONSE = 4 * 1024 * 1024
-"""Size limit for a response that is not a document."""
+"""Size limit in bytes for a response that is not a document."""
 
 MAX_DOCUMENT = 128 * 1024 * 1024
-"""Size limit for a document in a response, larger than any stored document."""
+"""Size limit in bytes for a document in a response, larger than any stored document."""
 
 _CHUNK = 64 * 1024
 _MAX_EXCERPT = 160
@@ -47,7 +47,7 @@ class RetryPolicy:
 
 
 DEFAULT_POLICY = RetryPolicy()
-"""With these settings, a reader learns within five seconds that a store is down."""
+"""Default policy, with which a reader learns within five seconds that a store is down."""
 
 
 class StoreFailure(Exception):
@@ -115,7 +115,7 @@ class RetryingClient:
             raise Unavailable.storage() from error
 
     async def send(self, request: HttpRequest, deadline: float) -> HttpResponse:
-        """Send a request and return the response, whatever its status.
+        """Send a request and return the response with any status.
 
         A status in `retry_statuses` is returned only after the last attempt. Raises `StoreFailure`
         if there is no response and no time for another attempt.

@@ -1,9 +1,9 @@
 """Content store on a Kubo node: a document is visible while its pin node is pinned.
 
-A node may also hold blocks for others, so having a document's blocks is not enough. Each document
-has one small directory node per network and installation (`write_pin_node`). The pin on that node
-records that the document belongs to this installation, and to which network. Documents stored
-before installations had ids have pin nodes without an id.
+A node may also hold blocks for others, so a document's blocks do not show whose document it is.
+Each document has one small directory node per network and installation (`write_pin_node`). The pin
+on that node records that the document belongs to this installation, and to which network. Documents
+stored before installations had ids have pin nodes without an id.
 """
 
 import asyncio
@@ -62,8 +62,8 @@ _SHAPE = (
     ("inline", "false"),
     ("wrap-with-directory", "false"),
 )
-"""The options that change a cid, besides those of the layout. Their defaults depend on the node's
-configuration."""
+"""Options that affect the cid, in addition to the layout options. The defaults of these options
+depend on the node's configuration."""
 
 _NOT_FOUND = "could not find"
 _NOT_PINNED = "not pinned"
@@ -138,8 +138,8 @@ class KuboRpc:
         return _decode(response, _Put).cid
 
     async def pin(self, root: Cid, recursive: bool, name: str, deadline: float) -> None:
-        """Pin a block, or rename its pin. Raises `BlockMissing`, also for missing blocks it
-        links to."""
+        """Pin a block, or rename its pin. Raises `BlockMissing` if the block or one it links to is
+        missing."""
         params = [("arg", root), ("recursive", _flag(recursive)), ("name", name), _OFFLINE]
         response = await self._call("pin/add", params, deadline)
         if _decode(response, _Pinned).pins != [root]:
@@ -195,7 +195,7 @@ class KuboRpc:
         return (await self._call("block/get", [("arg", cid), _OFFLINE], deadline)).body
 
     async def remove_block(self, cid: Cid, deadline: float) -> bool:
-        """Delete a block. Returns False if a pin holds it. A missing block is not an error.
+        """Delete a block. Returns False if a pin holds the block. A missing block is not an error.
 
         The node walks all recursive pins before it deletes, so `block/rm` is sent only for blocks
         that exist.
@@ -294,7 +294,7 @@ def _expect_success(command: str, response: HttpResponse) -> None:
 
 
 STORE_ATTEMPTS = 3
-"""Attempts to add a document whose blocks are damaged or vanish before they are pinned.
+"""Number of attempts to add a document whose blocks are damaged or vanish before they are pinned.
 
 The node may collect garbage in between, or another document that shares blocks may be removed.
 """
@@ -373,7 +373,7 @@ class KuboStore:
         ) as deadline:
             await self._expect_marker(deadline)
             fences = {network: fence}
-            # A private document without a fence has a salt: it is stored once.
+            # A private document without a fence has a salt, so it is stored only once.
             if fence or network is Network.PUBLIC:
                 fences[network] = max(fence, await self._read_fence(cid, network, deadline))
             for _ in range(STORE_ATTEMPTS):
@@ -481,7 +481,7 @@ class KuboStore:
         return self._policy.chunked_timeout if _is_chunked(cid) else self._policy.timeout
 
     async def _expect_marker(self, deadline: float) -> None:
-        """Check for our marker until it is found.
+        """Check for our marker, unless it was found before.
 
         Other installations find our pins through the marker, so nothing may be pinned before it. A
         node without the marker is not the one that this installation marked.
@@ -516,8 +516,9 @@ class KuboStore:
     ) -> None:
         """Pin a document for this installation.
 
-        The pin node comes first. An installation removing the same document unpins it and then
-        looks for pin nodes, so either this pin is the later one, or the pin node is found.
+        The pin node is pinned first. An installation that removes the same document unpins it and
+        then looks for pin nodes. So either this pin comes after the unpinning, or the pin node is
+        found.
         """
         pin_cid, block = write_pin_node(cid, network, self._identity.id)
         if await self._rpc.put_block(block, deadline) != pin_cid:
@@ -542,9 +543,9 @@ class KuboStore:
         """Whether any installation's pin node still holds a document. If not, the document is
         unpinned.
 
-        A one-block document's pin is shared by all its holders. It is removed between two checks of
-        the pin nodes, and restored if one appeared meanwhile or an interrupted removal left it
-        unpinned.
+        A one-block document's pin is shared by all its holders. This pin is removed between two
+        checks of the pin nodes. It is restored if a pin node appeared meanwhile, or if an
+        interrupted removal left the document unpinned.
         """
         pin_cids = await self._find_all_pins(cid, deadline)
         held = await self._is_any_pinned(pin_cids, cid, deadline)
@@ -584,7 +585,7 @@ class KuboStore:
             ours = {pin_cid for pin_cids in own.values() for pin_cid in pin_cids}
             others = [each for each in await self._find_all_pins(cid, deadline) if each not in ours]
             if await self._is_any_pinned(others, cid, deadline):
-                # They cannot be deleted without unpinning documents of others.
+                # The blocks cannot be deleted without unpinning documents of others.
                 raise StoreFailure("another installation also uses the damaged blocks")
         fences = {}
         for network, pin_cids in own.items():
@@ -600,7 +601,7 @@ class KuboStore:
         return fences
 
     async def _list_blocks(self, cid: Cid, deadline: float) -> list[Cid]:
-        """A document's blocks, each once, and every node after the nodes it links to."""
+        """A document's blocks without duplicates, each after the blocks that it links to."""
         found: dict[Cid, None] = {}
         waiting = [cid]
         while waiting:

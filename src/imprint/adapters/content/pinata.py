@@ -1,8 +1,8 @@
 """Content store at Pinata: a document is stored if a file has its cid as a keyvalue.
 
-For single-chunk documents, Pinata computes the same cid as this service. It may lay out larger ones
-differently, under another cid, so each file carries this service's cid in a keyvalue, and downloads
-are verified against it. The keyvalue's name contains the network and the installation:
+For single-chunk documents, Pinata computes the same cid as this service. Pinata may lay out larger
+documents differently, under another cid, so each file carries this service's cid in a keyvalue, and
+downloads are verified against it. The keyvalue's name contains the network and the installation:
 `imprint_private_<id>`, or `imprint_private` for documents stored before installations had ids. A
 file shared by two installations has a keyvalue for each.
 
@@ -52,14 +52,14 @@ RETRY_STATUSES = frozenset({429, 500, 502, 503, 504})
 """Statuses for rate limiting and for transient server errors."""
 
 LINK_SECONDS = 60
-"""Lifetime of a signed link, long enough for the slowest allowed download."""
+"""Lifetime of a signed link in seconds, long enough for the slowest allowed download."""
 
 MAX_PAGES = 20
 """Maximum number of list pages to read. A document rarely has more than one file."""
 
 _PAGE = "100"
 _NOT_FOUND = (403, 404, 410)
-"""Statuses of a gateway for missing files. Only the file list is reliable."""
+"""Gateway statuses that may mean a missing file. Only the file list is reliable."""
 
 _Shape = TypeVar("_Shape")
 
@@ -173,7 +173,7 @@ class PinataApi:
         deadline: float,
         name: str | None = None,
     ) -> None:
-        """Rename a file and merge keyvalues into its own. None removes a keyvalue."""
+        """Rename a file and merge keyvalues into its own. The value None removes a keyvalue."""
         body: dict[str, Any] = {"keyvalues": dict(keyvalues)}
         if name is not None:
             body["name"] = name
@@ -192,7 +192,7 @@ class PinataApi:
         url = f"{self._account.gateway}/ipfs/{cid}"
         if network is Network.PRIVATE:
             url = await self._sign(f"{self._account.gateway}/files/{cid}", deadline)
-        # Without the key: the gateway needs none, and may belong to a third party.
+        # Sent without the key, because the gateway needs none and may belong to a third party.
         response = await self._client.send(HttpRequest("GET", url, limit=MAX_DOCUMENT), deadline)
         if response.status in _NOT_FOUND:
             return None
@@ -215,8 +215,8 @@ class PinataApi:
         return sorted(named, key=lambda each: (each.created_at, each.id))
 
     async def create_group(self, network: Network, name: str, deadline: float) -> Group:
-        """Create a group, even if its name exists. Not retried, because that could create
-        another."""
+        """Create a group, even if its name exists. Not retried, because a retry could create
+        another group."""
         body = {"name": name}
         request = self._request("POST", f"groups/{network}", body=body, repeatable=False)
         return await self._send("create group", request, Group, deadline)
@@ -308,16 +308,16 @@ def read_reason(body: bytes) -> str:
 
 
 MAX_REMEMBERED = 10_000
-"""Number of documents whose Pinata cid is cached, and of groups whose id is cached."""
+"""Maximum number of cached Pinata cids, and of cached group ids."""
 
 PENDING = "pending"
 """Value of `cid` until Pinata has computed it."""
 
 REMOVAL_ROUNDS = 3
-"""Attempts to list and delete a document's files until none is left."""
+"""Number of attempts to list and delete a document's files until none is left."""
 
 GROUP_SHARE = 3
-"""Fraction of the remaining time allowed for finding a group, which is only a label."""
+"""Finding a group, which is only a label, may take the remaining time divided by this number."""
 
 _DOCUMENT_KEY = re.compile("imprint_(private|public)(_[0-9a-f]{32})?")
 """Keyvalue that marks a file as a document of a network and an installation."""
@@ -484,14 +484,14 @@ class PinataStore:
         except StoreFailure:
             if label is None or group_id is None:
                 raise
-        # The group may have been deleted; a document is stored even without its group.
+        # The group may have been deleted. A document is stored even without its group.
         self._group_ids.pop((where, _group_name(label)))
         return await self._api.upload(
             document, where, deadline, name=name, keyvalues=keyvalues, group_id=None
         )
 
     async def _expect_marker(self, deadline: float) -> None:
-        """Check for our marker until it is found. Another account would not have it."""
+        """Check for our marker, which another account would lack, unless it was found before."""
         if not self._marked:
             filters = {_MARKER_KEY: self._identity.id}
             if not await self._api.find(self._where(Network.PRIVATE), filters, deadline):
@@ -528,7 +528,7 @@ class PinataStore:
     ) -> None:
         """Add our keyvalues to a file that already existed.
 
-        Its other owner may have deleted it meanwhile.
+        The file's other owner may have deleted the file meanwhile.
         """
         await self._api.update(self._where(network), record.id, wanted, deadline)
         if record.is_duplicate:
@@ -543,7 +543,7 @@ class PinataStore:
         if not records:
             return None
         known = [record.cid for record in records if record.cid != PENDING]
-        # A document of one chunk has the same cid everywhere.
+        # A single-chunk document has the same cid everywhere.
         found = known[0] if known else str(cid) if codec_of(cid) is Codec.RAW else None
         if found is None:
             raise StoreFailure("Pinata has not computed the cid yet")
@@ -566,8 +566,8 @@ class PinataStore:
     async def _find_group(self, where: Network, label: Label | None, deadline: float) -> str | None:
         """The id of the group for a label, created if needed, or None if that fails.
 
-        Two processes may create the group at the same time. Both then use the older one, and the
-        process that created the newer one deletes it.
+        Two processes may create the group at the same time. Both processes then use the older
+        group, and the process that created the newer group deletes it.
         """
         if label is None:
             return None

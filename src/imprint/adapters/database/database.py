@@ -2,13 +2,21 @@
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Collection, Hashable, Mapping
-from contextlib import AbstractAsyncContextManager
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Collection,
+    Hashable,
+    Mapping,
+)
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 from imprint.adapters.database.schema import NoCatalog
 from imprint.adapters.database.transaction import Row, Rule, T, Transaction, Ts, Value
+from imprint.domain.bounded_cache import BoundedCache
 from imprint.domain.errors import Unavailable
 from imprint.domain.installation import Identity
 from imprint.domain.sessions import Session
@@ -18,7 +26,10 @@ UNKNOWN_REACH = 1_000_000
 """Value of `reach` for a read that may visit any number of rows."""
 
 _PROBE_SECONDS = 2.0
-"""Timeout of the transaction that a probe runs."""
+"""Timeout in seconds of the transaction that a probe runs."""
+
+_PINNED_RESULTS = 1024
+"""Number of cached results of a pinned database."""
 
 READ_HEARTBEAT = "SELECT value FROM counters WHERE name = 'heartbeat'"
 HEARTBEAT = "UPDATE counters SET value = value + 1 WHERE name = 'heartbeat'"
@@ -106,19 +117,20 @@ class Database(ABC):
     ) -> T:
         """Like `cached`, but refuse an ended session.
 
-        If `read` is given the session, it refuses it. For a cached result, the rule does.
+        `read` checks a session that it is given. For a cached result, `refuse_ended` checks the
+        session.
         """
         return await read(session)
 
     @abstractmethod
     def snapshot(self) -> AbstractAsyncContextManager[Snapshot]:
-        """Open a snapshot: everything committed so far, and nothing committed later."""
+        """Open a snapshot that has everything committed before it and nothing committed later."""
 
     @abstractmethod
     async def backup_to(self, path: Path) -> None:
         """Write a consistent copy to `path` as a SQLite file while writes continue.
 
-        Raises `FileExistsError` if the path exists, and `CatalogDamaged`.
+        Raises `CatalogDamaged`, and `FileExistsError` if the path exists.
         """
 
     @abstractmethod
@@ -130,7 +142,7 @@ class Database(ABC):
         """Current time for leases in microseconds. None means the clock of the database server."""
 
     async def probe(self, *, grow: bool = False) -> None:
-        # Every commit of SQLite makes its log longer, so this one also covers `grow`.
+        # Every SQLite commit extends the log, so this commit also covers `grow`.
         try:
             async with asyncio.timeout(_PROBE_SECONDS):
                 await self.change(HEARTBEAT, durable=False)
@@ -153,6 +165,57 @@ class Database(ABC):
 
     async def warnings(self) -> list[str]:
         return []
+
+
+class PinnedDatabase(Database):
+    """A database as of one snapshot, for long reads that must not see later changes.
+
+    Writes are refused. Reads share one connection, so they run one after another.
+    """
+
+    name = "snapshot"
+
+    def __init__(self, database: Database, snapshot: Snapshot) -> None:
+        self.identity, self.damage = database.identity, database.damage
+        self._snapshot = snapshot
+        self._turns = asyncio.Lock()
+        # A snapshot never changes, so its results stay valid.
+        self._results: BoundedCache[Hashable, tuple[Any]] = BoundedCache(_PINNED_RESULTS)
+
+    async def transact(
+        self, locks: Collection[str], rule: Rule[*Ts, T], *args: *Ts, durable: bool = True
+    ) -> T:
+        raise Unavailable.database()
+
+    async def read(self, rule: Rule[*Ts, T], *args: *Ts, reach: int = 0) -> T:
+        async with self._turns:
+            return await self._snapshot.read(rule, *args)
+
+    async def search(self, rule: Rule[*Ts, T], beyond: Rule[*Ts, T], *args: *Ts) -> T:
+        return await self.read(rule, *args)
+
+    async def cached(self, key: Hashable, read: Callable[[], Awaitable[T]]) -> T:
+        known = self._results.get(key)
+        if known is None:
+            known = (await read(),)
+            self._results.put(key, known)
+        else:
+            self._results.touch(key)
+        result: T = known[0]
+        return result
+
+    @asynccontextmanager
+    async def snapshot(self) -> AsyncIterator[Snapshot]:
+        yield self
+
+    async def backup_to(self, path: Path) -> None:
+        raise Unavailable.database()
+
+    async def close(self) -> None:
+        """Do nothing: whoever opened the snapshot closes it."""
+
+    def lease_now(self) -> int | None:
+        return None
 
 
 async def _fetch(

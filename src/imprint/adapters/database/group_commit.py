@@ -17,13 +17,13 @@ from typing import Any, Generic, TypeVar
 W = TypeVar("W")
 
 CALL_SECONDS = 4.5
-"""Seconds after which a caller gets a result or an error. Including overhead, less than five."""
+"""Seconds within which a caller gets a result or an error: less than five with overhead."""
 
 MAX_QUEUED = 4096
 """Maximum length of the queue, which exceeds the number of concurrent requests."""
 
 _WATCH_SECONDS = 0.25
-"""Seconds between checks for timed-out callers. One timer serves all of them."""
+"""Seconds between checks for timed-out callers. One timer serves all callers."""
 
 
 @dataclass(slots=True, eq=False)
@@ -47,7 +47,7 @@ class Job(Generic[W]):
 class GroupCommit(Generic[W]):
     """A queue and its thread. `commit` gives every job its result or error and never raises.
 
-    A group has at most `largest` jobs, so that the first does not wait long. A caller gets the
+    A group has at most `largest` jobs, so that the first job does not wait long. A caller gets the
     error `overdue` after `seconds`, even if the thread hangs, and immediately if the queue is full.
     `commit` skips jobs that became overdue while it waited for a lock.
     """
@@ -103,7 +103,7 @@ class GroupCommit(Generic[W]):
             await asyncio.to_thread(self._thread.join)
 
     def _end_overdue(self) -> None:
-        """Fail timed-out callers, and check again while others wait."""
+        """Fail timed-out callers, and schedule the next check while others wait."""
         for job in self._waiting:
             if not job.is_overdue:
                 break
@@ -125,7 +125,7 @@ class GroupCommit(Generic[W]):
                 _finish(jobs)
 
     def _gather(self, jobs: list[Job[W]]) -> bool:
-        """Collect the next group. Returns False if the queue ends after it."""
+        """Collect the next group. Returns False if the queue ends after this group."""
         job = self._queue.get()
         while job is not None:
             if not job.is_overdue:
@@ -154,7 +154,7 @@ def _finish(jobs: Sequence[Job[Any]]) -> None:
     for job in jobs:
         by_loop.setdefault(job.loop, []).append(job)
     for loop, theirs in by_loop.items():
-        # On a closed loop no caller is waiting.
+        # If the loop is closed, no caller is waiting.
         with suppress(RuntimeError):
             loop.call_soon_threadsafe(_set_results, theirs)
 

@@ -84,7 +84,7 @@ def find_schema(connection: sqlite3.Connection) -> int:
 
 
 def migrate(connection: sqlite3.Connection, migrations: tuple[Migration, ...]) -> None:
-    """Bring the schema up to date in one transaction. A second process finds it done.
+    """Bring the schema up to date in one transaction. A second process changes nothing.
 
     Raises `NewerSchema` if the database is ahead of these migrations.
     """
@@ -145,7 +145,7 @@ INDEX_TABLES = frozenset(
 """Every table of the index."""
 
 SEARCH_TABLE = "post_search"
-"""The table with the words of posts. SQLite stores them in further internal tables."""
+"""Name of the table with the words of posts, for which SQLite creates internal tables."""
 
 _INDEX_STORES = "imprint.adapters.stores.posts."
 """Modules whose rules use only index tables, except for the files that posts are compared with."""

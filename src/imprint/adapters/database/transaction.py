@@ -1,8 +1,8 @@
 """Transactions: the interface that the stores' rules use, the same for every database.
 
-A rule is a coroutine function over a `Transaction`. It reads and writes through it, and its return
-value is the transaction's result. An exception rolls the transaction back. Lock names, the values
-that databases store, and record checksums are defined here as well.
+A rule is a coroutine function over a `Transaction`. The rule reads and writes through the
+transaction, and its return value is the transaction's result. An exception rolls the transaction
+back. Lock names, the values that databases store, and record checksums are defined here as well.
 """
 
 import sqlite3
@@ -39,7 +39,7 @@ _MICROSECOND = timedelta(microseconds=1)
 
 
 class Row(Protocol):
-    """A row whose values are read by column name. It can be unpacked and sliced."""
+    """A row whose values are read by column name. Rows can be unpacked and sliced."""
 
     def __getitem__(self, column: str | slice, /) -> Any: ...
 
@@ -47,7 +47,7 @@ class Row(Protocol):
 
 
 class Sql(str):
-    """A statement with another text on PostgreSQL. An empty text skips it there."""
+    """A statement with another text for PostgreSQL. With an empty text, it is skipped there."""
 
     __slots__ = ("postgresql",)
 
@@ -81,9 +81,9 @@ class Transaction(Protocol):
     that, a rule can continue only from a savepoint. Any other database error ends the transaction,
     and rules do not catch it.
 
-    A rule may be called again after a rollback, so it must change nothing but the database. It must
-    await only its transaction: on SQLite, a transaction never suspends, and a rule that does is
-    refused.
+    A rule may be called again after a rollback, so it must change nothing but the database. A rule
+    must await only its transaction: on SQLite, a transaction never suspends, and a rule that
+    suspends is refused.
     """
 
     async def fetchone(self, sql: str, /, **values: Value) -> Row | None:
@@ -115,8 +115,8 @@ Rule = Callable[[Transaction, *Ts], Coroutine[Any, Any, T]]
 # and used again by several owners, so a transaction that does either also locks the document.
 
 CONDEMN_LOCK = frozenset({"sweep"})
-"""Name of the lock that lets only one transaction at a time mark documents for deletion. Two could
-empty a group unnoticed."""
+"""Name of the lock that lets only one transaction at a time mark documents for deletion. Two
+transactions at once could empty a group unnoticed."""
 
 
 def owner_lock(owner: str) -> frozenset[str]:
@@ -130,14 +130,14 @@ def document_lock(cid: Cid | str, network: Network | str) -> frozenset[str]:
 
 
 def write_locks(write: Write, intent: Intent | None, *drafts: Cid) -> frozenset[str]:
-    """Locks of a signed write: those of its signer, of the document it stores, and of the documents
-    of its drafts."""
+    """Locks of a signed write: the locks of its signer, of the document it stores, and of the
+    documents of its drafts."""
     locks = owner_lock(write.signer).union(*(document_lock(cid, Network.PRIVATE) for cid in drafts))
     return locks if intent is None else locks | document_lock(intent.cid, intent.network)
 
 
 def event_locks(events: Iterable[PostCreated]) -> frozenset[str]:
-    """Locks of events: those of their authors, and of the documents and thumbnails they may
+    """Locks of events: the locks of their authors, and of the documents and thumbnails they may
     publish."""
     locks: set[str] = set()
     for event in events:
@@ -150,7 +150,7 @@ def event_locks(events: Iterable[PostCreated]) -> frozenset[str]:
 
 
 def file_locks(file: File) -> frozenset[str]:
-    """Locks of a file: those of its owner, document and thumbnail."""
+    """Locks of a file: the locks of its owner, document and thumbnail."""
     locks = owner_lock(file.owner) | document_lock(file.cid, Network.PRIVATE)
     if file.thumbnail_cid is None:
         return locks
@@ -166,7 +166,7 @@ def micros(moment: datetime) -> int:
 
 
 def moment_of(value: int) -> datetime:
-    """The time that many microseconds after 1970, UTC."""
+    """The UTC time for a number of microseconds since 1970."""
     return _EPOCH + timedelta(0, 0, value)
 
 
@@ -245,11 +245,11 @@ _REVISION = (
     "salt",
     "signature",
 )
-"""The columns of a revision that have a checksum, in its order."""
+"""Columns of a revision that the checksum covers, in order."""
 
 
 def revision_checksum(*columns: Value) -> int:
-    """The checksum of a row of `revisions`, of its columns from id to signature."""
+    """The checksum of a `revisions` row over its columns from id to signature."""
     return crc32(_encode(columns))
 
 

@@ -1,10 +1,10 @@
 """Image recoder: the script that decodes and encodes images in a sandboxed process.
 
-It is started by its path and imports nothing from the service, so some constants are repeated here;
-a test compares them. Standard input is a socket. A request is the length of an image, the sides of
-the box that it must fit into (0 for no box), whether it is cropped to a square, and its bytes. The
-process sends `ACCEPTED` when it has received them, and later a byte for the outcome, the length of
-the response, and the response.
+The script is started by its path and imports nothing from the service, so some constants are
+repeated here. A test compares them. Standard input is a socket. A request is the length of an
+image, the sides of the box that it must fit into (0 for no box), whether it is cropped to a square,
+and its bytes. The process sends `ACCEPTED` when it has received a request, and later a byte for the
+outcome, the length of the response, and the response.
 """
 
 import io
@@ -25,7 +25,7 @@ REQUEST = struct.Struct(">IHH?")
 ACCEPTED, RECODED, INVALID = b"a", b"r", b"i"
 
 MAX_PIXELS = 16_000_000
-"""Pixel limit of an image: as large as a good camera's, and 64 MB when decoded."""
+"""Pixel limit of an image: the resolution of a good camera, and 64 MB when decoded."""
 
 MAX_JPEG_PIXELS = 4 * MAX_PIXELS
 """Pixel limit of a JPEG file. Above `MAX_PIXELS`, it is decoded at half its width and height."""
@@ -49,10 +49,10 @@ MAX_FILL = 64
 """Limit on stray bytes between two JPEG segments, which Pillow reads one at a time."""
 
 MEMORY_LIMIT = 512 * 1024 * 1024
-"""Address-space limit in bytes, twice what the largest image was measured to need."""
+"""Address-space limit in bytes, twice the measured need of the largest image."""
 
 CPU_LIMIT = 5
-"""CPU-time limit per image in seconds, twice what the largest image was measured to need."""
+"""CPU-time limit per image in seconds, twice the measured need of the largest image."""
 
 IDLE_LIMIT = 60.0
 """Number of idle seconds after which the process exits to free its memory."""
@@ -64,10 +64,10 @@ JPEG_QUALITIES = (90, 80, 65)
 """JPEG qualities to try. The first result that fits `JPEG_TARGET` is used, otherwise the last."""
 
 JPEG_TARGET = 5 * 1024 * 1024
-"""Size limit of an uploaded image, which a recoded image should not exceed either."""
+"""Size limit in bytes of an uploaded image, which a recoded image should not exceed either."""
 
 MAX_RESPONSE = 16_000_000
-"""Hard size limit of a recoded image, which only a crafted image exceeds."""
+"""Hard size limit of a recoded image in bytes, which only a crafted image exceeds."""
 
 _TRANSPOSITIONS = {
     2: Image.Transpose.FLIP_LEFT_RIGHT,
@@ -117,7 +117,7 @@ def _crop(data: bytes, side: int) -> bytes:
         upright, png = _open_webp(data)
     else:
         image, png = _open(data)
-        # It decodes a JPEG at a scale close to that of the square.
+        # A JPEG is decoded at a scale close to that of the square.
         image.draft(None, (side, side))
         image.load()
         upright = _simplify(_turn_upright(image))
@@ -162,7 +162,7 @@ def _recode(data: bytes, box: Box | None) -> bytes:
     if box is not None and width <= box[0] and height <= box[1]:
         return data
     if box is not None:
-        # It decodes a JPEG at a scale close to that of the box.
+        # A JPEG is decoded at a scale close to that of the box.
         image.thumbnail(box)
     elif width * height > MAX_PIXELS:
         image.draft(None, (width // 2, height // 2))
@@ -173,7 +173,7 @@ def _recode(data: bytes, box: Box | None) -> bytes:
 
 
 def _open_webp(data: bytes) -> tuple[Image.Image, bool]:
-    """Decode a WebP file and turn it upright. Also returns whether to store it as PNG."""
+    """Decode a WebP file and turn the image upright. Also returns whether to store it as PNG."""
     end, lossless = _check_riff(data)
     image = WebPImagePlugin.WebPImageFile(io.BytesIO(data[:end]))
     _check_size(*image.size)
@@ -209,7 +209,7 @@ def _check_chunks(data: bytes) -> int:
         length, kind = _CHUNK.unpack_from(data, offset)
         end = offset + _CHUNK.size + length
         (crc,) = _CRC.unpack_from(data, end)
-        # The case of the first letter tells whether a chunk is critical or can be ignored.
+        # The case of the first letter says whether a chunk is critical or can be ignored.
         if kind[:1].isupper() and zlib.crc32(memoryview(data)[offset + 4 : end]) != crc:
             raise InvalidImage("The file is damaged.")
         if kind == b"IEND":
@@ -236,13 +236,13 @@ def _count_scans(data: bytes) -> int:
 _RIFF = struct.Struct("<4sI4s")
 _RIFF_CHUNK = struct.Struct("<4sI")
 _FRAME_HEADER = 16
-"""Header bytes before the chunks of an animated WebP frame."""
+"""Number of header bytes before the chunks of an animated WebP frame."""
 
 
 def _check_riff(data: bytes) -> tuple[int, bool]:
     """Check that a WebP file has all its chunks, and return its end and whether it is lossless.
 
-    The decoder allocates the whole canvas when it is opened, so its size is checked here.
+    The decoder allocates the whole canvas when it is opened, so the canvas size is checked here.
     """
     _, length, _ = _RIFF.unpack_from(data)
     end, offset, lossless = 8 + length, _RIFF.size, None
@@ -264,14 +264,14 @@ def _check_riff(data: bytes) -> tuple[int, bool]:
             _check_size((bits & 0x3FFF) + 1, (bits >> 14 & 0x3FFF) + 1)
         if lossless is None and kind in (b"VP8 ", b"VP8L"):
             lossless = kind == b"VP8L"
-        # The chunks of an animation's frame are nested in it; they are checked the same way.
+        # The chunks of an animation frame are nested in it, and are checked the same way.
         offset = body + (_FRAME_HEADER if kind == b"ANMF" else size + size % 2)
     raise InvalidImage("The image has too many chunks.")
 
 
 def _turn_upright(image: ImageFile.ImageFile) -> Image.Image:
     transposition = None
-    with suppress(Exception):  # broken metadata of a valid image is dropped anyway
+    with suppress(Exception):  # broken metadata of a valid image is dropped in any case
         transposition = _TRANSPOSITIONS.get(image.getexif()[_ORIENTATION])
     return image if transposition is None else image.transpose(transposition)
 

@@ -1,7 +1,7 @@
 """Recodes images in sandboxed processes, because image decoders have exploitable bugs.
 
-A few processes run recoder.py, which decodes an image and encodes it again without metadata. They
-are started on demand, reused, and killed when an image takes too long
+A few processes run recoder.py, which decodes an image and encodes it again without metadata. The
+processes are started on demand, reused, and killed when an image takes too long
 (docs/decisions/image-sandbox.md).
 """
 
@@ -25,10 +25,10 @@ from imprint.domain.errors import Code, RateLimited, Refusal, Unavailable
 from imprint.domain.formats.addresses import Address
 
 MAX_WAITING = 32
-"""Number of images held in memory at once. Further ones are refused as overload."""
+"""Maximum number of images held in memory at once. Further images are refused as overload."""
 
 MAX_OF_SIGNER = 4
-"""Number of images per signer held in memory at once, including the one being recoded."""
+"""Maximum number of images per signer held in memory at once, including the one being recoded."""
 
 RETRY_AFTER = 2
 """Seconds after which a signer with too many images should retry."""
@@ -37,10 +37,10 @@ WALL_LIMIT = 20.0
 """Seconds allowed for one image, even on a busy machine."""
 
 MAX_RESPONSE = 16_000_000
-"""Size limit of a recoded image, repeated in recoder.py."""
+"""Size limit of a recoded image in bytes, repeated in recoder.py."""
 
 ACCEPTED, RECODED = b"a", b"r"
-"""Byte sent by the process when it has received an image, and before a recoded one."""
+"""Bytes that the process sends when it has received an image, and before a recoded image."""
 
 _SIGNATURES = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff")
 """The first bytes of PNG and JPEG files."""
@@ -49,7 +49,7 @@ _WEBP = re.compile(rb"RIFF....WEBP", re.DOTALL)
 """The first bytes of WebP files."""
 
 _REQUEST = struct.Struct(">IHH?")
-"""Header of an image: its length, the box that it must fit into, and whether it is cropped."""
+"""Header of an image in a request: its length, the box to fit into, and whether it is cropped."""
 
 Box = tuple[int, int]
 NO_BOX = (0, 0)
@@ -73,10 +73,11 @@ class SandboxedRecoder:
         self._closed = False
 
     async def recode(self, image: bytes, signer: Address) -> bytes:
-        """Recode an image without metadata. A WebP becomes PNG or JPEG; others keep their format.
+        """Recode an image without metadata. Only WebP changes its format, to PNG or JPEG.
 
-        Each signer's images are recoded one at a time, so that they do not delay those of others.
-        Refuses `too_large`, `unsupported_media_type`, `invalid_image`, `rate_limited`.
+        Each signer's images are recoded one at a time, so that they do not delay the images of
+        other signers. Refuses `too_large`, `unsupported_media_type`, `invalid_image`,
+        `rate_limited`.
         """
         _check_format(image)
         return await self._take_turn(image, signer)
@@ -161,7 +162,7 @@ class SandboxedRecoder:
             response = process.exchange(image, self._wall_limit)
             healthy = True
         finally:
-            # Once it is unassigned, the process cannot be killed for a job that is done.
+            # Once unassigned, the process cannot be killed for a job that is done.
             if job.assign(None) and healthy:
                 self._idle.append(process)
             else:
@@ -204,7 +205,7 @@ class ImageProcess:
                     stderr=subprocess.DEVNULL,
                     cwd="/",
                     env={"PYTHONPATH": paths},
-                    # Ctrl-C in a terminal must not end it before the service.
+                    # Ctrl-C in a terminal must not end the process before the service.
                     start_new_session=True,
                 )
         except OSError:

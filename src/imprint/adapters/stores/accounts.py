@@ -8,20 +8,19 @@ from imprint.adapters.database.transaction import (
     Row,
     Transaction,
     Value,
-    document_lock,
     micros,
     moment_of,
     owner_lock,
     write_locks,
 )
-from imprint.adapters.stores.drafts.drafts import detach, end_intent, refuse_spent, spend_nonce
-from imprint.adapters.stores.files import count_usage, reattach
+from imprint.adapters.stores.files import count_usage, detach, reattach
 from imprint.adapters.stores.profiles import (
     FIND_PROFILE,
     is_damaged_profile,
     profile_of,
     store_profile,
 )
+from imprint.adapters.stores.signed_writes import end_intent, refuse_spent, spend_nonce
 from imprint.domain.drafts.files import Action, Intent, Network, Write
 from imprint.domain.errors import Damaged
 from imprint.domain.formats.addresses import Address
@@ -77,7 +76,7 @@ class SqlWritingSessions:
         return await self.database.change(REVOKE_SESSION, {"id": session_id, "wallet": wallet})
 
     async def revoke_sessions(self, wallet: Address) -> None:
-        # Under the lock that `add_session` takes: sessions added later are not revoked.
+        # Runs under the lock of `add_session`, so that sessions added later are not revoked.
         await self.database.change(REVOKE_SESSIONS, {"wallet": wallet}, locks=owner_lock(wallet))
 
 
@@ -148,8 +147,8 @@ async def _save_update(tx: Transaction, update: ProfileUpdate, intent: Intent | 
 async def _change_avatar(
     tx: Transaction, update: ProfileUpdate, intent: Intent | None, row: Row | None
 ) -> tuple[Cid | None, int]:
-    """The new picture of a profile, and its bytes. A damaged profile is replaced, unless it is
-    kept."""
+    """The new picture of a profile, and its size in bytes. Raises `Damaged` if the picture of a
+    damaged profile is to be kept."""
     if update.avatar is AvatarChange.KEEP:
         return (None, 0) if row is None else (profile_of(row).avatar_cid, row["avatar_size"])
     avatar, size = None, 0
@@ -169,13 +168,10 @@ async def _drop_avatar(tx: Transaction, row: Row, write: Write, successor: Cid |
     if old is None:
         return
     if old == successor:
-        # Its bytes already counted, and were reserved again.
+        # The bytes of the picture were already counted, and then reserved again.
         await count_usage(tx, write.signer, -size)
         return
-    await tx.lock(document_lock(old, Network.PUBLIC))
-    # Several authors may have had the same picture; it counts for the last one.
-    await reattach(tx, old, Network.PUBLIC)
-    await detach(tx, old, size, Network.PUBLIC, write)
+    await detach(tx, old, Network.PUBLIC, write.signer, size, micros(write.at))
 
 
 # Private feeds

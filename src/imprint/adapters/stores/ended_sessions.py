@@ -19,10 +19,10 @@ _LAST_GENERATION = 2**62
 _ENDED = "SELECT 1 FROM ended_sessions WHERE generation > :generation AND subject"
 
 IS_ENDED = f"(EXISTS ({_ENDED} = :session) OR EXISTS ({_ENDED} = :reader))"
-"""Whether a session was ended. In SQLite, a list of two subjects would be a separate table."""
+"""Condition that a session was ended. SQLite would build a table for a list of two subjects."""
 
 IS_ENDED_IN_POSTGRESQL = f"EXISTS ({_ENDED} IN (:session, :reader))"
-"""The same condition for PostgreSQL, which opens the table once for a list."""
+"""Like `IS_ENDED`, for PostgreSQL, which opens the table only once for a list."""
 
 FIND_ENDED = f"SELECT {IS_ENDED} AS ended"
 
@@ -44,7 +44,7 @@ WITH marked AS (
 """Additional statement that every logout runs on PostgreSQL (see `postgresql_files`)."""
 
 END_SESSION = Sql(_END, postgresql=_MARK_END + _END)
-"""Raises the generation of an address with every logout, whatever the clocks say."""
+"""Raises the generation of an address with every logout, independently of the clocks."""
 
 SPEND_LOGIN_NONCE = """
 INSERT INTO login_nonces (address, nonce, spent_at) VALUES (:address, :nonce, :spent_at)

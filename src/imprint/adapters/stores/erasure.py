@@ -21,21 +21,24 @@ from imprint.adapters.stores.drafts.garbage import (
     FORGET_EMPTY_GROUP,
     FORGET_THUMBNAIL,
     FORGET_VERSION,
-    forget_revisions,
 )
 from imprint.adapters.stores.files import (
-    DETACH,
     VERSION_BY_CID,
     count_usage,
+    detach,
     find_version,
-    reattach,
     retag,
     thumbnail_size,
 )
 from imprint.adapters.stores.posts.index_writer import INDEX_LOCK
 from imprint.adapters.stores.posts.post_words import DROP_FACTS, drop_texts, want_texts
 from imprint.adapters.stores.profiles import FIND_PROFILE, profile_of, store_profile
-from imprint.adapters.stores.revisions import REVISION_WITH_CID, REVISIONS_OF
+from imprint.adapters.stores.revisions import (
+    REVISION_WITH_CID,
+    REVISIONS_OF,
+    forget_revision,
+    forget_revisions,
+)
 from imprint.domain.drafts.files import File, Network, State
 from imprint.domain.formats.addresses import Address
 from imprint.domain.formats.cids import Cid
@@ -74,7 +77,6 @@ DRAFTS_WITH_THUMBNAIL = """
 SELECT g.owner, g.thumbnail_size AS size FROM file_groups g JOIN files f ON f.group_id = g.id
 WHERE g.thumbnail_cid = :cid AND f.state = 'pending'"""
 REVISIONS_OF_OWNER = "SELECT cid FROM revisions WHERE owner = :owner ORDER BY id"
-FORGET_REVISION = "DELETE FROM revisions WHERE cid = :cid RETURNING document, owner, size"
 PLACES_OF_DOCUMENT = "SELECT place FROM posts WHERE cid = :cid"
 PROFILES_WITH_AVATAR = """
 SELECT address, name, bio, links, avatar_cid, updated_at, avatar_size, checksum FROM profiles
@@ -135,7 +137,7 @@ async def _records_with(tx: Transaction, cid: Cid) -> PersonalRecords:
         return PersonalRecords(revisions=(cid,))
     found = _files_in(await tx.fetchall(FILES_OF_GROUP, cid=cid))
     if cid in found.versions:
-        # A newer version has taken its place, and stays.
+        # A newer version has replaced this one, and is kept.
         return PersonalRecords(versions=(cid,))
     own = [
         each
@@ -170,8 +172,7 @@ async def _find_file(tx: Transaction, cid: Cid) -> File | None:
 
 
 async def _erase_file(tx: Transaction, cid: Cid) -> None:
-    """Delete a version with its key. A post that is bound to it on the chain has no file from
-    now on."""
+    """Delete a version with its key. A post that is bound to it on the chain then has no file."""
     file = await find_version(tx, VERSION_BY_CID, cid=cid)
     if file is None:
         return
@@ -196,15 +197,14 @@ async def _erase_file(tx: Transaction, cid: Cid) -> None:
 
 
 async def _erase_revision(tx: Transaction, cid: Cid) -> None:
-    """Delete a revision with its key; the version before is shown from now on."""
-    row = await tx.fetchone(FORGET_REVISION, cid=cid)
-    if row is None:
+    """Delete a revision with its key. The previous version is shown from now on."""
+    document = await forget_revision(tx, cid, 0)
+    if document is None:
         return
-    places = [row["place"] for row in await tx.fetchall(PLACES_OF_DOCUMENT, cid=row["document"])]
+    places = [row["place"] for row in await tx.fetchall(PLACES_OF_DOCUMENT, cid=document)]
     await drop_texts(tx, places)
     await want_texts(tx, places)
     await tx.execute(DROP_FACTS, cid=cid)
-    await _detach(tx, cid, Network.PRIVATE, row["owner"], row["size"])
 
 
 async def _detach(
@@ -212,14 +212,12 @@ async def _detach(
 ) -> None:
     """Detach a document for immediate destruction. A draft's document counts for its owner until
     then."""
-    values = {"cid": cid, "network": network.value, "owner": owner, "detached_at": 0}
-    if owner is None:
-        await tx.fetchall(DETACH_UNLESS_KNOWN, **values, size=0)
-        await tx.execute(HASTEN, cid=cid, network=network.value)
+    if owner is not None:
+        await detach(tx, cid, network, owner, size, 0)
         return
-    # Several owners may have had the same picture; it counts for the last one.
-    await reattach(tx, cid, network)
-    await tx.execute(DETACH, **values, size=size)
+    values = {"cid": cid, "network": network.value, "owner": None, "detached_at": 0, "size": 0}
+    await tx.fetchall(DETACH_UNLESS_KNOWN, **values)
+    await tx.execute(HASTEN, cid=cid, network=network.value)
 
 
 async def _erase_account(tx: Transaction, address: Address) -> None:
@@ -227,8 +225,7 @@ async def _erase_account(tx: Transaction, address: Address) -> None:
     if profile is not None:
         await tx.execute(FORGET_PROFILE, address=address)
         if (avatar := profile["avatar_cid"]) is not None:
-            await tx.lock(document_lock(avatar, Network.PUBLIC))
-            await _detach(tx, avatar, Network.PUBLIC, address, profile["avatar_size"])
+            await detach(tx, avatar, Network.PUBLIC, address, profile["avatar_size"], 0)
     await tx.execute(REVOKE_SESSIONS, wallet=address)
     await tx.execute(FORGET_FEEDS_OF, owner=address)
     await tx.execute(HASTEN_OWNED, owner=address)

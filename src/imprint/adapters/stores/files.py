@@ -1,7 +1,7 @@
-"""`FileStore` in the database, and what all file stores share: rows, tags, usage.
+"""`FileStore` in the database, and the code that all file stores share: rows, tags, usage.
 
-Every record has a checksum over the values that clients see. It is verified when a row is turned
-into a file, so that a damaged record is `Damaged` and never shown
+Every record has a checksum over the values that clients see. The checksum is verified when a row is
+turned into a file, so that a damaged record is `Damaged` and never shown
 (docs/decisions/record-checksums.md). Only files in the live states, 'pending' and 'onchain', are
 ever shown. Statements spell the states out so that the partial indexes on them apply.
 """
@@ -19,6 +19,7 @@ from imprint.adapters.database.transaction import (
     Sql,
     Transaction,
     Value,
+    document_lock,
     file_checksum,
     group_checksum_of,
     micros,
@@ -52,14 +53,14 @@ PICTURE_IN_USE = """
 SELECT g.thumbnail_size AS size FROM file_groups g JOIN files f ON f.group_id = g.id
 WHERE g.thumbnail_cid = :cid AND f.state IN ('pending', 'onchain')
 UNION ALL SELECT avatar_size FROM profiles WHERE avatar_cid = :cid LIMIT 1"""
-"""Selects the bytes of a picture that a live file or a profile has."""
+"""Selects the size of a picture that a live file or a profile has."""
 
 REPLACED_THUMBNAIL = """
 SELECT d.size FROM detached d
 WHERE d.cid = :cid AND d.network = 'public' AND d.condemned = 0 AND d.detached_at > 0
   AND d.owner IS NOT NULL
   AND NOT EXISTS (SELECT 1 FROM file_groups g WHERE g.thumbnail_cid = :cid)"""
-"""Selects a thumbnail in its grace period. The group of a deleted draft keeps naming its own."""
+"""Selects a thumbnail in its grace period. A deleted draft's group still names its thumbnail."""
 
 NEXT_POSITION = Sql(
     "UPDATE counters SET value = value + 1 WHERE name = 'position' RETURNING value",
@@ -126,7 +127,7 @@ WHERE g.thumbnail_cid = :cid
   AND NOT EXISTS (SELECT 1 FROM detached WHERE cid = :cid AND network = 'public')
   AND NOT EXISTS (SELECT 1 FROM intents WHERE cid = :cid)
 LIMIT 1"""
-"""Selects a group that still names its thumbnail although no file leads to it any longer."""
+"""Selects a group that still names its thumbnail although it has no live file."""
 
 _ALSO_TAGGED = """
 AND EXISTS (SELECT 1 FROM file_tags o WHERE o.tag = :tag AND o.position = t.position)"""
@@ -134,7 +135,7 @@ AND EXISTS (SELECT 1 FROM file_tags o WHERE o.tag = :tag AND o.position = t.posi
 
 @lru_cache(maxsize=32)
 def list_tagged(tags: int, drafts_too: bool) -> str:
-    """The list of files that have all of `tags` tags, found by walking the index of :tag0.
+    """Build the statement that lists files with all of `tags` tags by walking the index of :tag0.
 
     SQLite keeps the order of left joins: it walks the tag index, then finds each file.
     """
@@ -229,7 +230,7 @@ async def _find(
 async def _public_size(tx: Transaction, cid: Cid) -> int | None:
     """The size in bytes of this picture, if a live file or a profile has or recently had it.
 
-    Raises `Damaged` if a file must have it.
+    Raises `Damaged` if a group has this picture but its live file is missing.
     """
     row = await tx.fetchone(PICTURE_IN_USE, cid=cid)
     if row is not None:
@@ -301,7 +302,7 @@ UNPLACED = 0
 """Placeholder for the position of a new file, below every real position."""
 
 END = 2**63 - 1
-"""Above every position, to read a list from its beginning."""
+"""Value above every position, used to read a list from its beginning."""
 
 _STATES = {state.value: state for state in State}
 
@@ -392,7 +393,7 @@ COLUMNS = tuple(signature(build_file).parameters)
 """Columns of a file, in order."""
 
 WIDTH = len(COLUMNS)
-"""Number of a file's columns. Other columns of a statement follow them."""
+"""Number of a file's columns. Other columns of a statement come after these columns."""
 
 
 def file_of(row: Row) -> File:
@@ -497,7 +498,7 @@ async def store_group(
 
 
 async def own_hashtags(tx: Transaction, file: File) -> tuple[str, ...]:
-    """The hashtags of the publish request of a file."""
+    """The hashtags that a file's publish request named."""
     if not file.hashtags:
         return ()
     (row,) = await tx.fetchall(HAS_HASHTAGS_OF_CHAIN, id=file.group_id)
@@ -521,6 +522,18 @@ async def reattach(tx: Transaction, cid: Cid, network: Network) -> None:
     await release(tx, await tx.fetchone(REATTACH, cid=cid, network=network.value))
 
 
+async def detach(  # noqa: PLR0917  a rule takes its values in order
+    tx: Transaction, cid: Cid, network: Network, owner: str, size: int, at: int
+) -> None:
+    """Record that a document is no longer used. Until it is destroyed, it counts for its owner.
+
+    If several owners had the same picture, it counts for the last one.
+    """
+    await tx.lock(document_lock(cid, network))
+    await reattach(tx, cid, network)
+    await tx.execute(DETACH, cid=cid, network=network.value, detached_at=at, owner=owner, size=size)
+
+
 async def release(tx: Transaction, detached: Row | None) -> None:
     """Stop counting a detached document if one was recorded."""
     if detached is not None and detached["owner"] is not None:
@@ -530,8 +543,8 @@ async def release(tx: Transaction, detached: Row | None) -> None:
 async def take_back(tx: Transaction, cid: Cid, network: Network) -> None:
     """Delete a document's deletion mark, because the caller is about to reference it.
 
-    Raises `Unavailable` if a process of an earlier release marked it, which deletes it without a
-    fence.
+    Raises `Unavailable` if a process of an earlier release marked the document, because that
+    process deletes it without a fence.
     """
     condemned = await tx.fetchone(TAKE_BACK, cid=cid, network=network.value)
     if condemned is None:

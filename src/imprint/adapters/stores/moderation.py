@@ -48,14 +48,14 @@ MODERATION_LOCK = frozenset({"moderation"})
 WAIT_FOR_POSTS = Sql(
     "SELECT 1 AS one", postgresql="SELECT pg_advisory_xact_lock(5281730018833220013)"
 )
-"""Waits for transactions that add posts or publish files, which may not see the decision."""
+"""Waits for transactions that add posts or publish files, because they may not see the decision."""
 
 SHOW_POST = "UPDATE posts SET shown = -1 WHERE post_id = :target"
 _SHOW = """
 UPDATE posts SET shown = -1
 WHERE place IN ({places} AND place > :after ORDER BY place LIMIT :limit) RETURNING place"""
-"""Lists some posts where they belong now, which triggers decide for -1; the next ones follow after
-the last place."""
+"""Updates the visibility of some posts: triggers replace -1 with the right value. The next call
+continues after the last place."""
 SHOW_POSTS_OF = {
     TargetKind.POST: f"{SHOW_POST} RETURNING place",
     TargetKind.AUTHOR: _SHOW.format(places="SELECT place FROM posts WHERE author = :target"),
@@ -69,7 +69,7 @@ TAGGED_POSTS = """
 SELECT t.position, f.post_id FROM file_tags t JOIN files f ON f.position = t.position
 WHERE t.tag = :tag AND t.state = 'onchain' AND t.position > :after
 ORDER BY t.position LIMIT :limit"""
-"""Posts whose files have a hashtag; on the chain they may have others."""
+"""Selects posts whose files have a hashtag. On the chain, the posts may have other hashtags."""
 
 _AT_ONCE = 1_000
 """Number of posts whose visibility one statement updates."""
@@ -79,7 +79,7 @@ SET_COUNTER = """
 INSERT INTO counters (name, value) VALUES (:name, :value)
 ON CONFLICT (name) DO UPDATE SET value = excluded.value"""
 _SHOWS = (Show.ALL, Show.HOSTED, Show.ALLOWED)
-"""Which posts are shown, by the value of the counters."""
+"""The selections of shown posts, in the order of the values of the counters."""
 
 AUTHORS_WITH_AVATAR = "SELECT address FROM profiles WHERE avatar_cid = :cid LIMIT :limit"
 
@@ -88,7 +88,7 @@ EVENTS_OF = {
     TargetKind.POST: _EVENT + "post_id = :target LIMIT :limit",
     TargetKind.CID: _EVENT + "cid = :target LIMIT :limit",
 }
-"""Selects what the chain published under a post id or with a cid."""
+"""Selects the chain events with a post id or a cid."""
 
 _MOST_EVENTS = 10
 """Maximum number of events to inspect, because anybody can claim a cid."""
@@ -119,7 +119,7 @@ DELETE FROM reports WHERE id IN (
         SELECT post_id FROM reports WHERE closed_at IS NULL
         GROUP BY post_id ORDER BY count(*) DESC, min(at) LIMIT 1)
     ORDER BY at, id LIMIT :limit)"""
-"""Drops reports of the post that has the most, so that a flood displaces itself first."""
+"""Drops reports of the post that has the most, so that a flood of reports displaces itself."""
 CLOSE_REPORT = "UPDATE reports SET closed_at = :at WHERE id = :id AND closed_at IS NULL"
 
 
@@ -211,7 +211,7 @@ async def _add_decision(tx: Transaction, decision: Decision) -> LoggedDecision:
 
 
 async def _show_tagged_files(tx: Transaction, tag: str) -> None:
-    """List the posts whose files have a hashtag where they belong."""
+    """Update the visibility of the posts whose files have a hashtag."""
     after = -1
     while rows := await tx.fetchall(TAGGED_POSTS, tag=tag, after=after, limit=_AT_ONCE):
         await tx.executemany(SHOW_POST, [{"target": row["post_id"]} for row in rows])
@@ -236,7 +236,7 @@ async def add_logged(tx: Transaction, logged: LoggedDecision) -> None:
 
 
 def decision_of(row: Row) -> LoggedDecision:
-    """Decode the decision in a row. Raises `Damaged` if it is not as it was written."""
+    """Decode the decision in a row. Raises `Damaged` if its checksum does not match."""
     *columns, checksum = row
     if decision_checksum(*columns) != checksum:
         raise Damaged.record(f"decision {row['id']!a} of the operator")
@@ -262,12 +262,12 @@ async def _choose_shown(tx: Transaction, chosen: int) -> None:
     """Choose which posts are shown from now on. Existing posts are updated later."""
     await tx.fetchall(WAIT_FOR_POSTS)
     await tx.execute(SET_COUNTER, name="show", value=chosen)
-    # The next start goes on if this one does not come to its end.
+    # If this process is interrupted, the next start continues.
     await tx.execute(SET_COUNTER, name="shown", value=-1)
 
 
 async def _show_next(tx: Transaction, chosen: int, after: int) -> int | None:
-    """Update the visibility of the next posts. Returns None after the last ones."""
+    """Update the visibility of the next posts. Returns None after the last post."""
     await tx.fetchall(WAIT_FOR_POSTS)
     rows = await tx.fetchall(SHOW_POSTS_OF[None], after=after, limit=_AT_ONCE)
     if len(rows) == _AT_ONCE:

@@ -2,8 +2,8 @@
 
 Every logout writes a random mark in its transaction. While a statement sees the same mark, no
 session has been ended, so a session that was checked once need not be checked again. Reading the
-mark takes half the time. The row of the mark serializes logouts, so a reader that sees the mark of
-one logout sees all earlier logouts.
+mark takes half the time of checking a session. The row of the mark serializes logouts, so a reader
+that sees the mark of one logout sees all earlier logouts.
 """
 
 from collections.abc import Iterable, Mapping
@@ -98,7 +98,7 @@ _COUNTED = 20_000
 milliseconds."""
 
 _CHANGED = f"{SNAPSHOT} <> :known"
-"""Condition that is evaluated once, before any row is read."""
+"""Condition that the snapshot has changed, evaluated once before any row is read."""
 
 _LIST = f"""
 SELECT page.*, {SNAPSHOT} AS snapshot, {{ended}} AS ended
@@ -125,7 +125,7 @@ LEFT JOIN LATERAL (SELECT * FROM files x WHERE x.position = found.position LIMIT
 LEFT JOIN LATERAL (SELECT * FROM file_groups x WHERE x.id = f.group_id LIMIT 1) g ON true
 ORDER BY found.position DESC"""
 """Finds positions before it reads any file, and each file by a separate subquery, so that the tags
-are walked in list order whatever the planner estimates."""
+are walked in list order no matter what the planner estimates."""
 
 _ALSO_TAGGED = """
 AND (SELECT true FROM file_tags o WHERE o.tag = :tag AND o.position = t.position)"""
@@ -157,7 +157,7 @@ LISTS: Mapping[str, str] = {
         for drafts_too in (False, True)
     },
 }
-"""Reads a list with the statement of its rule, in one round trip and only if it has changed."""
+"""Reads a list by its rule's statement, in one round trip, and only if the list has changed."""
 
 LIST_DRAFTS_FOR = LISTS[LIST_DRAFTS].replace("false AS", f"{IS_ENDED_IN_POSTGRESQL} AS")
 """Reads a list of drafts for a session."""
@@ -168,8 +168,8 @@ def list_statement(
 ) -> tuple[str, dict[str, Value]]:
     """A single statement that reads a list unless the snapshot is `known`.
 
-    It always returns a row. If nothing was read or the list is empty, that row is not `present`.
-    Each row says whether the session is `ended`.
+    The statement always returns a row. If nothing was read or the list is empty, that row is not
+    `present`. Each row says whether the session is `ended`.
     """
     values: dict[str, Value] = {"before": END if before is None else before, "limit": limit}
     if isinstance(which, OwnDrafts):
@@ -239,8 +239,8 @@ class PostgresqlFileStore(SqlFileStore):
     ) -> list[File]:
         """Read a list, unless the cached one is still current.
 
-        A list cached for a session was read while the session was live. Ending the session since
-        would have ended a transaction, too.
+        A list cached for a session was read while the session was live. If the session had been
+        ended since, a transaction would have ended, too.
         """
         lists = self.database.lists
         key = which, before, limit, None if session is None else session.id

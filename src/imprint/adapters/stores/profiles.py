@@ -33,7 +33,7 @@ async def find_profile(tx: Transaction, address: Address) -> Profile | None:
 
 
 async def walk_profiles(tx: Transaction, after: str, limit: int) -> list[Row]:
-    """The rows of profiles above an address."""
+    """The rows of profiles whose addresses are above an address."""
     return await tx.fetchall(WALK_PROFILES, after=after, limit=limit)
 
 

@@ -1,11 +1,11 @@
 """`EventStore` in the database: each event is stored, and applied to files once.
 
-An event binds the file with its cid to its post id if its author is the owner. Two events can claim
-one post id only if one of them is in a block that has left the chain or will leave it. Until the
-follower knows which, the event in the higher block holds the post id (or the later one at equal
-height). The other file becomes a draft again, and its event is no longer canonical. But an event
-that the follower has read yields only to another that it reads, because a delivery may be wrong,
-and final blocks are not read again.
+An event binds a file with the event's cid to the event's post id, if the event's author owns the
+file. Two events can claim one post id only if one of them is in a block that has left the chain or
+will leave it. Until the follower knows which block that is, the event in the higher block holds the
+post id, or at equal height the later event. The other file becomes a draft again, and its event is
+no longer canonical. However, an event that the follower has read gives way only to another event
+that the follower reads, because a delivery may be wrong, and final blocks are not read again.
 """
 
 import json
@@ -21,7 +21,6 @@ from imprint.adapters.database.transaction import (
     Transaction,
     Unstorable,
     Value,
-    document_lock,
     event_locks,
     group_checksum_of,
     kept_text,
@@ -31,7 +30,6 @@ from imprint.adapters.database.transaction import (
     owner_lock,
 )
 from imprint.adapters.stores.files import (
-    DETACH,
     LIVE_IN_GROUP,
     SET_CHECKSUM,
     UNREADABLE,
@@ -39,6 +37,7 @@ from imprint.adapters.stores.files import (
     VERSION_BY_ID,
     checksum_of,
     count_usage,
+    detach,
     draft_size,
     file_of,
     find_by_post_id,
@@ -165,7 +164,7 @@ DISPUTE_BLOCK = """
 INSERT INTO disputed_blocks (chain_id, block_number, block_hash)
 VALUES (:chain_id, :block_number, :block_hash)"""
 
-# The files that they publish
+# Files that events publish
 
 COPY_GROUP = """
 INSERT INTO file_groups (id, owner, hashtags, thumbnail_cid, created_at, thumbnail_size, checksum)
@@ -199,7 +198,7 @@ CURSOR, FINAL = "stand", "final"
 """Names of the blocks that are stored per chain."""
 
 _KEPT_AT_ONCE = 10
-"""Number of stored events to try per cid or post id. All but one of them are false."""
+"""Maximum number of stored events to try per cid or post id. At most one of them is genuine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +218,7 @@ class SqlEventStore:
         return await self.database.transact(locks, apply_events, key, events, dead_letters, at)
 
     async def advance(self, chain_id: int, step: Advance, at: datetime) -> ApplyResult:
-        # The authors of lost events are read first; then the rule takes all locks at once.
+        # The authors of lost events are read first, so that the rule can take all locks at once.
         locks = () if step.lost else event_locks(step.events)
         return await self.database.transact(locks, _advance, chain_id, step, at)
 
@@ -266,10 +265,11 @@ async def apply_events(
     *,
     canonical: bool = False,
 ) -> ApplyResult:
-    """Store and apply events, each in its own savepoint. The caller has locked them.
+    """Store and apply events, each in its own savepoint. The caller has locked the events.
 
-    With `canonical`, they were read from the chain, which also restores an event whose block had
-    left it. A delivery cannot do that, so repeating an old delivery has no effect.
+    With `canonical`, the events were read from the chain, so that an event whose block had left the
+    chain is restored, too. A delivery restores no event, so repeating an old delivery has no
+    effect.
     """
     if key is not None and not await _add_delivery(tx, key, at):
         return ApplyResult(duplicate=True)
@@ -446,7 +446,7 @@ async def _apply(tx: Transaction, event: PostCreated, at: datetime, canonical: b
     identity = _identity(event.place)
     await tx.execute(SET_EVENT_STATUS, **identity, status=status.value, file_id=bound)
     if displaced is not None:
-        # An event that found this file already published was only stored; it may apply now.
+        # An event that found this file already published was only stored. It may apply now.
         await apply_kept(tx, displaced)
     return status
 
@@ -473,7 +473,7 @@ async def _judge(
 
 
 async def _lock_holder(tx: Transaction, claim: PostCreated) -> File | None:
-    """The file bound to the post id of a claim. Its owner is locked."""
+    """Return the file bound to the post id of a claim, and lock its owner."""
     locked = {claim.author}
     while True:
         holder = await find_by_post_id(tx, claim.post_id)
@@ -485,7 +485,7 @@ async def _lock_holder(tx: Transaction, claim: PostCreated) -> File | None:
 
 async def _bind(tx: Transaction, event: PostCreated, file: File, at: datetime) -> None:
     if file.state is State.PENDING:
-        # A post does not count: its author paid for it on the chain.
+        # A post does not count towards usage, because its author paid for it on the chain.
         await count_usage(tx, file.owner, -await draft_size(tx, file), drafts=-1)
     else:
         file = await _make_room(tx, file)
@@ -522,7 +522,7 @@ async def _indexed_hashtags(tx: Transaction, event: PostCreated) -> tuple[str, .
 
 
 async def _unbind(tx: Transaction, file_id: str) -> File:
-    """Turn a post back into a draft at its earlier position. Its event is no longer canonical."""
+    """Turn a post back into a draft at its earlier position. The event is no longer canonical."""
     (row,) = await tx.fetchall(VERSION_BY_ID, id=file_id)
     post = file_of(row)
     await tx.execute(RELEASE_EVENT, file_id=file_id)
@@ -540,7 +540,7 @@ async def _unbind(tx: Transaction, file_id: str) -> File:
 
 
 async def _make_room(tx: Transaction, restored: File) -> File:
-    """Move a newer draft to a new group. If it is a post, it stays and the restored file moves.
+    """Move a newer draft to a new group. A newer post stays, and the restored file moves instead.
 
     Returns the restored file in its current group.
     """
@@ -580,16 +580,7 @@ async def _restore_thumbnail(tx: Transaction, file: File, named: Cid | None, at:
         return file
     if file.thumbnail_cid is not None:
         size = await thumbnail_size(tx, file)
-        await tx.lock(document_lock(file.thumbnail_cid, Network.PUBLIC))
-        await reattach(tx, file.thumbnail_cid, Network.PUBLIC)
-        await tx.execute(
-            DETACH,
-            cid=file.thumbnail_cid,
-            network=Network.PUBLIC.value,
-            detached_at=micros(at),
-            owner=file.owner,
-            size=size,
-        )
+        await detach(tx, file.thumbnail_cid, Network.PUBLIC, file.owner, size, micros(at))
         await count_usage(tx, file.owner, size)
     await reattach(tx, named, Network.PUBLIC)
     restored = replace(file, thumbnail_cid=named)

@@ -37,7 +37,7 @@ class SqlRateLimits:
         await self.database.transact((), _admit, key, rate, now, cost, durable=False)
 
     async def charge(self, key: str, rate: Rate, count: int, now: datetime) -> None:
-        # The timestamp moves by the shares of the requests, within the period.
+        # Moves the timestamp by the shares of the requests, at most to a period from now.
         share = rate.seconds * _SECOND // rate.count * count
         latest = micros(now) + rate.seconds * _SECOND
         values: dict[str, Value] = {
@@ -54,9 +54,10 @@ class SqlRateLimits:
 async def _admit(tx: Transaction, key: str, rate: Rate, now: datetime, cost: int) -> None:
     """Count a request against its key, for all processes together. Raises `RateLimited`.
 
-    One timestamp is stored per key. A request moves it forward by its share of the period, starting
-    from now if it has passed. A request that would move it more than a whole period ahead of now is
-    refused. A request that costs more than the whole rate takes the whole period.
+    One timestamp is stored per key. A request moves the timestamp forward by its share of the
+    period, starting from now if the timestamp has passed. A request that would move the timestamp
+    more than a whole period ahead of now is refused. A request that costs more than the whole rate
+    takes the whole period.
 
     A timestamp for which the request would wait longer than a period was stored with a wrong clock,
     and counts as passed. A timestamp that is ahead by less may come from a process whose clock
@@ -68,7 +69,7 @@ async def _admit(tx: Transaction, key: str, rate: Rate, now: datetime, cost: int
         row = await tx.fetchone(RATE_LIMIT, key=key)
         until = latest if row is None else row["until"]
         wait = -(-(until + share - latest) // _SECOND)
-        # The row may have been changed after it refused this request.
+        # The row may have been changed after the request was refused.
         raise RateLimited(min(max(1, wait), rate.seconds))
 
 

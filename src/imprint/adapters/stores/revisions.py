@@ -15,11 +15,11 @@ from imprint.adapters.database.transaction import (
     revision_checksum,
     write_locks,
 )
-from imprint.adapters.stores.drafts.drafts import end_intent, refuse_spent, spend_nonce
-from imprint.adapters.stores.files import find_by_post_id
+from imprint.adapters.stores.files import detach, find_by_post_id
 from imprint.adapters.stores.posts.index_writer import INDEX_LOCK
 from imprint.adapters.stores.posts.post_words import WANT_TEXT_OF_POST
-from imprint.domain.drafts.files import Intent, Version
+from imprint.adapters.stores.signed_writes import end_intent, refuse_spent, spend_nonce
+from imprint.domain.drafts.files import Intent, Network, Version
 from imprint.domain.errors import Damaged
 from imprint.domain.formats.addresses import Address
 from imprint.domain.formats.cids import Cid
@@ -48,10 +48,24 @@ INSERT INTO revisions (id, document, number, owner, name, cid, size, note, creat
 VALUES (:id, :document, :number, :owner, :name, :cid, :size, :note, :created_at, :salt, :signature,
        :wrapped_key, :checksum)"""
 
+NEXT_NUMBER = """
+SELECT coalesce(max(number), 0) + 1 AS number FROM (
+    SELECT number FROM revisions WHERE document = :document
+    UNION ALL SELECT value FROM counters WHERE name = 'revisions:' || :document
+) AS given"""
+"""Selects the number of a document's next revision, above the numbers of erased revisions."""
+KEEP_NUMBER = """
+INSERT INTO counters (name, value) VALUES ('revisions:' || :document, :number)
+ON CONFLICT (name) DO UPDATE SET value = excluded.value WHERE counters.value < excluded.value"""
+FORGET_REVISION = """
+DELETE FROM revisions WHERE cid = :cid RETURNING document, number, cid, owner, size"""
+FORGET_REVISIONS = """
+DELETE FROM revisions WHERE document = :document RETURNING document, number, cid, owner, size"""
+
 
 @dataclass(frozen=True, slots=True)
 class SqlRevisionStore:
-    """The revisions of all posts; reads are cached until the next commit."""
+    """The revisions of all posts. Reads are cached until the next commit."""
 
     database: Database
 
@@ -79,7 +93,7 @@ class SqlRevisionStore:
     async def add_revision(
         self, signed: SignedRevision, intent: Intent, version: Version
     ) -> Revision | None:
-        # The index's lock: the text of the version before must not be made searchable meanwhile.
+        # The index is locked, so that the previous version's text does not become searchable.
         locks = write_locks(signed.write, intent, signed.document) | INDEX_LOCK
         return await self.database.transact(locks, _add_revision, signed, intent, version)
 
@@ -92,7 +106,7 @@ async def _find(tx: Transaction, statement: str, values: Mapping[str, Value]) ->
 async def _add_revision(
     tx: Transaction, signed: SignedRevision, intent: Intent, version: Version
 ) -> Revision | None:
-    """Add a revision on top of the others; None if the post no longer has this document.
+    """Add the newest revision, or return None if the post no longer has this document.
 
     Refuses `too_many_revisions`.
     """
@@ -101,8 +115,8 @@ async def _add_revision(
     post = await find_by_post_id(tx, signed.post_id)
     if post is None or (post.owner, post.cid) != (write.signer, signed.document):
         return None
-    newest = await tx.fetchone(NEWEST_REVISION, document=signed.document)
-    number = 1 if newest is None else int(newest["number"]) + 1
+    (following,) = await tx.fetchall(NEXT_NUMBER, document=signed.document)
+    number = int(following["number"])
     if number > MAX_REVISIONS:
         raise too_many_revisions()
     await end_intent(tx, intent)
@@ -125,6 +139,27 @@ async def _add_revision(
     action = write.action.value
     await spend_nonce(tx, write.signer, write.nonce, write.at, action=action, file_id=None)
     return revision
+
+
+async def forget_revision(tx: Transaction, cid: Cid, at: int) -> Cid | None:
+    """Delete the revision with this document, and return the document that it corrected."""
+    row = await tx.fetchone(FORGET_REVISION, cid=cid)
+    if row is None:
+        return None
+    await _release(tx, row, at)
+    return Cid(row["document"])
+
+
+async def forget_revisions(tx: Transaction, document: Cid, at: int) -> None:
+    """Delete all revisions of a document."""
+    for row in await tx.fetchall(FORGET_REVISIONS, document=document):
+        await _release(tx, row, at)
+
+
+async def _release(tx: Transaction, row: Row, at: int) -> None:
+    """Detach the document of a deleted revision, whose number is not reused."""
+    await tx.execute(KEEP_NUMBER, document=row["document"], number=row["number"])
+    await detach(tx, row["cid"], Network.PRIVATE, row["owner"], row["size"], at)
 
 
 async def store_revision(tx: Transaction, revision: Revision) -> None:
@@ -166,7 +201,7 @@ def _checked(revision: Revision) -> Iterable[Any]:
 async def walk_revisions(
     tx: Transaction, owner: Address | None, after: str, limit: int
 ) -> list[Row]:
-    """The rows of all revisions, or of those of one owner, with an id above `after`."""
+    """The rows of all revisions, or of one owner's revisions, with an id above `after`."""
     if owner is None:
         return await tx.fetchall(WALK_REVISIONS, after=after, limit=limit)
     return await tx.fetchall(WALK_REVISIONS_OF_OWNER, owner=owner, after=after, limit=limit)

@@ -31,17 +31,17 @@ MAX_PAYLOAD = 64 * 1024
 """Number of characters of a log that a dead letter keeps. The whole log is on the chain."""
 
 MAX_PAYLOADS = 1024 * 1024
-"""Total number of characters that all dead letters of one delivery keep. Beyond it, a dead letter
-keeps only its reason."""
+"""Total number of characters that all dead letters of one delivery keep. Beyond this total, a dead
+letter keeps only its reason."""
 
 MAX_DEAD_LETTERS = 1_000
-"""Maximum number of dead letters per delivery. One more says how many were dropped."""
+"""Maximum number of dead letters per delivery. An additional one says how many were dropped."""
 
 MAX_TOPICS = 4
 """Maximum number of topics per log. The EVM has no instruction for more."""
 
 COUNT_LIMIT = 2**63
-"""Above every block number and log index, because databases store no larger integers."""
+"""Exclusive limit of block numbers and log indexes, because databases store no larger integers."""
 
 MAX_VALUES = 250_000
 """Maximum number of arrays, objects and logs read per delivery. The logs of many blocks have far
@@ -78,8 +78,8 @@ class TooManyValues(Exception):
 class SentLog:
     """A log as sent, with unvalidated members that are None if they were not sent.
 
-    A value that should be a log but is not has only `raw`, which a dead letter keeps. `networks`
-    and `chain_ids` are all claims of the delivery about the chain of the log.
+    For a value that should be a log but is not, only `raw` is set, which a dead letter keeps.
+    `networks` and `chain_ids` are all of the delivery's claims about the chain of the log.
     """
 
     raw: object
@@ -145,9 +145,10 @@ def sort_logs(sent: Iterable[SentLog], payload: Payload, marketplace: Marketplac
     """Classify the logs of a payload.
 
     The marketplace's PostCreated logs are events, and its Transfer, PostSubscribed and
-    PostPriceUpdated logs are access changes. Either becomes a dead letter if it cannot be decoded,
-    and so does a value that is not a log. All other logs are ignored, and access changes are
-    counted with them. A malformed payload is itself a dead letter if no part of it is one.
+    PostPriceUpdated logs are access changes. A log of either kind becomes a dead letter if it
+    cannot be decoded, and so does a value that is not a log. All other logs are ignored, and access
+    changes count as ignored, too. If no part of a malformed payload becomes a dead letter, the
+    whole payload does.
     """
     findings = _Findings()
     changes: list[AccessChanged] = []
@@ -212,7 +213,7 @@ def _find_topic(log: SentLog, marketplace: Marketplace) -> str | None:
 def _is_effective(log: SentLog) -> bool:
     """Whether the log was neither removed nor reverted.
 
-    Unreadable claims count against the log, because the chain itself will show it.
+    Unreadable claims count against the log, because the log can still be read from the chain.
     """
     return log.removed in (None, False) and (log.status is None or _read_number(log.status) == 1)
 
@@ -238,7 +239,7 @@ def _read_members(log: SentLog, chain_id: int) -> tuple[LogPosition, tuple[bytes
     tx_hash, block_hash = _hash_or_none(log.tx_hash), _hash_or_none(log.block_hash)
     index, block_number = _count_or_none(log.index), _count_or_none(log.block_number)
     if block_hash is None or index is None:
-        # Not every query of a provider selects them. The stand-in must be the same each time this
+        # Not every query selects these members. The stand-in must be the same each time this
         # log is sent, and unique to it.
         known = f"{tx_hash} {block_hash} {block_number} {index}".encode()
         block_hash, index = stand_in_block_hash(known, *topics, data), index or 0
@@ -310,7 +311,7 @@ def find_logs(sent: Any, networks: tuple[object, ...] = ()) -> Iterator[SentLog]
 
     `networks` are claims from outside the JSON. Raises `TooManyValues`.
     """
-    # An explicit stack instead of recursion: the sender chooses the depth.
+    # An explicit stack instead of recursion, because the sender chooses the depth.
     stack = [_Container(sent, iter((sent,)), _Context(networks=networks))]
     seen = found = 0
     while stack:

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 MAX_DEPTH = 400
-"""Nesting depth read in a malformed body."""
+"""Maximum nesting depth that is read in a malformed body."""
 
 MAX_DOCUMENTS = 100
 """Maximum number of consecutive documents read in a malformed body."""
@@ -22,7 +22,7 @@ TOO_DEEP = "(nested too deep)"
 """Stands in for an array or object nested deeper than `MAX_DEPTH`."""
 
 _LONGEST_INTEGER = 78
-"""Number of digits of 2^256. A longer number stays text."""
+"""Number of digits of 2^256. Numbers with more digits stay text."""
 
 _WHITE_SPACE = re.compile(r"\s*")
 _STRING_OR_BRACKET = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)
@@ -33,8 +33,8 @@ class Payload:
     """The JSON documents in a body, usually one.
 
     `problem` says what is wrong with the rest of the body, and `excerpt` is the beginning of the
-    body. Both are empty if the body is valid JSON. A body without a document and without a problem
-    is plain text from the provider, such as a heartbeat.
+    body. Problem and excerpt are empty if the body is valid JSON. A body without a document and
+    without a problem is plain text from the provider, such as a heartbeat.
     """
 
     documents: tuple[Any, ...]
@@ -80,7 +80,7 @@ def _read_documents(text: str) -> tuple[Any, ...]:
 
 
 def _cut_depth(text: str) -> str:
-    """Replace deeply nested values in the text with `TOO_DEEP`. The text may end there."""
+    """Replace deeply nested values in the text with `TOO_DEEP`, or cut the text off there."""
     pieces: list[str] = []
     depth = position = 0
     for count, token in enumerate(_STRING_OR_BRACKET.finditer(text)):
@@ -147,5 +147,5 @@ def network_names(chain_id: int, more: Iterable[str] = ()) -> frozenset[str]:
 
 
 def simplify_name(network: str) -> str:
-    """A name in lower case with `_` between words, because providers differ in both."""
+    """A name in lower case with `_` between words, because providers spell names differently."""
     return network.strip().lower().replace("-", "_")

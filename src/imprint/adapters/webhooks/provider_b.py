@@ -107,7 +107,7 @@ class ProviderB:
         gzipped = _encoding(headers) in _GZIP_NAMES
         signed = chain([nonce.encode(), timestamp.encode()], self._decompress(body, gzipped))
         digest = self._secrets.verify(_signature(headers), signed)
-        # Stored hashed, so that a signature cannot be recovered from the database.
+        # Stored as a hash, so that a signature cannot be recovered from the database.
         key = DeliveryKey(self.name, hashlib.sha256(digest).hexdigest(), nonce)
         # Decompressed a second time: unverified data is never held in memory as a whole.
         read = b"".join(self._decompress(body, gzipped))
@@ -150,7 +150,7 @@ def gunzip(compressed: bytes, limit: int) -> Iterator[bytes]:
     for _ in range(MAX_MEMBERS):
         stream = zlib.decompressobj(_GZIP)
         while not stream.eof:
-            # Small pieces of both: zlib copies the input that it has not used.
+            # Input and output are small, because zlib copies the input that it has not used.
             given = rest[:_INPUT]
             try:
                 piece = stream.decompress(given, _PIECE)

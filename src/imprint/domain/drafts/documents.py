@@ -8,16 +8,16 @@ MAX_IMAGE_BYTES = 5 * 1024 * 1024
 """Maximum size in bytes of an uploaded image, fixed by the protocol."""
 
 MAX_IMAGE_PIXELS = 16_000_000
-"""Maximum number of pixels in an image: 64 MB when decoded."""
+"""Maximum number of pixels in an image, which takes 64 MB when decoded."""
 
 MAX_JPEG_PIXELS = 4 * MAX_IMAGE_PIXELS
-"""Maximum number of pixels in a JPEG, enough for phone photos. It is decoded at a reduced scale."""
+"""Maximum number of pixels in a JPEG, enough for phone photos. JPEGs are decoded at lower scale."""
 
 MAX_IMAGE_SIDE = 16_384
 """Maximum width or height of an image in pixels."""
 
 SMALL_DOCUMENT = 64 * 1024
-"""Size in bytes of the largest document that is hashed on the event loop and may be cached."""
+"""Maximum size in bytes of a document that is hashed on the event loop and may be cached."""
 
 SALT_LENGTH = 16
 """Number of random bytes in a document, so that nobody can guess its CID from its content."""
@@ -31,7 +31,7 @@ _PAIRS = json.JSONDecoder(object_pairs_hook=tuple)
 
 _EARLIER_END = re.compile(rb',"lang":"[a-z]{1,16}"}\Z')
 _EARLIER_TAIL = 32
-"""The end of a document of the earlier service, and its maximum length in bytes."""
+"""Maximum length in bytes of `_EARLIER_END` in a document."""
 
 _SALT = re.compile(rb"[0-9a-f]{%d}" % (2 * SALT_LENGTH))
 
@@ -77,7 +77,7 @@ def write_document(content: str, name: str, salt: bytes) -> bytes:
         raise NotContent("The content must not contain NUL characters.")
     if len(salt) != SALT_LENGTH:
         raise ValueError(f"A salt must have {SALT_LENGTH} bytes.")
-    # Joined as bytes: a text with one emoji has four bytes for each of its characters.
+    # Join bytes, because a text with one emoji needs four bytes per character.
     rest = f',"name":{_QUOTE(name)},"salt":"{salt.hex()}"}}'
     return b"".join((b'{"content":', _encode(_QUOTE(content)), _encode(rest)))
 
@@ -119,7 +119,7 @@ def check_document(data: bytes, name: str) -> None:
             raise NotADocument(f"The bytes are not a document named {name}.")
         end = earlier.start()
     try:
-        # It begins with a quotation mark, so it is a string or invalid JSON.
+        # The content begins with a quotation mark, so it is a string or invalid JSON.
         content = json.loads(data[len(head) : end].decode())
         _encode(content)
     except (ValueError, RecursionError) as error:

@@ -16,10 +16,10 @@ _LOW_BITS = (1 << 62) - 1
 
 
 def new_id() -> str:
-    """Return a new UUIDv7: the time in milliseconds, then random bits.
+    """Return a new UUIDv7, which consists of the time in milliseconds and random bits.
 
-    IDs created in sequence are adjacent in an index. An ID is not a secret, so `random` is
-    good enough. It is seeded from the system in every process.
+    IDs created in sequence are adjacent in an index. An ID is not a secret, so `random` is good
+    enough. The generator is seeded from the system in every process.
     """
     bits = random.getrandbits(74)
     number = time.time_ns() // 1_000_000 << 80 | _VERSION | bits >> 62 << 64 | _VARIANT
@@ -63,7 +63,7 @@ class PostAction(StrEnum):
 
 
 class Network(StrEnum):
-    """The network that holds a document. Only this service serves `PRIVATE` ones."""
+    """The network that holds a document. Only this service serves `PRIVATE` documents."""
 
     PRIVATE = "private"
     PUBLIC = "public"
@@ -120,7 +120,7 @@ class Version:
 
 
 def file_name(owner: Address, number: int) -> str:
-    """Return a file's name: the owner's address and a number that increases per owner."""
+    """Return a file's name, which is the owner's address and a number that increases per owner."""
     return f"{owner}_{number}"
 
 
@@ -152,8 +152,7 @@ class Label:
 
 @dataclass(frozen=True, slots=True)
 class Intent:
-    """A document about to be stored for a write, recorded first so that it can be found after a
-    crash."""
+    """A document to be stored for a write, recorded first so that a crash leaves a trace of it."""
 
     id: str
     write: Write
@@ -166,10 +165,10 @@ class Intent:
 
 @dataclass(frozen=True, slots=True)
 class Quota:
-    """How much a signer may store; 0 means no limit.
+    """How much a signer may store. 0 means no limit.
 
-    `bytes` covers drafts, their thumbnails, revisions of posts, and replaced or deleted
-    documents until they are destroyed; `drafts` is the number of drafts. Posts do not count.
+    `bytes` covers drafts, their thumbnails, revisions of posts, and replaced or deleted documents
+    until they are destroyed. `drafts` is the number of drafts. Posts do not count.
     """
 
     bytes: int = 0

@@ -1,4 +1,4 @@
-"""Hashtags: normalized so that each has one spelling, and limited in number and length."""
+"""Hashtags, which are normalized to one spelling each, and limited in number and length."""
 
 import unicodedata
 from contextlib import suppress
@@ -47,7 +47,7 @@ def parse_hashtags(text: str) -> tuple[str, ...]:
 
 
 def salvage_hashtags(text: str) -> tuple[str, ...]:
-    """Extract the hashtags from a list that may contain anything.
+    """Extract the hashtags from a list that may also contain other texts.
 
     Spaces inside an item become hyphens, items that still are not hashtags are skipped, and
     only the first `MAX_TAGS` hashtags are kept.
@@ -71,7 +71,7 @@ def _normalize(piece: str) -> str:
         raise NotTags(
             f"A hashtag must have 1 to {MAX_TAG_LENGTH} characters, unlike {_quote(piece)}."
         )
-    # A letter in lower case may compose with marks that follow it in upper case: H and U+0331.
+    # A lower-case letter may compose with a mark although its upper case cannot: H and U+0331.
     tag = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", spelled).lower())
     if not 1 <= len(tag) <= MAX_TAG_LENGTH:
         raise NotTags(

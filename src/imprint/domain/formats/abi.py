@@ -12,7 +12,7 @@ WORD = 32
 """Size in bytes of a word, the unit of the ABI."""
 
 UINT256_LIMIT = 2**256
-"""The smallest number that does not fit in a word."""
+"""The smallest nonnegative integer that does not fit in a word."""
 
 _ADDRESS_PADDING = bytes(12)
 """The zero bytes that pad an address to a word."""
@@ -64,7 +64,7 @@ class Tuple:
 
 
 def decode_uint256(word: bytes) -> int:
-    """Decode a single word. Raises `NotAbi` for any other length. Empty data is not zero."""
+    """Decode a number from a single word. Raises `NotAbi` for any other length, including zero."""
     if len(word) != WORD:
         raise NotAbi("A number must be one 32-byte word.")
     return int.from_bytes(word)
@@ -78,7 +78,7 @@ def decode_address(word: bytes) -> Address:
 
 
 def encode_call(selector: bytes, *arguments: int | Address | bytes) -> bytes:
-    """Encode call data: an int as uint256, an `Address` as address, bytes as string.
+    """Encode call data. An int becomes a uint256, an `Address` an address, and bytes a string.
 
     Raises ValueError for a number that does not fit in 256 bits.
     """

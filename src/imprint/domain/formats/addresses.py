@@ -27,7 +27,7 @@ class NotAnAddress(ValueError):
 
 @lru_cache(maxsize=4096)
 def parse_address(text: str) -> Address:
-    """Parse an address, whose mixed case must be a valid EIP-55 checksum.
+    """Parse an address. An address in mixed case must have a valid EIP-55 checksum.
 
     Raises `NotAnAddress`.
     """

@@ -22,10 +22,10 @@ from imprint.domain.formats.cids import (
 )
 
 MAX_BLOCK = 2 * 1024 * 1024
-"""The largest block in bytes that IPFS nodes exchange. Larger ones are refused unread."""
+"""Size in bytes of the largest block that IPFS nodes exchange. Larger blocks are refused unread."""
 
 MAX_ROOTS = 23
-"""Maximum number of roots: the longest array whose length fits in the first CBOR byte."""
+"""Maximum number of roots. The length of a longer array does not fit in the first CBOR byte."""
 
 _LONGEST_CID = 37
 _LONGEST_HEADER = 64 + MAX_ROOTS * (_LONGEST_CID + 5)

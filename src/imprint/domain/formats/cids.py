@@ -15,7 +15,7 @@ from libipld import decode_multibase, encode_multibase
 # --- Varints: unsigned numbers, seven bits a byte, the lowest bits first ---
 
 MAX_VARINT_BYTES = 9
-"""Maximum length in bytes of a multiformats varint, whose value is below 2^63."""
+"""Maximum length in bytes of a multiformats varint. Its value is below 2^63."""
 
 
 class NotAVarint(ValueError):
@@ -33,7 +33,7 @@ def write_varint(number: int) -> bytes:
 
 
 def read_varint(data: bytes, at: int = 0) -> tuple[int, int]:
-    """Decode the number at an offset, and also return the offset after it. Raises `NotAVarint`."""
+    """Decode the number at an offset, and return it with the next offset. Raises `NotAVarint`."""
     number = 0
     for index in range(MAX_VARINT_BYTES):
         byte = data[at + index : at + index + 1]
@@ -75,7 +75,8 @@ _DIGEST = 32
 class Codec(IntEnum):
     """The format of the hashed bytes: the content itself, or a node that links to parts of it.
 
-    `DAG_JSON` is for export manifests. No request names such a CID, so `parse_cid` refuses it.
+    `DAG_JSON` is for export manifests. No request names a CID of this codec, so `parse_cid` refuses
+    it.
     """
 
     RAW = 0x55
@@ -129,7 +130,7 @@ def cid_of(codec: Codec, digest: bytes) -> Cid:
 
 
 def cid_bytes(cid: Cid) -> bytes:
-    """Return the binary form of a CID: 36 bytes, or 37 for DAG-JSON."""
+    """Return the binary form of a CID, which has 36 bytes, or 37 bytes for DAG-JSON."""
     return decode_multibase(cid)[1]
 
 
@@ -186,10 +187,10 @@ class Layout:
 
 
 KUBO_LAYOUT = Layout(chunk=262_144, width=174)
-"""The layout of `ipfs add --cid-version=1`: 256 KiB, and as many links as fit in 8 KiB."""
+"""The layout of `ipfs add --cid-version=1`: chunks of 256 KiB, and nodes of up to 174 links."""
 
 WIDE_LAYOUT = Layout(chunk=1_048_576, width=1024)
-"""The unixfs-v1-2025 profile of IPIP-0499: 1 MiB, and 1024 links."""
+"""The profile unixfs-v1-2025 of IPIP-0499: chunks of 1 MiB, and nodes of up to 1024 links."""
 
 LAYOUTS = (
     KUBO_LAYOUT,
@@ -197,8 +198,11 @@ LAYOUTS = (
     Layout(KUBO_LAYOUT.chunk, KUBO_LAYOUT.width, raw=False),
     Layout(WIDE_LAYOUT.chunk, KUBO_LAYOUT.width, raw=False),
 )
-"""The layouts in use, ours first. The others are layouts of imported documents: the profile of
-2025, like `ipfs add --chunker=size-1048576` up to 174 MiB, and both chunk sizes with CIDv0."""
+"""The layouts in use, starting with our own.
+
+The others occur in imported documents: the profile of 2025, which `ipfs add --chunker=size-1048576`
+also uses up to 174 MiB, and both chunk sizes with CIDv0.
+"""
 
 
 _CHUNKS = {each.chunk for each in LAYOUTS}
@@ -210,7 +214,7 @@ leaf."""
 
 @dataclass(frozen=True, slots=True)
 class _Node:
-    """A block and the tree below it: `length` bytes of content, in `total` bytes of blocks."""
+    """The root block of a tree with `length` bytes of content and `total` bytes of blocks."""
 
     codec: Codec
     digest: bytes
@@ -225,15 +229,14 @@ class _Node:
 
 
 def document_cid(data: bytes, layout: Layout = KUBO_LAYOUT) -> Cid:
-    """Return the CID of a document: that of its bytes if they fit in one chunk, or else of its
-    root."""
+    """Return the CID of a document, which is the CID of its only chunk or of its root node."""
     if layout.raw and len(data) <= layout.chunk:
         return cid_of(Codec.RAW, sha256(data).digest())
     return _build_tree(data, layout).cid
 
 
 def layout_of(cid: Cid, data: bytes) -> Layout | None:
-    """Return the layout in which these bytes have this CID, or None if there is none."""
+    """Return the layout in which these bytes have this CID, or None if no layout gives it."""
     return next((each for each in LAYOUTS if document_cid(data, each) == cid), None)
 
 
@@ -283,8 +286,8 @@ def _leaf_node(chunk: memoryview) -> _Node:
 def _join(children: Sequence[_Node], layout: Layout) -> _Node:
     """Build the dag-pb node above `children`.
 
-    Links come before the data, and each has an empty name. Other encodings of the same node
-    exist, but their CIDs differ from those that IPFS nodes compute.
+    Links come before the data, and each link has an empty name. Other encodings of the same node
+    exist, but their CIDs differ from the CIDs that IPFS nodes compute.
     """
     links = b"".join(_encode_field(_LINK_FIELD, _encode_link(child, layout)) for child in children)
     length = sum(child.length for child in children)

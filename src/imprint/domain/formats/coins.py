@@ -5,12 +5,12 @@ DECIMALS = 18
 
 
 def format_coin(wei: int) -> str:
-    """Format the exact amount in coins: `0.01`."""
+    """Format an exact amount in coins, such as `0.01`."""
     whole, rest = divmod(wei, 10**DECIMALS)
     digits = f"{rest:0{DECIMALS}d}".rstrip("0")
     return f"{whole}.{digits}" if digits else f"{whole}"
 
 
 def format_amount(wei: int, symbol: str) -> str:
-    """Format an amount with the symbol of the coin: `0.01 ETH`."""
+    """Format an amount with the symbol of the coin, such as `0.01 ETH`."""
     return f"{format_coin(wei)} {symbol}"

@@ -13,7 +13,7 @@ READABLE = 4.5
 """The minimum contrast of text with its background."""
 
 MOST_DARKENED = 0.5
-"""How much black may be mixed into an accent before it becomes another colour."""
+"""Maximum share of black that is mixed into an accent. With more, it would be another colour."""
 
 _COLOUR = re.compile(r"#([0-9a-fA-F]{3}|[0-9a-fA-F]{6})")
 _STEPS = 200
@@ -32,7 +32,7 @@ class Accent:
 
 
 def parse_accent(text: str) -> Accent:
-    """Parse `#rgb` or `#rrggbb`, darkened or lightened only as much as readability requires.
+    """Parse `#rgb` or `#rrggbb`, and darken or lighten it only as much as readability requires.
 
     Raises `NotAColour`, also for a colour too light for light pages.
     """
@@ -51,14 +51,13 @@ def parse_accent(text: str) -> Accent:
 
 
 def contrast(one: str, other: str) -> float:
-    """The contrast of two colours, from 1 to 21."""
+    """Return the contrast of two colours, from 1 to 21."""
     darker, lighter = sorted((_luminance(one), _luminance(other)))
     return (lighter + 0.05) / (darker + 0.05)
 
 
 def _readable(colour: str, mixed_in: str, background: str) -> tuple[str, float]:
-    """The nearest shade that is readable on this background, and the share of the colour mixed
-    in."""
+    """Return the nearest shade readable on this background, and the share of `mixed_in` in it."""
     shades = ((_mix(colour, mixed_in, step / _STEPS), step / _STEPS) for step in range(_STEPS + 1))
     return next(each for each in shades if contrast(each[0], background) >= READABLE)
 

@@ -86,6 +86,6 @@ def _text(value: object) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Bytes:
-    """The inner object that encodes bytes, which `write_node` refuses anywhere else."""
+    """The inner object that encodes bytes. `write_node` refuses it anywhere else."""
 
     value: bytes

@@ -11,7 +11,7 @@ class NotHexadecimal(ValueError):
 
 
 def parse_hex_bytes(value: object) -> bytes:
-    """Parse bytes, two digits each. `0x` alone is empty. Raises `NotHexadecimal`."""
+    """Parse bytes of two digits each. `0x` alone means no bytes. Raises `NotHexadecimal`."""
     if not isinstance(value, str) or not value.startswith("0x"):
         raise NotHexadecimal("Bytes must be a string that starts with 0x.")
     try:

@@ -4,5 +4,5 @@ from datetime import UTC, datetime
 
 
 def format_instant(moment: datetime) -> str:
-    """Format a time in UTC to the second (RFC 3339): `2026-11-03T09:30:00Z`."""
+    """Format a time in UTC to the second, such as `2026-11-03T09:30:00Z` (RFC 3339)."""
     return f"{moment.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"

@@ -1,6 +1,6 @@
-"""Changes between two texts: lines that were removed or added, and words within changed lines.
+"""Changes between two texts: removed and added lines, and words within changed lines.
 
-The work is bounded: where two texts differ in too much, all of it counts as changed.
+The work is bounded: where two texts differ too much, everything counts as changed.
 """
 
 import re
@@ -11,19 +11,19 @@ from enum import StrEnum
 from imprint.domain.posts.text_work import TextWork
 
 MAX_CELLS = 250_000
-"""Most pairs of lines or words that are compared; beyond them, everything counts as changed."""
+"""Maximum number of compared pairs of lines or words. Beyond it, everything counts as changed."""
 
 MAX_SHOWN = 200_000
-"""Most characters of changes that are shown."""
+"""Maximum number of shown characters of changes."""
 
 CONTEXT = 1
-"""Unchanged lines shown before and after a change."""
+"""Number of unchanged lines shown before and after a change."""
 
 _WORDS = re.compile(r"\s+|[^\s]+")
 
 
 class Kind(StrEnum):
-    """What happened to a part of a text."""
+    """Whether a part of a text was kept, added or removed."""
 
     SAME = "same"
     REMOVED = "removed"
@@ -40,9 +40,9 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """Lines with their parts; an empty line stands for unchanged lines that are left out.
+    """Lines with their parts. An empty line stands for unchanged lines that are left out.
 
-    `is_cut` if there are more changes than are shown.
+    `is_cut` is true if not all changes are shown.
     """
 
     lines: tuple[tuple[Part, ...], ...]
@@ -95,7 +95,7 @@ def _changed_words(before: str, after: str, work: TextWork) -> tuple[Part, ...]:
 
 
 def _compare(before: Sequence[str], after: Sequence[str], work: TextWork) -> Iterator[Part]:
-    """The longest common subsequence of two sequences, and what is between."""
+    """Return the longest common subsequence of two sequences, and the parts between its items."""
     start = 0
     while start < min(len(before), len(after)) and before[start] == after[start]:
         start += 1
@@ -139,7 +139,7 @@ def _compare_middle(before: Sequence[str], after: Sequence[str], work: TextWork)
 
 
 def _with_context(lines: list[tuple[Part, ...]]) -> Iterator[tuple[Part, ...]]:
-    """The changed lines with the unchanged ones around them."""
+    """Return the changed lines with the unchanged lines around them."""
     is_changed = [any(part.kind is not Kind.SAME for part in line) for line in lines]
     near = [
         any(is_changed[max(0, number - CONTEXT) : number + CONTEXT + 1])

@@ -10,19 +10,19 @@ from imprint.domain.formats.cids import Cid
 from imprint.domain.posts.indexed_posts import IndexedPost
 
 FEED_SIZE = 50
-"""Number of posts in a feed, newest first, or per page in a private feed."""
+"""Number of posts in a feed, or on a page of a private feed."""
 
 MAX_ENTRY_BYTES = 128 * 1024
-"""Maximum size in bytes of the HTML of one entry; a longer text ends with a link to its page."""
+"""Maximum size in bytes of the HTML of one entry. A longer text ends with a link to its page."""
 
 MAX_FEED_BYTES = 1024 * 1024
-"""Maximum total size in bytes of the HTML in one feed; entries beyond it are only linked.
+"""Maximum total size in bytes of the HTML in one feed. Entries beyond it are only linked.
 
 In a private feed, the limit applies to each page. The newest posts come first.
 """
 
 MAX_PAGE_BYTES = MAX_FEED_BYTES // 2
-"""Size in bytes of the documents after which a page of a private feed ends.
+"""Total size in bytes of documents after which a page of a private feed ends.
 
 HTML is longer than Markdown, so this leaves room for all texts of the page.
 """
@@ -31,12 +31,12 @@ ALL_POSTS = "/feeds/posts"
 """The path of the feed of all posts, without the format extension."""
 
 PRIVATE_FEEDS = "/feeds/private/"
-"""The path prefix of private feeds. It is followed by a token, which is never logged."""
+"""The path prefix of private feeds. A token, which is never logged, follows the prefix."""
 
 
 @dataclass(frozen=True, slots=True)
 class FeedEntry:
-    """A post in a feed; `file` is None if the subscriber may not read its text.
+    """A post in a feed. `file` is None if the subscriber may not read its text.
 
     With `is_opening`, the subscriber may read only the opening of the file.
     """
@@ -49,7 +49,7 @@ class FeedEntry:
 
 @dataclass(frozen=True, slots=True)
 class FeedTexts:
-    """The texts of a feed as HTML, by post ID; `is_complete` is False if one was unreadable."""
+    """The texts of a feed as HTML, by post ID. `is_complete` is False if a text was unreadable."""
 
     html: Mapping[int, str]
     is_complete: bool = True
@@ -62,7 +62,7 @@ class Feed:
     `path` is its path without the format extension, and `page` is the path of the web page with the
     same posts. The name of the service is put before `title`. A private feed links only to itself,
     has no hub, and is split into pages. A page has the posts before position `before`, and the next
-    page those before `next_before`.
+    page has the posts before `next_before`.
     """
 
     name: str

@@ -23,11 +23,12 @@ class Sales:
 class IndexedPost:
     """A post as the chain describes it.
 
-    `cid` is canonical if the text on the chain is a CID, and that text otherwise. Invalid UTF-8 is
-    replaced in all texts. `hosted` if the document of the post is stored here. `byline` is of the
-    author's profile, if they have one. `words` of the whole text is None if it is not stored here
-    or has not been read yet; `has_opening` if everybody may read the beginning of the text.
-    `revision` is the newest of a hosted post.
+    `cid` is the canonical CID if the text on the chain is a CID, and otherwise is that text.
+    Invalid UTF-8 is replaced in all texts. `hosted` says whether the post's document is stored
+    here. `byline` comes from the author's profile, if there is one. `words` is the number of words
+    in the whole text, or None if the text is not stored here or has not been read yet.
+    `has_opening` says whether everybody may read the beginning of the text. `revision` is the
+    newest revision of a hosted post.
     """
 
     place: int
@@ -72,6 +73,20 @@ class PricedPost:
     prices: tuple[PricePoint, ...]
 
 
+@dataclass(frozen=True, slots=True, weakref_slot=True)
+class RecordedPost:
+    """A post with the position of its log, and the contract and chain of that log.
+
+    `is_final` is true once no reorg of the configured depth can replace its block.
+    """
+
+    post: IndexedPost
+    chain_id: int
+    contract: Address
+    log_index: int
+    is_final: bool
+
+
 class PostOrder(StrEnum):
     """Sort orders of a list of posts. `sales` and `price` sort the highest first."""
 
@@ -82,8 +97,11 @@ class PostOrder(StrEnum):
 
 
 class PostScope(StrEnum):
-    """Which posts a list may contain: all posts on the chain, those that no measure hides, or those
-    that are also shown according to IMPRINT_SHOW."""
+    """The posts that a list may contain.
+
+    A scope contains all posts on the chain, the posts that no measure hides, or only the unhidden
+    posts that IMPRINT_SHOW selects.
+    """
 
     CHAIN = "chain"
     LISTED = "listed"
@@ -105,7 +123,7 @@ class PostFilter:
 
 @dataclass(frozen=True, slots=True)
 class PostPosition:
-    """Where a list continues: after the post at position `place`, with sales or price `value`."""
+    """The position `place` of the last post on a page, and its sales or price `value`."""
 
     place: int
     value: int = 0
@@ -113,10 +131,10 @@ class PostPosition:
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
 class PostPage:
-    """One page of a list of posts. `next` is the start of the next page, or None on the last one.
+    """One page of a list of posts. `next` is the start of the next page, or None.
 
-    Because the work per page is bounded, a page may have fewer posts than requested, or
-    none, although more follow.
+    Because the work per page is bounded, a page may have fewer posts than requested, or none, even
+    if more pages follow.
     """
 
     posts: tuple[IndexedPost, ...]
@@ -136,7 +154,10 @@ class HeldPost:
 
 @dataclass(frozen=True, slots=True)
 class Sale:
-    """One purchase of a post. `title` is None if the post is not in the index."""
+    """One purchase of a post. `title` is None if the post is not in the index.
+
+    `receiver` got the token if the buyer gave it away in the same transaction.
+    """
 
     place: int
     post_id: int
@@ -146,14 +167,15 @@ class Sale:
     block: BlockRef
     tx_hash: str
     title: str | None
+    receiver: Address | None = None
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
 class AccountSummary:
     """The activity of an address as an author and as a reader.
 
-    `worth` is the sum of the initial prices of its posts, `readers` is the number of
-    addresses that hold one of them, and `held` is the number of posts that it holds itself.
+    `worth` is the sum of the initial prices of its posts, `readers` is the number of addresses that
+    hold one of these posts, and `held` is the number of posts that the address itself holds.
     """
 
     address: Address
@@ -169,7 +191,7 @@ class AccountSummary:
 
 
 def inactive_account(address: Address) -> AccountSummary:
-    """The account of an address that has neither published nor bought anything."""
+    """Return the account of an address that has neither published nor bought a post."""
     nothing = Sales(0, 0)
     return AccountSummary(address, 0, None, None, nothing, 0, 0, nothing, 0)
 
@@ -187,8 +209,8 @@ class MarketDay:
 class MarketTotals:
     """Totals of the whole marketplace.
 
-    `readers` counts addresses that hold a post. `users` counts addresses that have
-    published or bought a post, or hold one.
+    `readers` counts addresses that hold a post. `users` counts addresses that have published,
+    bought or received a post.
     """
 
     posts: int
@@ -201,7 +223,7 @@ class MarketTotals:
 
 @dataclass(frozen=True, slots=True)
 class ShownTotals:
-    """Totals of the posts that lists show. `readers` counts addresses that hold one of them."""
+    """Totals of the listed posts. `readers` counts addresses that hold a listed post."""
 
     posts: int
     authors: int
@@ -236,8 +258,7 @@ ListFilter = PublicList | OwnDrafts
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """One page of a list of files. `next_position` starts the next page, and is None on the last
-    one."""
+    """One page of a list of files. `next_position` starts the next page, or is None."""
 
     files: tuple[File, ...]
     next_position: int | None

@@ -17,7 +17,7 @@ HIGHEST_BLOCK = 2**43 - 1
 """The highest block number whose positions fit in 63 bits."""
 
 _DECIMAL = re.compile(r"(0|[1-9][0-9]{0,17})\Z")
-"""A number of up to 18 digits, which fits in 63 bits."""
+"""Matches a number of up to 18 digits, which fits in 63 bits."""
 
 
 def position_of(block_number: int, log_index: int) -> int:
@@ -35,6 +35,11 @@ def parse_position(text: str) -> int | None:
 def block_of(place: int) -> int:
     """Return the block number of a position."""
     return place // LOGS_PER_BLOCK
+
+
+def log_index_of(place: int) -> int:
+    """Return the index, within its block, of the log at a position."""
+    return place % LOGS_PER_BLOCK
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +74,22 @@ class PostPublished:
 
 @dataclass(frozen=True, slots=True)
 class PostPurchased:
-    """A reader bought a post's token."""
+    """A reader bought a post's token.
+
+    If the purchase went through a purchase `adapter`, the token was minted to the adapter and
+    passed on to the `receiver`.
+    """
 
     origin: Origin
     post_id: int
     buyer: Address
     price: int
+    adapter: Address | None = None
+    receiver: Address | None = None
+
+    @property
+    def is_gift(self) -> bool:
+        return self.receiver is not None and self.receiver != self.buyer
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,39 +114,65 @@ class TokensMoved:
 
 @dataclass(frozen=True, slots=True)
 class PostTagged:
-    """A hashtag as recorded on the chain. It belongs to the event that published the post."""
+    """A hashtag recorded on the chain. The log belongs to the event that published the post."""
 
     origin: Origin
     post_id: int
     hashtag: bytes
 
 
+@dataclass(frozen=True, slots=True)
+class AdapterPurchase:
+    """A purchase adapter bought a post for a payer, in the purchase just before this event."""
+
+    origin: Origin
+    post_id: int
+    adapter: Address
+    payer: Address
+    receiver: Address
+    price: int
+
+
 MarketEvent = PostPublished | PostPurchased | PriceChanged | TokensMoved
 
+EventDetail = PostTagged | AdapterPurchase
+"""Events that only complete another event of the same transaction."""
 
-def attach_hashtags(events: Iterable[MarketEvent | PostTagged]) -> list[MarketEvent]:
-    """Return the events with hashtags merged into their posts.
 
-    A hashtag counts only if its log is in the transaction that published the post. Invalid
-    or excess hashtags are dropped.
+def attach_details(events: Iterable[MarketEvent | EventDetail]) -> list[MarketEvent]:
+    """Return the events with hashtags merged into posts, and payers and receivers into purchases.
+
+    A detail counts only if its log is in the transaction of the event that it completes.
+    Invalid or excess hashtags are dropped.
     """
-    found = list(events)
     tags: dict[tuple[str, int], dict[str, None]] = {}
-    for event in found:
+    purchases: dict[tuple[str, int, Address, int], tuple[int, PostPurchased]] = {}
+    attached: list[MarketEvent] = []
+    for event in events:
+        tx_hash = event.origin.tx_hash
         if isinstance(event, PostTagged):
-            kept = tags.setdefault((event.origin.tx_hash, event.post_id), {})
+            kept = tags.setdefault((tx_hash, event.post_id), {})
             if len(kept) < MAX_TAGS and (tag := _tag_of(event.hashtag)) is not None:
                 kept[tag] = None
-    attached: list[MarketEvent] = []
-    for event in found:
-        if isinstance(event, PostTagged):
-            continue
-        if isinstance(event, PostPublished):
-            own = tags.get((event.origin.tx_hash, event.post_id))
-            attached.append(replace(event, hashtags=tuple(own)) if own else event)
+        elif isinstance(event, AdapterPurchase):
+            key = (tx_hash, event.post_id, event.adapter, event.price)
+            if (found := purchases.pop(key, None)) is not None:
+                index, purchase = found
+                attached[index] = replace(
+                    purchase, buyer=event.payer, adapter=event.adapter, receiver=event.receiver
+                )
         else:
+            if isinstance(event, PostPurchased):
+                key = (tx_hash, event.post_id, event.buyer, event.price)
+                purchases[key] = (len(attached), event)
             attached.append(event)
-    return attached
+    return [
+        replace(event, hashtags=tuple(own))
+        if isinstance(event, PostPublished)
+        and (own := tags.get((event.origin.tx_hash, event.post_id)))
+        else event
+        for event in attached
+    ]
 
 
 def _tag_of(spelled: bytes) -> str | None:

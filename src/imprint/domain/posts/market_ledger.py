@@ -1,7 +1,7 @@
 """The marketplace ledger: how each event changes posts, holdings, accounts and totals.
 
-It works on the rows that its caller has loaded for the events, and records which rows it
-changed and their previous values.
+The ledger works on the rows that its caller has loaded for the events. It records the changed rows
+with their previous values.
 """
 
 from collections.abc import Iterable, Sequence
@@ -102,7 +102,7 @@ class TotalsRow:
 
 
 class Table(Generic[K, R]):
-    """Loaded rows by key. A row that is missing here does not exist."""
+    """Loaded rows, keyed. A row that was not loaded counts as nonexistent."""
 
     def __init__(self, rows: Iterable[tuple[K, R]] = ()) -> None:
         self._rows: dict[K, R] = dict(rows)
@@ -124,14 +124,14 @@ class Table(Generic[K, R]):
             self._rows[key] = row
 
     def changes(self) -> Iterable[tuple[K, R | None, R | None]]:
-        """Return every changed key with its row as loaded and its current row."""
+        """Return every changed key with the row that was loaded and the current row."""
         for key, loaded in self._loaded.items():
             now = self._rows.get(key)
             if now != loaded:
                 yield key, loaded, now
 
     def take_before(self) -> dict[K, R | None]:
-        """Return the rows changed since the last call, with their values at that time."""
+        """Return the rows changed since the last call, with the values they had then."""
         before, self._before = self._before, {}
         return before
 
@@ -158,7 +158,7 @@ class Ledger:
     def _apply_transaction(self, events: Sequence[MarketEvent]) -> None:
         paid = _payments(events)
         for event in events:
-            # First, because a contract may mint a token before it reports the post.
+            # Posts come first, because a contract may mint a token before it reports the post.
             if isinstance(event, PostPublished):
                 self._publish(event)
         for event in events:
@@ -243,7 +243,7 @@ class Ledger:
         before, origin = self.holdings.get(key), event.origin
         held = before is not None and before.balance > 0
         bought = before is not None and before.paid is not None
-        # What is minted or burnt is another token.
+        # A minted or burnt token is a different token.
         may_return = bought and ZERO_ADDRESS not in (event.sender, event.receiver)
         balance = amount + (before.balance if before is not None else 0)
         if not balance and not may_return:
@@ -295,24 +295,25 @@ class Ledger:
 
 
 def _payments(events: Sequence[MarketEvent]) -> dict[int, int]:
-    """Return the amounts paid for tokens in one transaction, by the position of their mint.
+    """Return the amounts paid for tokens in one transaction, by the position of their transfer.
 
-    A purchase mints its token just before or after its event. All other mints are gifts.
+    A purchase mints its token just before or after its event, or an adapter passes the token on to
+    the buyer. All other transfers are gifts.
     """
     paid: dict[int, int] = {}
-    minted: dict[HoldingKey, int] = {}
-    owed: dict[HoldingKey, int] = {}
+    moved: dict[tuple[Address, Address, int], int] = {}
+    owed: dict[tuple[Address, Address, int], int] = {}
     for event in events:
-        if isinstance(event, TokensMoved) and event.sender == ZERO_ADDRESS:
-            key = (event.receiver, event.post_id)
+        if isinstance(event, TokensMoved):
+            key = (event.sender, event.receiver, event.post_id)
             if key in owed:
                 paid[event.origin.place] = owed.pop(key)
             else:
-                minted[key] = event.origin.place
-        elif isinstance(event, PostPurchased):
-            key = (event.buyer, event.post_id)
-            if key in minted:
-                paid[minted.pop(key)] = event.price
+                moved[key] = event.origin.place
+        elif isinstance(event, PostPurchased) and not event.is_gift:
+            key = (event.adapter or ZERO_ADDRESS, event.buyer, event.post_id)
+            if key in moved:
+                paid[moved.pop(key)] = event.price
             else:
                 owed[key] = event.price
     return paid

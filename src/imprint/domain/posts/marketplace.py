@@ -1,5 +1,6 @@
 """The marketplace contract: event topics, function selectors, and decoders."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -7,6 +8,8 @@ from imprint.domain.formats.abi import NotAbi, Tuple, decode_address, decode_uin
 from imprint.domain.formats.addresses import ZERO_ADDRESS, Address, keccak256
 from imprint.domain.formats.cids import Cid, NotACid, parse_cid
 from imprint.domain.posts.market_events import (
+    AdapterPurchase,
+    EventDetail,
     MarketEvent,
     Origin,
     PostPublished,
@@ -26,21 +29,24 @@ from imprint.domain.posts.posts import (
 )
 
 POST_CREATED = bytes.fromhex("f753f630973e9c5274697eb346810b78c35457ef0df3e0c5c7ade5841d55ca77")
-"""First topic of PostCreated(uint256,string,string,string,address,uint256): a new post."""
+"""First topic of PostCreated(uint256,string,string,string,address,uint256), for a new post."""
 
 POST_SUBSCRIBED = bytes.fromhex("c4f07abc81eeea9be4a90005faadbbbb0ddfd027f96110739619c68d7da06d24")
-"""First topic of PostSubscribed(uint256,address,uint256): a reader bought a post's token."""
+"""First topic of PostSubscribed(uint256,address,uint256), emitted when a reader buys a token."""
 
 POST_PRICE_UPDATED = bytes.fromhex(
     "ad528c798f61306a244b88624c5d602fa1fa8cc73bd73c40b6ad5920ff9cc817"
 )
-"""First topic of PostPriceUpdated(uint256,uint256,uint256): the price of a post changed."""
+"""First topic of PostPriceUpdated(uint256,uint256,uint256), emitted when a price changes."""
 
 TRANSFER = bytes.fromhex("1b3d7edb2e9c0b0e7c525b20aaaef0f5940d2ed71663c7d39266ecafac728859")
-"""First topic of Transfer(address,address,address,uint256,uint256): an ERC-6909 transfer."""
+"""First topic of Transfer(address,address,address,uint256,uint256), emitted by ERC-6909."""
 
 POST_TAGGED = bytes.fromhex("19584cd97344f44fe77feb2de781277ccbadb573bac11270c515749d8e92698d")
-"""First topic of PostTagged(uint256,string): a hashtag of a newly published post."""
+"""First topic of PostTagged(uint256,string), emitted for each hashtag of a new post."""
+
+BOUGHT = bytes.fromhex("888231f55a3cd8fd72276bc1b12ed5a60f8d92e62d288e64bf29dd6e5fc7809a")
+"""First topic of Bought(uint256,address,address,uint256), which the purchase adapter emits."""
 
 MARKET_TOPICS = (
     POST_CREATED,
@@ -48,27 +54,41 @@ MARKET_TOPICS = (
     POST_SUBSCRIBED,
     POST_PRICE_UPDATED,
     TRANSFER,
+    BOUGHT,
 )
 """The first topics of all logs that the post index reads."""
 
 GET_POST_INFO = bytes.fromhex("eba1e3b3")
-"""Selector of getPostInfo(uint256): the contract's entry for a post ID."""
+"""Selector of getPostInfo(uint256), which returns the contract's entry for a post ID."""
 
 POST_CID_TO_TOKEN_ID = bytes.fromhex("e8be2748")
-"""Selector of postCidToTokenId(string): the ID of the post published with this text, or 0."""
+"""Selector of postCidToTokenId(string), which returns the ID of the post with a CID, or 0."""
 
 BALANCE_OF = bytes.fromhex("00fdd58e")
-"""Selector of balanceOf(address,uint256): an address's balance of a token ID (ERC-6909)."""
+"""Selector of balanceOf(address,uint256), which returns a token balance (ERC-6909)."""
+
+SUBSCRIBE_POST = bytes.fromhex("df58067d")
+"""Selector of subscribePost(uint256), which buys the token of a post for its price."""
+
+ADAPTER_MARKET = bytes.fromhex("f46f16c2")
+"""Selector of the purchase adapter's MARKET(), which returns the marketplace it buys from."""
+
+ADAPTER_FUNCTIONS = {
+    "MARKET()": ADAPTER_MARKET,
+    "buyFor(uint256,address)": bytes.fromhex("a3a8573a"),
+    "buyMany(uint256[],address)": bytes.fromhex("90bcd2d5"),
+}
+"""Functions of the purchase adapter that the service and its pages call."""
 
 EARLIER_FUNCTIONS = {
     "createPost((string,string,string,string,uint256))": bytes.fromhex("a7b7802e"),
     "getAllPosts()": bytes.fromhex("30561100"),
     "getUserPosts(address)": bytes.fromhex("9a2194a9"),
 }
-"""Functions that the earlier service's front end calls beyond those of any marketplace."""
+"""Functions that the earlier front end calls in addition to those of every marketplace."""
 
 _PUSH4 = b"\x63"
-"""The instruction that pushes a selector, for comparison with that of a call."""
+"""The instruction that pushes a selector in order to compare it with the selector of a call."""
 
 MAX_SPELLED_CID = 512
 """Maximum length of a CID's text in bytes. Longer texts are not stored or parsed."""
@@ -87,7 +107,7 @@ _STAND_IN = "0x" + "0" * 16
 class Log:
     """A log from a node or a provider. `removed` is true if its block is no longer canonical.
 
-    `timestamp` is that of its block, in seconds, if the node includes it in the log.
+    `timestamp` is the time of its block in seconds, if the node includes it in the log.
     """
 
     address: Address
@@ -105,8 +125,7 @@ class Undecodable(ValueError):
 def decode_post_created(log: Log) -> PostCreated:
     """Decode a PostCreated log. `cid` is None if the text is not a CID. Raises `Undecodable`.
 
-    The title is not read and the thumbnail is not checked: the post is published
-    regardless.
+    The title is not read and the thumbnail is not checked, because neither affects publication.
     """
     _expect_topics(log, POST_CREATED, 3)
     try:
@@ -150,7 +169,7 @@ def decode_access_changed(log: Log) -> AccessChanged:
         raise Undecodable(str(error)) from error
 
 
-def decode_market_event(log: Log, at: datetime) -> MarketEvent | PostTagged:
+def decode_market_event(log: Log, at: datetime) -> MarketEvent | EventDetail:
     """Decode a log with one of `MARKET_TOPICS`, from a block with this timestamp.
 
     Texts that are too long are truncated. Raises `Undecodable`.
@@ -173,6 +192,11 @@ def decode_market_event(log: Log, at: datetime) -> MarketEvent | PostTagged:
             _expect_topics(log, POST_TAGGED, 2)
             hashtag = Tuple(log.data, 1).string(0)
             return PostTagged(origin, decode_uint256(log.topics[1]), hashtag)
+        if topic == BOUGHT:
+            _expect_topics(log, BOUGHT, 4)
+            payer, receiver = decode_address(log.topics[2]), decode_address(log.topics[3])
+            post_id, price = decode_uint256(log.topics[1]), Tuple(log.data, 1).uint256(0)
+            return AdapterPurchase(origin, post_id, log.address, payer, receiver, price)
         _expect_topics(log, POST_PRICE_UPDATED, 2)
         price = Tuple(log.data, 2).uint256(1)
         return PriceChanged(origin, decode_uint256(log.topics[1]), price)
@@ -290,6 +314,6 @@ def _cid_or_none(text: str) -> Cid | None:
         return None
 
 
-def missing_functions(code: bytes) -> list[str]:
-    """Return the functions used by the earlier front end that a contract with this code lacks."""
-    return [name for name, each in EARLIER_FUNCTIONS.items() if _PUSH4 + each not in code]
+def missing_functions(code: bytes, functions: Mapping[str, bytes]) -> list[str]:
+    """Return the functions, given by their selectors, that a contract with this code lacks."""
+    return [name for name, each in functions.items() if _PUSH4 + each not in code]

@@ -1,7 +1,7 @@
-"""Openings: what everybody may read of a post, up to the line `<!--more-->`.
+"""Openings: the public beginning of a post, up to the line `<!--more-->`.
 
-The line counts only as a top-level HTML block of the Markdown that is nothing but this comment.
-An opening is a text of its own: link definitions and notes below the line are not part of it.
+The line counts only if it is a top-level HTML block of the Markdown with nothing but this comment.
+An opening is a separate text: link definitions and notes below the line are not part of it.
 """
 
 import re
@@ -29,10 +29,10 @@ MARK = "<!--more-->"
 """The block that ends an opening."""
 
 MAX_TEXT = 1_000_000
-"""Maximum number of characters of a text that is formatted, without images: 170 000 words."""
+"""Maximum number of characters, without images, of a text that is formatted."""
 
 TOKEN_STEPS = 10
-"""Work charged per token, for the time to create and render it and about 350 bytes."""
+"""Work charged per token, for the time to create and render a token and for about 350 bytes."""
 
 _LINE_END = re.compile(r"\r\n?")
 
@@ -61,7 +61,7 @@ class BlockParser(ParserBlock):
 
 
 def count_attempts(ruler: Any) -> None:
-    """Let each attempt of a parser's rules count as work."""
+    """Count each attempt of a parser's rules as work."""
 
     def counted(rule: Callable[..., bool]) -> Callable[..., bool]:
         def run(state: Any, *given: Any) -> bool:
@@ -76,7 +76,7 @@ def count_attempts(ruler: Any) -> None:
 
 
 def _build_parser() -> MarkdownIt:
-    """The parser of the pages, but with HTML blocks, and without anything inside the blocks."""
+    """Return the parser of the pages, but with HTML blocks, and without parsing inside blocks."""
     parser = MarkdownIt("zero")
     parser.block = BlockParser()
     parser.configure("commonmark", {"html": True})
@@ -95,7 +95,7 @@ def normalize_lines(content: str) -> str:
 
 
 def _marked_lines(text: str, work: TextWork) -> list[int]:
-    """Return the numbers of the lines that are the mark, of a text with line feeds only.
+    """Return the line numbers of the marks in a text whose lines end with line feeds.
 
     Raises the errors of `TextWork.spend`.
     """
@@ -115,7 +115,7 @@ def _marked_lines(text: str, work: TextWork) -> list[int]:
 
 
 def _above(text: str, marked: list[int]) -> str | None:
-    """Return what is above the first of these lines, None if there is nothing."""
+    """Return the text above the first of these lines, or None if it is empty."""
     if not marked:
         return None
     above = "\n".join(text.split("\n", marked[0])[: marked[0]])
@@ -154,7 +154,7 @@ class Opening:
 
 
 def read_opening(content: str, work: TextWork) -> Opening:
-    """Return the opening of a text; empty if it has none. Raises `Abandoned`."""
+    """Return the opening of a text, which is empty if the text has none. Raises `Abandoned`."""
     opening = opening_of(content, work) or ""
     return Opening(opening, count_words(readable_text(opening)))
 
@@ -170,10 +170,10 @@ def without_marks(content: str, work: TextWork) -> str:
 
 @dataclass(frozen=True, slots=True)
 class TextFacts:
-    """What lists and search know about a text: its number of words, and whether it has an opening.
+    """Facts about a text for lists and search: its number of words, and whether it has an opening.
 
-    `searched` is the beginning of its readable text, `opening` that of its opening, None without
-    one.
+    `searched` is the beginning of its readable text. `opening` is the beginning of its opening, or
+    None without an opening.
     """
 
     words: int

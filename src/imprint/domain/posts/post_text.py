@@ -1,8 +1,7 @@
 """Readable text of a document: Markdown, or the JSON blocks of the earlier front end.
 
-Content is untrusted: no text raises an error, time is linear in its length, and parts that
-would take too much work are left out. Functions with a `TextWork` parameter raise
-`Abandoned`.
+Content is untrusted, so no text raises an error, processing time is linear in its length, and parts
+that would take too much work are left out. Functions with a `TextWork` parameter raise `Abandoned`.
 """
 
 import html
@@ -23,7 +22,7 @@ MAX_DEPTH = 8
 """Maximum depth of nested lists. Deeper items are shown at this level."""
 
 LOOKED_AT = 8
-"""Number of characters scanned per requested character, since most may be markup."""
+"""Number of characters scanned per requested character, because most may be markup."""
 
 INLINE_STEPS = 20
 """Number of steps charged for converting one inline text."""
@@ -34,13 +33,13 @@ _SLICE = 32 * 1024
 """Number of characters converted at a time, because a regular expression holds the GIL."""
 
 WORDS_A_MINUTE = 230
-"""Words that a reader reads in a minute."""
+"""Number of words that a reader reads in a minute."""
 
 HAN_A_WORD = 2
-"""Characters of Chinese and Japanese, which put no spaces between words, that count as a word."""
+"""Number of Chinese or Japanese characters that count as one word."""
 
 PICTURE_URL = re.compile(r"data:image/(?:png|jpeg|gif|webp);base64,[A-Za-z0-9+/]+={0,2}")
-"""Bitmap images. SVG is excluded because it is a document that can contain scripts."""
+"""Matches bitmap images. SVG is excluded because it is a document that can contain scripts."""
 
 _HAN = re.compile("[\u3040-\u30ff\u3400-\u9fff]+")
 _DATA_URL = re.compile(r"data:[A-Za-z0-9.+-]{1,40}/[^\s\"'()<>\\]*")
@@ -67,7 +66,7 @@ Block = dict[str, Any]
 def readable_text(content: str, work: TextWork | None = None, longest: int | None = None) -> str:
     """Return the words of a document for search and snippets, one paragraph per line.
 
-    With `longest`, return at most that many characters from the beginning.
+    With `longest`, return at most this many characters from the beginning.
     """
     work = work or TextWork()
     document = parse_blocks(content)
@@ -97,14 +96,14 @@ def markdown_text(content: str, work: TextWork | None = None) -> str:
 
 
 def count_words(text: str) -> int:
-    """Number of words of a text."""
+    """Return the number of words in a text."""
     spaced = _HAN.sub(" ", text)
     han = len(text) - len(spaced) + len(_HAN.findall(text))
     return len(spaced.split()) + -(-han // HAN_A_WORD)
 
 
 def reading_minutes(words: int) -> int:
-    """Minutes that reading this many words takes, at least one."""
+    """Return the minutes that it takes to read this many words, at least one."""
     return max(1, round(words / WORDS_A_MINUTE))
 
 
@@ -127,8 +126,7 @@ def _plain_markdown(content: str, work: TextWork, longest: int | None) -> Iterat
 
 
 def parse_blocks(content: str) -> tuple[str, list[Block]] | None:
-    """Return the title and blocks of a document of the earlier front end, or None for other
-    content."""
+    """Return the title and blocks of the earlier front end's document, or None for other texts."""
     if is_markdown(content):
         return None
     found = _decode(content)
@@ -169,7 +167,7 @@ def _blocks_of(items: list[Any]) -> list[Block]:
 
 
 def _first(parts: Iterable[str], longest: int | None) -> Iterator[str]:
-    """Return the first parts, limited to this many characters and by the remaining work."""
+    """Return the first parts, up to this many characters or until the work is used up."""
     size = 0
     with suppress(TooIntricate):
         for part in parts:
@@ -226,7 +224,7 @@ def _inline_text(text: str) -> str:
 
 
 def _inline_markdown(text: str) -> str:
-    """Convert inline HTML to Markdown: emphasis and links stay, everything else becomes text."""
+    """Convert inline HTML to Markdown. Emphasis and links stay, and other elements become text."""
     parts: list[str] = []
     link: str | None = None
     end = 0

@@ -24,7 +24,7 @@ class PostEntry:
 
 @dataclass(frozen=True, slots=True)
 class PostDetails:
-    """Details of a post from its entry, such as the description, and some from its event."""
+    """Details of a post from its contract entry, such as the description, and from its event."""
 
     author: Address
     spelled_cid: bytes
@@ -33,10 +33,20 @@ class PostDetails:
 
 @dataclass(frozen=True, slots=True)
 class PostFacts:
-    """The facts that decide access, read at one block: the entry and the reader's token balance."""
+    """The facts that decide access, read at one block: the entry and the reader's balance."""
 
     entry: PostEntry
     balance: int
+
+
+@dataclass(frozen=True, slots=True)
+class Purchase:
+    """A transaction in a block, and the amount that it paid for a post on behalf of a buyer.
+
+    `amount` is None if it was not a purchase of that post by that buyer.
+    """
+
+    amount: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +72,7 @@ class BlockRef:
 class PostCreated:
     """A PostCreated event: `author` published `spelled_cid` as `post_id`.
 
-    `thumbnail` is None if its text is not a CID, and for previously stored events.
+    `thumbnail` is None if its text is not a CID, or if an earlier release stored the event.
     """
 
     place: LogPosition
@@ -84,10 +94,7 @@ class AccessChanged:
 
 @dataclass(frozen=True, slots=True)
 class DeadLetter:
-    """A marketplace log, or part of a delivery, that cannot be decoded.
-
-    It is stored for the operator.
-    """
+    """A marketplace log, or part of a delivery, that cannot be decoded. Stored for the operator."""
 
     place: LogPosition | None
     reason: str
@@ -117,8 +124,8 @@ class DeliveryKey:
 class Delivery:
     """A verified and decoded delivery.
 
-    `findings` has its events and dead letters in log order. `access_changes` is None if any
-    of them is unknown. `ignored` counts the logs that are neither events nor dead letters.
+    `findings` has its events and dead letters in log order. `access_changes` is None if any change
+    of access is unknown. `ignored` counts the logs that are neither events nor dead letters.
     """
 
     provider: str
@@ -138,7 +145,7 @@ class Delivery:
 
 @dataclass(frozen=True, slots=True)
 class ApplyResult:
-    """The result of a delivery: one status for each event, in order.
+    """The result of a delivery, with one status for each event, in order.
 
     `new_letters` counts the new dead letters.
     """
@@ -150,7 +157,7 @@ class ApplyResult:
 
 @dataclass(frozen=True, slots=True)
 class KnownEvent:
-    """A canonical event. `confirmed` is true once the chain follower has read it itself."""
+    """A canonical event. `confirmed` is true once the chain follower has read the event itself."""
 
     event: PostCreated
     seen_at: datetime
@@ -180,7 +187,7 @@ class EventReport:
 
 @dataclass(frozen=True, slots=True)
 class Advance:
-    """The follower's findings in a block range: the events in it, and those that are `lost`.
+    """The follower's findings in a block range: events on the chain, and `lost` recorded events.
 
     `cursor`, if given, is the last block that the follower has read. `final`, if given, is
     the last block that no reorg of the configured depth can replace.

@@ -1,4 +1,4 @@
-"""Revisions: corrected versions that authors add beside the documents of their posts."""
+"""Revisions: corrected versions that authors add to their posts."""
 
 import unicodedata
 from collections.abc import Mapping
@@ -12,24 +12,24 @@ from imprint.domain.formats.addresses import Address
 from imprint.domain.formats.cids import Cid
 
 MAX_REVISIONS = 50
-"""The most revisions of a post."""
+"""Maximum number of revisions of a post."""
 
 MAX_NOTE = 280
-"""The most code points of a revision's note."""
+"""Maximum number of code points in a revision's note."""
 
 _CONTROLS = ("Cc", "Cs", "Zl", "Zp")
 _BIDIRECTIONAL = frozenset(
     "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 )
-"""Characters that change the direction of what follows them."""
+"""Characters that change the direction of the text after them."""
 
 
 @dataclass(frozen=True, slots=True)
 class SignedRevision:
     """A proven revision of the post `post_id`, before its text is stored.
 
-    `document` is the CID of the post's document on the chain, `envelope` the typed data as the
-    author signed it.
+    `document` is the CID of the post's document on the chain, and `envelope` is the typed data that
+    the author signed.
     """
 
     write: Write
@@ -65,7 +65,7 @@ class Revision:
 
 @dataclass(frozen=True, slots=True)
 class RevisionSummary:
-    """The newest revision of a post, as everybody may know it."""
+    """The public data about the newest revision of a post."""
 
     number: int
     note: str
@@ -76,7 +76,7 @@ class RevisionSummary:
 class PostVersion:
     """One version of a post: the document on the chain, or a revision of it.
 
-    `file` is the post's; `text` is that file with the document of this version.
+    `file` is the post's file, and `text` is the same file with the document of this version.
     """
 
     file: File
@@ -84,7 +84,7 @@ class PostVersion:
 
     @property
     def number(self) -> int:
-        """The number of the revision, 0 for the document on the chain."""
+        """The number of the revision, or 0 for the document on the chain."""
         return 0 if self.revision is None else self.revision.number
 
     @property
@@ -98,17 +98,17 @@ class PostVersion:
 
 
 def is_note(text: str) -> bool:
-    """Whether a text may be the note of a revision: one line, without hidden characters."""
+    """Whether a text is valid as a revision's note: a single line without hidden characters."""
     return len(text) <= MAX_NOTE and not any(
         unicodedata.category(each) in _CONTROLS or each in _BIDIRECTIONAL for each in text
     )
 
 
 def too_many_revisions() -> Refusal:
-    """The refusal of a further revision of a post."""
+    """Return the refusal of a post's revision beyond the maximum number."""
     return Refusal(Code.TOO_MANY_REVISIONS, f"A post has at most {MAX_REVISIONS} corrections.")
 
 
 def unknown_revision() -> Refusal:
-    """The refusal of a number that no revision of a post has."""
+    """Return the refusal of a number that no revision of the post has."""
     return Refusal(Code.UNKNOWN_REVISION, "This post has no revision with this number.")

@@ -1,8 +1,7 @@
-"""Search: the words of a text, the words of a query, and snippets with highlights.
+"""Search: folding of texts into words, parsing of queries, and snippets with highlights.
 
-Texts are folded into words here, identically for every database: marks and case are
-dropped, letters and digits form words, and each character of a script without spaces is one
-word.
+Texts are folded into words here, in the same way for every database: marks and case are dropped,
+letters and digits form words, and each character of a script without spaces is one word.
 """
 
 import html
@@ -26,7 +25,7 @@ MAX_TEXT = 64 * 1024
 """Number of searchable characters in a text."""
 
 MAX_FOLDED = 128 * 1024
-"""Maximum length of a folded text. Some characters fold into several."""
+"""Maximum length of a folded text. Some characters fold into several characters."""
 
 SNIPPET_WINDOW = 16 * 1024
 """Number of characters of a text that are scanned for a snippet."""
@@ -67,7 +66,7 @@ class NotAQuery(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class SearchTerm:
-    """Consecutive folded words. With `prefix`, the last one may be the start of a longer word."""
+    """Consecutive folded words. With `prefix`, the last word may be the start of a longer word."""
 
     words: tuple[str, ...]
     prefix: bool
@@ -75,7 +74,7 @@ class SearchTerm:
 
 @dataclass(frozen=True, slots=True)
 class SearchQuery:
-    """A query, all of whose terms must occur in a post. Without terms it matches nothing."""
+    """A query. All of its terms must occur in a post. A query without terms matches no post."""
 
     terms: tuple[SearchTerm, ...]
 
@@ -100,8 +99,7 @@ class PostTexts:
 
 
 def fold(text: str) -> str:
-    """Return the folded words of a text, each between two spaces, or an empty string if it has
-    none."""
+    """Return the folded words of a text, each between two spaces, or an empty string."""
     words = text[:MAX_TEXT].translate(_FOLDING).split()
     if not words:
         return ""
@@ -150,10 +148,10 @@ def matches(query: SearchQuery, texts: PostTexts) -> bool:
 
 
 def score(query: SearchQuery, title: str, hashtags: str, description: str) -> int:
-    """Rank a matching post by which of its folded texts contain the terms.
+    """Return the score of a matching post, which depends on the texts that contain the terms.
 
-    Whole words count more than prefixes. The body is not searched: terms that are missing
-    from the other texts must be in it.
+    Whole words count more than prefixes. The body is not searched, because it must contain the
+    terms that the other texts lack.
     """
     total = 0
     for term in query.terms:
@@ -168,15 +166,15 @@ def score(query: SearchQuery, title: str, hashtags: str, description: str) -> in
 
 
 def pattern_of(term: SearchTerm) -> str:
-    """The string to look for in a folded text to find a term."""
+    """Return the string that a folded text contains if it contains a term."""
     return f" {' '.join(term.words)}{'' if term.prefix else ' '}"
 
 
 def snippet(query: SearchQuery, texts: Iterable[str], work: TextWork | None = None) -> str:
-    """Return an excerpt of the first text with a match, with the matching words marked.
+    """Return an excerpt of the first matching text, in which the matching words are marked.
 
-    It is HTML in which everything but the marks is escaped. Without a match near the
-    beginning of the texts, or when `work` runs out, it is the beginning of the first text
+    The excerpt is HTML in which everything except the marks is escaped. Without a match near the
+    beginning of the texts, or when `work` runs out, the excerpt is the beginning of the first text
     that is not empty.
     """
     given = [text for text in texts if text]
@@ -206,7 +204,7 @@ def _find_match(query: SearchQuery, texts: Iterable[str], work: TextWork) -> str
 
 
 def _likely_start(query: SearchQuery, text: str) -> int:
-    """Return where to start scanning: before the first literal occurrence of a query word."""
+    """Return where to start scanning, just before the first literal occurrence of a query word."""
     if len(text) <= SNIPPET_WINDOW:
         return 0
     lower = text[:MAX_TEXT].lower()
@@ -237,7 +235,7 @@ def _is_unspaced(char: str) -> bool:
 
 
 def _fold_character(char: str) -> str:
-    """Fold a character into letters and digits, nothing, or a space."""
+    """Fold a character into letters and digits, a space, or an empty string."""
     kind = unicodedata.category(char)
     if char == "\N{ZERO WIDTH SPACE}":
         return " "
@@ -291,7 +289,7 @@ _DISPLAY = _Display()
 
 
 def _chunks(text: str) -> Iterator[tuple[int, str]]:
-    """Yield overlapping chunks of a text with their offsets, cut between words where possible."""
+    """Yield overlapping chunks of a text with their offsets, cut between words if possible."""
     start = 0
     while start + _CHUNK + _OVERLAP < len(text):
         middle = start + _CHUNK

@@ -1,4 +1,4 @@
-"""Slugs: the readable end of the address of a post's page, derived from its title."""
+"""Slugs: the readable last part of the URL of a post's page, derived from the title."""
 
 import re
 import unicodedata
@@ -7,7 +7,7 @@ MAX_SLUG = 60
 """Maximum number of characters in a slug."""
 
 READ_CHARACTERS = 256
-"""Number of characters of a title that its slug is derived from. A title may have any length."""
+"""Number of characters at the start of a title that determine its slug."""
 
 PAGE_PATHS = frozenset({"text", "document", "changes", "first"})
 """Paths below a post's page that are not slugs."""
@@ -25,7 +25,7 @@ _FOLDED = str.maketrans(
         "ħ": "h",
         "ı": "i",
         "ŋ": "n",
-        # Words keep together across apostrophes.
+        # Words are not split at apostrophes.
         "'": None,
         "\u2019": None,
         "\u02bc": None,
@@ -38,7 +38,7 @@ _SEPARATORS = re.compile("[^a-z0-9]+")
 
 
 def post_slug(title: str) -> str:
-    """Return the slug of a title: ASCII words joined by hyphens, or empty if there are none."""
+    """Return the slug of a title, which consists of ASCII words and hyphens, or is empty."""
     folded = unicodedata.normalize("NFKD", title[:READ_CHARACTERS].lower()).lower()
     letters = _COMBINING.sub("", folded).translate(_FOLDED)
     slug = _SEPARATORS.sub("-", letters).strip("-")

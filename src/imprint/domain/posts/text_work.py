@@ -5,7 +5,7 @@ import time
 MAX_STEPS = 1_000_000
 """Maximum number of steps per conversion.
 
-An ordinary text of a million characters takes less than half of them, in a third of a
+An ordinary text of a million characters takes less than half of these steps, and a third of a
 second.
 """
 
@@ -13,7 +13,7 @@ MAX_SECONDS = 2.0
 """Limit in seconds of processor time, for texts whose steps take unusually long."""
 
 _CHECKED_EVERY = 64
-"""Number of `spend` calls between two readings of the clock."""
+"""Number of calls of `spend` between two readings of the clock."""
 
 
 class TooIntricate(Exception):

@@ -1,1 +1,1 @@
-"""Access control: who may read what."""
+"""Access control, which decides who may read a post."""

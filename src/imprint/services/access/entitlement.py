@@ -1,11 +1,11 @@
 """Entitlement: whether a reader may read a post, decided from the chain for every route.
 
-A positive decision is reused for a few seconds (IMPRINT_CHAIN_CACHE_SECONDS, 5 by default)
-unless a log that may change it is seen earlier. A negative one is never reused, so that a
-buyer can read immediately. The only exception is requests without a reader, whom no purchase
-entitles: they may get a negative decision that is up to a second old, so that not every
-such request calls the node. These times are measured by a monotonic clock, so setting the
-machine's clock does not prolong access.
+A positive decision is reused for a few seconds (IMPRINT_CHAIN_CACHE_SECONDS, 5 by default) unless a
+log that may change it is seen earlier. A negative one is never reused, so that a buyer can read
+immediately. The only exception is anonymous requests, which no purchase can entitle. They may get a
+negative decision that is up to a second old, so that not every anonymous request calls the node.
+Cache times are measured by a monotonic clock, so setting the machine's clock does not prolong
+access.
 
 While the chain is unreachable, pages and feeds rely on the price in the index
 (`trusts_index`), for at most an hour, unless this process knows that the chain refused the
@@ -51,7 +51,7 @@ TRUSTED_TIME = timedelta(hours=1)
 """How long the index is trusted after the last contact with the chain."""
 
 SILENT_TIME = timedelta(seconds=2)
-"""How long after a failure the chain is not queried again for a page or a feed."""
+"""How long pages and feeds do not query the chain again after a failure."""
 
 LONGEST_GAP = 1_000
 """Number of new blocks above which the watcher clears the cache without reading their logs."""
@@ -69,7 +69,7 @@ _FROM_CACHE = ENTITLEMENTS.labels("memory")
 _FROM_CHAIN = ENTITLEMENTS.labels("chain")
 
 Key = tuple[int, Address | None]
-"""A post ID and its reader. None is an anonymous reader."""
+"""A post ID and the address of a reader. The address is None for an anonymous reader."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +80,17 @@ class _CachedFacts:
     until: float
 
 
+@dataclass(frozen=True, slots=True)
+class AccessDecision:
+    """How a reader may read a post, and the post's price at that block."""
+
+    access: Access
+    price: int
+
+
 @dataclass(slots=True)
 class Entitlement:
-    """Access decisions. Positive ones are cached for `cache_time`.
+    """Decides access to posts. Positive decisions are cached for `cache_time`.
 
     The cache is per process. `invalidate` is called for the logs in deliveries that this
     process receives, and by its watcher, which reads the logs of every block.
@@ -95,7 +103,7 @@ class Entitlement:
         default_factory=lambda: BoundedCache(MAX_GRANTS)
     )
     _readers: dict[int, set[Address | None]] = field(default_factory=dict)
-    """The readers in `_grants` by post, so that a price change need not search all grants."""
+    """Maps posts to their readers in `_grants`, so that a price change need not search them all."""
     _anonymous: BoundedCache[int, _CachedFacts] = field(
         default_factory=lambda: BoundedCache(MAX_ANONYMOUS)
     )
@@ -107,31 +115,32 @@ class Entitlement:
     _heard_at: float | None = None
     _failed_at: float | None = None
 
-    async def decide(self, file: File, post_id: int, reader: Address | None) -> Access | None:
-        """Return how `reader` may read this file as this post, or None if the chain's entry
-        disagrees.
+    async def decide(
+        self, file: File, post_id: int, reader: Address | None
+    ) -> AccessDecision | None:
+        """Return how `reader` may read this post's file, or None if it is not the post's file.
 
-        The entry must name the owner as author and this file's CID: any other entry is
-        somebody else's post, or none. Concurrent calls for the same post and reader share
-        one request to the chain.
+        The chain's entry must name the file's owner as author and contain the file's CID. Any other
+        entry does not belong to this file. Concurrent calls for the same post and reader share one
+        request to the chain.
         """
         key = (post_id, reader)
         grant = self._grants.get(key)
         if grant is not None and self.monotonic() < grant.until and _describes(grant.facts, file):
             _FROM_CACHE.inc()
-            return decide_access(grant.facts, reader)
+            return AccessDecision(decide_access(grant.facts, reader), grant.facts.entry.price)
         if reader is None and (facts := self._recent_refusal(file, post_id)) is not None:
             _FROM_CACHE.inc()
             return _decide(facts, file, None)
         shared = self._single_flight.is_running(key)
-        access = await self._ask_chain(file, key)
-        if shared and access in (None, Access.DENIED):
+        decision = await self._ask_chain(file, key)
+        if shared and (decision is None or decision.access is Access.DENIED):
             # That exchange began before this request, and the reader may have bought since. An
             # exchange that now runs for this key began after this request.
             if reader is None and (facts := self._recent_refusal(file, post_id)) is not None:
                 return _decide(facts, file, None)
-            access = await self._ask_chain(file, key)
-        return access
+            decision = await self._ask_chain(file, key)
+        return decision
 
     def has_grant(self, post_id: int, reader: Address | None) -> bool:
         """Whether a positive decision about a post is cached, so that the chain is not queried."""
@@ -155,7 +164,7 @@ class Entitlement:
         return moment is not None and self.monotonic() - moment < within.total_seconds()
 
     def invalidate(self, post_id: int, readers: Collection[Address] | None) -> None:
-        """Drop the cached decisions about a post for these readers, or for all if None."""
+        """Drop the cached decisions about a post for these readers, or for all readers if None."""
         self._invalidations += 1
         self._anonymous.pop(post_id)
         if readers is None:
@@ -176,7 +185,7 @@ class Entitlement:
         self._heard_at = None
 
     def on_new_block(self) -> None:
-        """Drop the facts for anonymous requests. Positive decisions stay cached."""
+        """Drop the cached facts for anonymous requests. Positive decisions stay cached."""
         self._blocks += 1
         self._anonymous.clear()
 
@@ -185,9 +194,11 @@ class Entitlement:
         cached = self._anonymous.get(post_id)
         if cached is None or self.monotonic() >= cached.until:
             return None
-        return None if _decide(cached.facts, file, None) is Access.FREE else cached.facts
+        decision = _decide(cached.facts, file, None)
+        is_free = decision is not None and decision.access is Access.FREE
+        return None if is_free else cached.facts
 
-    async def _ask_chain(self, file: File, key: Key) -> Access | None:
+    async def _ask_chain(self, file: File, key: Key) -> AccessDecision | None:
         facts = await self._single_flight.run(key, partial(self._fetch, key))
         return _decide(facts, file, key[1])
 
@@ -227,8 +238,10 @@ class Entitlement:
             del self._readers[key[0]]
 
 
-def _decide(facts: PostFacts, file: File, reader: Address | None) -> Access | None:
-    return decide_access(facts, reader) if _describes(facts, file) else None
+def _decide(facts: PostFacts, file: File, reader: Address | None) -> AccessDecision | None:
+    if not _describes(facts, file):
+        return None
+    return AccessDecision(decide_access(facts, reader), facts.entry.price)
 
 
 def _describes(facts: PostFacts, file: File) -> bool:
@@ -240,7 +253,7 @@ def _describes(facts: PostFacts, file: File) -> bool:
 class EntitlementWatcher:
     """Invalidates cached decisions that new logs may change.
 
-    Each process does this for its own cache.
+    Each process has a watcher for its own cache.
     """
 
     stream: LogStream

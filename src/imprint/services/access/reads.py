@@ -12,7 +12,7 @@ from imprint.domain.access import Access
 from imprint.domain.bounded_cache import BoundedCache
 from imprint.domain.drafts.documents import SMALL_DOCUMENT, NotADocument, read_document
 from imprint.domain.drafts.files import File, Network, State
-from imprint.domain.errors import Code, Damaged, Refusal, Unavailable
+from imprint.domain.errors import Code, Damaged, Refusal, Unavailable, Unpaid
 from imprint.domain.formats.addresses import Address
 from imprint.domain.formats.cids import Cid
 from imprint.domain.moderation import TargetKind
@@ -23,7 +23,7 @@ from imprint.domain.sessions import Session
 from imprint.ports import ContentStore
 from imprint.ports.content import DocumentCipher
 from imprint.ports.files import FileStore, RevisionStore
-from imprint.services.access.entitlement import Entitlement
+from imprint.services.access.entitlement import AccessDecision, Entitlement
 from imprint.services.content.text_conversions import Convert, TextConversions
 from imprint.services.moderation import CurrentMeasures
 
@@ -32,7 +32,7 @@ T = TypeVar("T")
 log = logging.getLogger(__name__)
 
 CACHED_BYTES = 16 * 1024 * 1024
-"""Cache size for contents, in bytes. The least recently read one is evicted."""
+"""Cache size for contents, in bytes. The least recently read content is evicted."""
 
 
 class ContentCache:
@@ -53,7 +53,7 @@ class ContentCache:
         return content
 
     def put(self, cid: Cid, content: str) -> None:
-        """Cache a content unless it is large, because that would evict many others."""
+        """Cache this content unless it is large, because large content would evict many others."""
         if len(content) <= SMALL_DOCUMENT:
             self._contents.put(cid, content)
 
@@ -64,7 +64,7 @@ class Reads:
 
     A file that the operator withholds is refused to everybody before any other check.
 
-    Methods that take a session refuse an ended one, in the same query that finds the file.
+    Methods that take a session refuse an ended session, in the same query that finds the file.
     """
 
     files: FileStore
@@ -87,7 +87,7 @@ class Reads:
         return file
 
     async def post(self, session: Session, reader: Address, post_id: int) -> File:
-        """Return the post if the reader is its author or holds its token, or if it is free.
+        """Return the post if the reader is its author or holds its token, or if the post is free.
 
         Refuses a reader other than the session's address before querying the chain.
         """
@@ -96,21 +96,14 @@ class Reads:
 
     async def own_post(self, session: Session, post_id: int) -> File:
         """Return the post if the session's address may read it."""
-        file, access = await self._bound_post(post_id, session.address, session)
-        if access is Access.DENIED:
-            raise Refusal(
-                Code.NOT_ENTITLED,
-                "Reading this post requires its token. Buy it, or log in as an account that "
-                "holds it.",
-            )
-        return file
+        return (await self._bound_post(post_id, session.address, session)).entitled()
 
     async def free_post(self, post_id: int) -> File:
         """Return the post if its price on the chain is zero."""
-        file, access = await self._bound_post(post_id, None)
-        if access is not Access.FREE:
-            raise Refusal(Code.NOT_FREE, "This post is not free.")
-        return file
+        bound = await self._bound_post(post_id, None)
+        if bound.decision.access is not Access.FREE:
+            raise bound.refusal(Code.NOT_FREE, "This post is not free.")
+        return bound.file
 
     async def shown_post(self, post: IndexedPost) -> File:
         """Return a post of the index if it is free. Only for pages and feeds.
@@ -139,9 +132,10 @@ class Reads:
         return file
 
     async def bound_file(self, post_id: int, author: Address, cid: str | None) -> File | None:
-        """Return the file of a post of the index; None if it is not the post's document.
+        """Return the file of an indexed post, or None if it is not the post's document.
 
-        Neither the chain nor measures are asked: the caller shows only what everybody may see.
+        Neither the chain nor the operator's measures are checked, so the caller may show only
+        public data.
         """
         file = await self.files.file_by_post_id(post_id)
         if file is None or (file.owner, file.cid) != (author, cid):
@@ -149,9 +143,9 @@ class Reads:
         return file
 
     async def opened_post(self, post: IndexedPost) -> File:
-        """Return the newest text of a post whose opening everybody may read, whatever it costs.
+        """Return the newest text of a post whose opening is public, whatever the post costs.
 
-        Only its `opening` may be given to those who may not read all of it. Refuses a post
+        Readers who may not read the whole post may be given only its `opening`. Refuses a post
         without an opening.
         """
         file = None
@@ -168,33 +162,26 @@ class Reads:
 
     async def post_for(self, reader: Address, post_id: int) -> File:
         """Return the post if `reader`, whom the caller must have authenticated, may read it."""
-        file, access = await self._bound_post(post_id, reader)
-        if access is Access.DENIED:
-            raise Refusal(
-                Code.NOT_ENTITLED,
-                "Reading this post requires its token. Buy it, or log in as an account that "
-                "holds it.",
-            )
-        return file
+        return (await self._bound_post(post_id, reader)).entitled()
 
     async def _bound_post(
         self, post_id: int, reader: Address | None, session: Session | None = None
-    ) -> tuple[File, Access]:
+    ) -> "_BoundPost":
         file = await self.files.file_by_post_id(post_id, session)
         if file is None:
             await self.measures.check_missing(TargetKind.POST, str(post_id))
             raise Refusal(Code.NOT_FOUND, "There is no post with this id.")
-        await self.measures.check_file(file)
-        access = await self.entitlement.decide(file, post_id, reader)
-        if access is None:
+        measure = await self.measures.check_file(file)
+        decision = await self.entitlement.decide(file, post_id, reader)
+        if decision is None:
             log.warning("the chain's entry is not this file", extra={"post_id": str(post_id)})
             raise Refusal(Code.NOT_FOUND, "There is no post with this id.")
-        return file, access
+        return _BoundPost(file, decision, measure is None)
 
     async def newest(self, file: File) -> PostVersion:
-        """The version of a post that is shown: its newest revision, or the document on the chain.
+        """Return the shown version of a post: its newest revision, or the document on the chain.
 
-        Everything that shows a text uses this. Only for a file that one of the methods above
+        All code that shows a text uses this method. Only for a file that one of the methods above
         returned.
         """
         return await self._check_version(
@@ -202,9 +189,9 @@ class Reads:
         )
 
     async def version(self, file: File, number: int) -> PostVersion:
-        """A version of a post that one of the methods above returned.
+        """Return a version of a post that one of the methods above returned.
 
-        0 is the document on the chain. Refuses `unknown_revision`.
+        Version 0 is the document on the chain. Refuses `unknown_revision`.
         """
         if number == 0:
             return PostVersion(file)
@@ -214,14 +201,13 @@ class Reads:
         return await self._check_version(PostVersion(file, revision))
 
     async def _check_version(self, version: PostVersion) -> PostVersion:
-        """Refuse a revision that is itself withheld: one that is being erased."""
+        """Refuse a revision that is withheld because it is being erased."""
         if version.revision is not None:
             await self.measures.check_document(version.revision.cid)
         return version
 
     async def revisions_of(self, post: IndexedPost) -> list[Revision]:
-        """The revisions of a post of the index, newest first, which are public but for their
-        texts."""
+        """Return the revisions of an indexed post, newest first. Their texts are not public."""
         if not post.hosted:
             return []
         found = await self.revisions.revisions_of(Cid(post.cid))
@@ -240,7 +226,7 @@ class Reads:
     ) -> T:
         """Convert the text of a file that one of the methods above returned.
 
-        Concurrent requests for the same conversion share it, and clients take turns. Only
+        Concurrent requests for the same conversion share the result, and clients take turns. Only
         results with a length are cached. Raises `Unavailable` after a long wait.
         """
         load = partial(self.content_of, file)
@@ -270,6 +256,18 @@ class Reads:
             raise Refusal(Code.NOT_FOUND, "The document of this post is stored encrypted.")
         return await self._document(file.cid, Network.PRIVATE)
 
+    async def free_document(self, cid: Cid) -> File | None:
+        """Return the post that has this document on the chain, if everybody may read it.
+
+        Returns None for documents of drafts, revisions and paid posts, and for encrypted documents.
+        """
+        file = await self.files.file_by_cid(cid)
+        if file is None or file.publication is None or file.wrapped_key is not None:
+            return None
+        await self.measures.check_file(file)
+        decision = await self.entitlement.decide(file, file.publication.post_id, None)
+        return file if decision is not None and decision.access is Access.FREE else None
+
     async def public_size(self, cid: Cid) -> int | None:
         """Return the size in bytes of a public document, which is the thumbnail of a live file.
 
@@ -287,6 +285,28 @@ class Reads:
             log.error("a document named by the catalog is missing", extra={"cid": cid})
             raise Damaged.document(f"the document {cid}, which is missing")
         return document
+
+
+@dataclass(frozen=True, slots=True)
+class _BoundPost:
+    """The file of a post, and how a reader may read it."""
+
+    file: File
+    decision: AccessDecision
+    is_listed: bool
+
+    def entitled(self) -> File:
+        """Return the file. Refuses a reader who may not read it."""
+        if self.decision.access is Access.DENIED:
+            raise self.refusal(
+                Code.NOT_ENTITLED,
+                "Reading this post requires its token. Buy it, or log in as an account that "
+                "holds it.",
+            )
+        return self.file
+
+    def refusal(self, code: Code, detail: str) -> Unpaid:
+        return Unpaid(code, detail, self.file, self.decision.price, is_listed=self.is_listed)
 
 
 def check_subject(session: Session, address: Address) -> None:

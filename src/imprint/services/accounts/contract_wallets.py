@@ -1,9 +1,9 @@
-"""Contract wallets: called only for signatures not made by a key, and within rate limits.
+"""Contract wallets, which are called only for signatures not made by a key, within rate limits.
 
-A node is called for every such signature, valid or not, so each client and each wallet has
-a rate limit, and few calls run at once: invalid signatures exhaust neither the quota of a
-node nor the connections that readers need. A single client cannot exhaust the rate limit of
-a wallet, because it is higher than that of a client.
+A node is called for every such signature, valid or not. Therefore, each client and each wallet has
+a rate limit, and few calls run at once, so that invalid signatures exhaust neither the quota of a
+node nor the connections that readers need. A single client cannot exhaust the rate limit of a
+wallet, because a wallet's limit is higher than a client's.
 """
 
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ from imprint.ports.accounts import ContractWallets
 Proof = TypeVar("Proof")
 
 MAX_CHECKS = 16
-"""Maximum number of concurrent calls per process. One client may use a quarter of them."""
+"""Maximum number of concurrent calls per process. One client may make a quarter of them."""
 
 _ACCEPTED = WALLET_CHECKS.labels("accepted")
 _REFUSED = WALLET_CHECKS.labels("refused")

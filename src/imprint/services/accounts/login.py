@@ -36,9 +36,9 @@ class SignedIn:
 class Login:
     """Issues sessions, reads them back from requests, and ends them.
 
-    Every process refuses an ended session from the next request on, so the database is
-    queried for each request. Reads that query it anyway take the result of `recognize` and
-    let the same query check it. Everything else takes a `LiveSession`.
+    Every process refuses an ended session from the next request on, so the database is queried for
+    each request. Reads that query the database anyway take the result of `recognize` and check it
+    in the same query. All other calls take a `LiveSession`.
     """
 
     verifier: LoginVerifier
@@ -69,15 +69,15 @@ class Login:
     def recognize(self, authorization: str | None) -> Session:
         """Return the session in an Authorization header. Refuses a missing, invalid or expired one.
 
-        The session may have been ended: this is for services that check that in their own
-        query.
+        The session may have been ended, so only services that check this in their own query may
+        accept it.
         """
         return self.sessions.read(authorization, self.clock())
 
     async def authenticate(self, authorization: str | None) -> LiveSession:
         """Return the session in an Authorization header.
 
-        Refuses like `recognize`, and for a session that has been ended.
+        Refuses as `recognize` does, and also refuses a session that has been ended.
         """
         session = self.recognize(authorization)
         await self.store.refuse_ended(session)

@@ -1,4 +1,4 @@
-"""Profiles: an author's wallet signs what readers see about the author."""
+"""Profiles: information about authors, signed by their wallets and shown to readers."""
 
 import asyncio
 from collections.abc import Awaitable
@@ -59,8 +59,9 @@ class Profiles:
     async def update(self, claim: TypedDataClaim, picture: bytes | None) -> Profile:
         """Replace the signer's profile, and keep or replace its picture.
 
-        Refuses as `ProfileVerifier.verify` does, and `writing_session_scope`, `rate_limited`,
-        `nonce_used`, `quota_exceeded`, `author_refused` and bytes that are not an acceptable image.
+        Refuses as `ProfileVerifier.verify` does, and with `writing_session_scope`, `rate_limited`,
+        `nonce_used`, `quota_exceeded` and `author_refused`. Also refuses bytes that are not an
+        acceptable image.
         """
         if claim.session is not None:
             raise beyond_scope(AccountAction.PROFILE)
@@ -78,7 +79,7 @@ class Profiles:
         return await self._commit(update, intent)
 
     async def _store(self, write: Write, picture: bytes) -> Intent:
-        """Store the picture as a public document, whose intent the commit ends."""
+        """Store the picture as a public document. The commit ends the intent to store it."""
         recoded = await self._recode(write, picture)
         cid = await asyncio.to_thread(document_cid, recoded)
         until = self.clock() + self.lease
@@ -87,7 +88,7 @@ class Profiles:
         await self._noting(self.drafts.begin_write(intent, self.quota))
         failpoints.reach("after_intent")
         label = Label(f"{write.signer} avatar", write.signer, write.signer, State.ONCHAIN)
-        # Others may use and drop the same picture: a late removal must not destroy it.
+        # Other profiles may use and drop the same picture, so a late removal must not destroy it.
         fence = await self.garbage.fence()
         try:
             await self.content.put(cid, recoded, Network.PUBLIC, label, fence)
@@ -98,8 +99,7 @@ class Profiles:
         return intent
 
     async def _recode(self, write: Write, picture: bytes) -> bytes:
-        """The picture cropped to a square. An invalid one counts as several writes of its
-        signer."""
+        """Return the picture cropped to a square. An invalid picture counts as several writes."""
         try:
             return await self.images.crop_square(picture, AVATAR_SIDE, write.signer)
         except Refusal as refusal:
@@ -116,7 +116,7 @@ class Profiles:
         return saved
 
     async def _noting(self, call: Awaitable[T]) -> T:
-        """Return the result of a database call, and count its failure."""
+        """Return the result of a database call, and count the call if it fails."""
         try:
             return await call
         except Unavailable as problem:

@@ -1,4 +1,4 @@
-"""Writing sessions: wallets open and revoke them, and their keys sign the wallets' writes."""
+"""Writing sessions, which wallets open and revoke, and whose keys sign writes for the wallets."""
 
 import re
 from dataclasses import dataclass, field
@@ -30,7 +30,7 @@ from imprint.services.accounts.contract_wallets import WalletProofs
 from imprint.services.moderation import CurrentMeasures
 
 LOADED_KEYS = 4096
-"""Maximum number of sessions whose keys are cached. Loading one takes a database read."""
+"""Maximum number of sessions whose keys are cached. Loading a key takes a database read."""
 
 _ID = re.compile(r"[0-9a-f-]{36}")
 
@@ -56,17 +56,17 @@ class WritingSessions:
     )
 
     async def open(self, claim: OpeningClaim) -> WritingSession:
-        """Open the session that a wallet has signed, once.
+        """Open the session that a wallet has signed. Each signature works only once.
 
-        Refuses as `OpeningVerifier.verify` does, and `author_refused`, `rate_limited`, `nonce_used`
-        and `too_many_writing_sessions`.
+        Refuses as `OpeningVerifier.verify` does, and with `author_refused`, `rate_limited`,
+        `nonce_used` and `too_many_writing_sessions`.
         """
         now = self.clock()
         opening = self.openings.verify(claim, now)
         if isinstance(opening, Unproved):
             opening = await self.wallets.prove(opening, claim.client)
         await self.measures.check_writer(opening.wallet)
-        # A signed opening can be replayed for a day: that must not exhaust the wallet's rate.
+        # A signed opening can be replayed for a day, which must not exhaust the wallet's rate.
         await self.store.check_nonce(opening.wallet, opening.nonce)
         if self.rate is not None:
             await self.limits.admit(write_key(opening.wallet), self.rate, now)
@@ -100,7 +100,7 @@ class WritingSessions:
     ) -> Write:
         """Return the write that a session's key has signed. The session may have been revoked.
 
-        Refuses like `WriteVerifier.read`, and with `writing_session_scope`,
+        Refuses as `WriteVerifier.read` does, and with `writing_session_scope`,
         `writing_session_invalid` and `writing_session_expired`.
         """
         write, signed = self.writes.read(claim, action, self.clock(), cid, BOUND_FORMS)

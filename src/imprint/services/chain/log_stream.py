@@ -1,11 +1,11 @@
 """The stream of marketplace logs, shared by all projections of a process.
 
-Only this module requests logs from nodes. Responses are checked here, once: which chain the
-node follows and how far, the order of the logs, that each block has one hash, and whether a
-log is missing that its block's bloom filter indicates. A block whose logs the node refuses
-or leaves out is read from the receipts of its transactions. A range that one projection has
-requested is not requested again by the others. Each has its own cursor, so one that is far
-behind does not delay the rest.
+Only this module requests logs from nodes. Each response is checked here once. The checks cover the
+node's chain and head, the order of the logs, the hash of each block, and logs that a block's bloom
+filter indicates but the response lacks. A block whose logs the node refuses or leaves out is read
+from the receipts of its transactions. A range that one projection has requested is not requested
+again by the others. Each projection has its own cursor, so a projection that is far behind does not
+delay the others.
 """
 
 import asyncio
@@ -44,10 +44,10 @@ SHRINK_DIVISOR = 2
 """A refusal divides the range size by this number. A success adds the size divided by it."""
 
 SUCCESSES_UNTIL_RETRY = 100
-"""Number of successes after which a refused size is tried again, as the cause may be gone."""
+"""Number of successes after which a refused range size is tried again, in case it works now."""
 
 FEW_LOGS = 500
-"""Number of logs above which they are decoded in a thread, to keep the event loop responsive."""
+"""Number of logs above which a thread decodes them, to keep the event loop responsive."""
 
 FEW_BLOCKS = 500
 """Maximum number of blocks in a running request that another reader waits for. Larger requests may
@@ -60,7 +60,7 @@ MAX_REQUESTS = 16
 """Maximum number of log requests kept for projections that have not read the responses."""
 
 MAX_RECEIPT_LOGS = 20_000
-"""Maximum number of cached logs from receipts, since the newest blocks are read repeatedly."""
+"""Maximum number of cached logs from receipts. The newest blocks are read repeatedly."""
 
 MAX_BLOCKS = 128
 """Maximum number of cached heads and other blocks. The oldest is evicted."""
@@ -68,8 +68,8 @@ MAX_BLOCKS = 128
 CHECKED_BLOCKS = 10_000
 """Number of newest blocks that are compared with their bloom filters.
 
-Each block is requested once for that, which takes half a minute for this many, but would
-take days for the millions of blocks of a long history.
+Each of these blocks is requested once for the comparison. This takes half a minute for this many
+blocks, but would take days for the millions of blocks of a long history.
 """
 
 CHECKED_AT_ONCE = 1_000
@@ -81,8 +81,8 @@ MAX_FILTERS = 2_000
 PROOFS_AT_ONCE = 8
 """Maximum number of blocks per range that are proven from receipts at a time.
 
-These are blocks whose logs lack a topic that their filters indicate. The other blocks stay open
-until the next round.
+Blocks need proof if their logs lack a topic that their filters indicate. Blocks beyond the maximum
+stay open until the next round.
 """
 
 MAX_DISPUTED = 1_000
@@ -111,7 +111,7 @@ class History(Enum):
     """The chain ends before the final block, and nothing indicates that it is a different chain."""
 
     REPLACED = auto()
-    """The chain has different blocks in place of final ones: a deep reorg, or a reset chain."""
+    """Final blocks have been replaced by a deep reorg, or the chain was reset."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,9 +127,9 @@ class PlacedLog:
 class LogRange:
     """The marketplace logs in consecutive blocks, in order.
 
-    A single block is `refused` if the node responds but does not return its logs, and they
-    were not read from receipts. `unreadable` are the transactions whose receipts cannot be
-    read. From the block `open_from` on, logs may be missing: nothing there is final yet.
+    A single block is `refused` if the node responds but does not return its logs, and the logs were
+    not read from receipts. `unreadable` are the transactions whose receipts cannot be read. From
+    the block `open_from` on, logs may be missing, so no block from there on is final yet.
     """
 
     first: int
@@ -145,7 +145,7 @@ class LogRange:
         return replace(self, logs=sorted([*others, *logs], key=lambda each: each.place))
 
     def opened_from(self, block: BlockRef) -> "LogRange":
-        """Return the same range, in which nothing from this block on is final."""
+        """Return the same range, marked so that no block from this one on is final."""
         number = block.number if self.open_from is None else min(self.open_from, block.number)
         return replace(self, open_from=number)
 
@@ -162,9 +162,9 @@ class _Request:
     blocks: LogRange | None = None
 
     def serves(self, reader: "LogReader", head: BlockRef) -> bool:
-        """Whether a reader may use the response: for another head, only blocks older than both.
+        """Whether a reader may use the response. With another head, the blocks must predate both.
 
-        No reader gets a response twice: it requests the newest blocks again to find out
+        No reader gets a response twice. A reader requests the newest blocks again to find out
         whether the node left out a log.
         """
         if reader in self.had_by or self.last > head.number:
@@ -188,7 +188,8 @@ class LogStream:
         self.followed_elsewhere = False
         """Whether another process follows the chain.
 
-        That process then also fills the index, so that both tasks share what they read.
+        The other process then also fills the index, so that both tasks share the logs that they
+        read.
         """
         self.requests: deque[_Request] = deque(maxlen=MAX_REQUESTS)
         self.oversized = BoundedCache[int, None](MAX_OVERSIZED)
@@ -200,12 +201,12 @@ class LogStream:
         self._receipts = BoundedCache[BlockRef, Sequence[PlacedLog]](MAX_RECEIPT_LOGS, _weigh_logs)
         self._receipts_flight = SingleFlight[BlockRef, LogRange]()
         self.disputed = BoundedCache[BlockRef, None](MAX_DISPUTED)
-        """Blocks whose logs nodes omit, or about which they contradict themselves or each other."""
+        """Blocks whose logs nodes omit, or about whose logs nodes disagree."""
         self._suspected = BoundedCache[BlockRef, bool](MAX_DISPUTED)
         """Blocks for which a node returned too few logs, and whether that was proven."""
         self._compared: BlockRef | None = None
         self._compared_history = BoundedCache[tuple[int, BlockRef], None](MAX_BLOCKS)
-        """Ranges of old blocks whose logs were compared with those of another node."""
+        """Ranges of old blocks whose logs were compared with the logs of another node."""
         self._topics = BoundedCache[str, BlockTopics](MAX_FILTERS)
         self._filters = SingleFlight[str, None]()
         self._proofs = SingleFlight[BlockRef, Sequence[PlacedLog] | None]()
@@ -225,7 +226,7 @@ class LogStream:
                 async with self.round_began:
                     self.round_began.notify_all()
                 await asyncio.wait([self._head])
-                # Retrieved here, so that asyncio does not warn when every reader is busy.
+                # Retrieve the error, so that asyncio does not warn when every reader is busy.
                 self._head.exception()
                 await asyncio.sleep(interval)
         finally:
@@ -234,7 +235,7 @@ class LogStream:
             self._head = None
 
     async def head(self) -> BlockRef:
-        """Return the newest block, or that of this round while `run` is running.
+        """Return the newest block, or this round's block while `run` is running.
 
         Raises `Unavailable`.
         """
@@ -292,7 +293,7 @@ class LogStream:
         return now - self._shrunk_since >= SHRUNK_GRACE.total_seconds()
 
     def remember(self, head: BlockRef) -> None:
-        """Record a head up to which everything was read, and drop higher ones."""
+        """Record a head up to which all blocks were read, and drop higher recorded heads."""
         for number in [number for number in self._seen_heads if number > head.number]:
             self._seen_heads.pop(number)
         self._seen_heads.put(head.number, head.block_hash)
@@ -322,8 +323,8 @@ class LogStream:
     async def complete(self, blocks: LogRange, head: BlockRef) -> LogRange:
         """Return the same blocks with logs that the node left out, as far as can be determined.
 
-        A block whose bloom filter indicates a topic that none of its logs has is read from
-        receipts. Raises `Unavailable`.
+        If a block's bloom filter indicates a topic that none of its logs has, the block is read
+        from receipts. Raises `Unavailable`.
         """
         for block in [block for block in self.disputed if block.number in _numbers(blocks)]:
             if not await self.is_canonical(block, head):
@@ -360,10 +361,10 @@ class LogStream:
         return blocks
 
     async def _compare_nodes(self, blocks: LogRange, refs: Sequence[BlockRef]) -> None:
-        """Mark blocks for which another node returns different logs. `refs` has the newest first.
+        """Mark blocks for which another node returns different logs.
 
-        Each block is compared once. A node that is slightly behind is queried only for the
-        blocks that it has.
+        `refs` has the newest block first. Each block is compared once. A node that is slightly
+        behind is queried only for the blocks that it has.
         """
         if self._compared in refs:
             refs = refs[: refs.index(self._compared)]
@@ -373,7 +374,7 @@ class LogStream:
                 logs = await self.chain.other_logs(first, last, MARKET_TOPICS, newest)
                 other = await decode_many(logs, partial(_arrange, newest))
             except Unavailable:
-                # Another node that fails, or contradicts itself, must not stop this one.
+                # Another node that fails or contradicts itself must not stop this node.
                 continue
             mine = [each for each in blocks.logs if first <= each.block.number <= last]
             for block in _differing(mine, other).intersection(refs):
@@ -460,7 +461,7 @@ class LogStream:
         DISPUTED_BLOCKS.set(len(self.disputed))
 
     async def _find_topics(self, first: int, last: BlockRef, head: BlockRef) -> list[BlockTopics]:
-        """Return the blocks up to `last` with the topics of their filters, using cached ones.
+        """Return the blocks up to `last` with the topics of their filters, cached if possible.
 
         A block names its parent by its hash, so cached blocks belong to the same chain.
         """
@@ -523,8 +524,8 @@ class LogReader:
     ) -> AsyncIterator[LogRange]:
         """Yield all logs from block `first` to the head, in order.
 
-        With `receipts`, receipts are read where the node refuses logs or leaves them out.
-        Raises `Unavailable`, also for logs that contradict each other.
+        With `receipts`, logs that the node refuses or leaves out are read from receipts. Raises
+        `Unavailable`, also for logs that contradict each other.
         """
         while first <= head.number:
             blocks = await self._take(first, head) or await self._ask(first, head)
@@ -551,7 +552,7 @@ class LogReader:
         return replace(blocks, logs=logs)
 
     async def _take(self, first: int, head: BlockRef) -> LogRange | None:
-        """Return the blocks from `first` on from another reader's request, if there is one."""
+        """Return the blocks starting at `first` that another reader has requested, if any."""
         found = [
             each
             for each in self._usable(head)

@@ -1,4 +1,4 @@
-"""The block at which chain reading begins: checks whether every post can be found from there."""
+"""Checks whether every post can be found from the block at which chain reading begins."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ from imprint.ports import ChainReader, MarketplaceReader
 from imprint.ports.publication import EventStore
 
 MANY_BLOCKS = 100_000
-"""Number of blocks before the first post above which the operator is notified."""
+"""The operator is notified if more than this number of blocks precede the first post."""
 
 USUAL_RANGE = 100
 """Number of blocks whose logs a node should return at once.
@@ -74,8 +74,8 @@ class StartBlock:
     ) -> list[Concern]:
         """Return warnings about this block and the node's history for the operator.
 
-        With `marketplace`, also checks whether it was deployed before the block, which only a node
-        with old states can tell. Raises `Unavailable` if the database or the node fails.
+        With `marketplace`, also checks whether that contract was deployed before the block. Only a
+        node with old states can tell. Raises `Unavailable` if the database or the node fails.
         """
         cursor = await self.events.cursor(self.chain_id)
         first = min(self.number if cursor is None else cursor.number, head.number)
@@ -125,7 +125,7 @@ class StartBlock:
         try:
             existed = await marketplace.existed_at(self.number - 1)
         except Unavailable:
-            # A node without old states cannot tell, and nothing else needs them.
+            # A node without old states cannot tell, and the service needs no old states otherwise.
             return []
         if not existed:
             return []

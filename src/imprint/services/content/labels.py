@@ -1,4 +1,4 @@
-"""Label updates: keep the labels in a content store's console in sync with the files.
+"""Label updates, which keep the labels in a content store's console in sync with the files.
 
 No decision depends on a label, so no request waits for one. A label lost in a crash is
 corrected the next time the file changes.
@@ -14,7 +14,7 @@ from imprint.ports.files import FileStore
 from imprint.services.tasks.periodic_task import run_periodically
 
 MAX_QUEUED = 10_000
-"""Maximum number of files waiting for a label update. Further ones are dropped."""
+"""Maximum number of files waiting for a label update. Updates beyond it are dropped."""
 
 RETRY_SECONDS = 5.0
 """Seconds to wait after the store was unavailable."""

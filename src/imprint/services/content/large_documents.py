@@ -1,8 +1,8 @@
 """Large documents are parsed, encrypted and hashed one at a time, and stored a few at once.
 
-While it is being built, a document is in memory several times: as a body, a text, JSON and
-ciphertext. Because only one is built at a time, all waiting ones are in memory once, as
-bodies or as finished documents, and the byte budget for bodies limits them.
+While a document is being built, memory contains it several times: as a body, a text, JSON and
+ciphertext. Because only one is built at a time, each waiting document is in memory once, as a body
+or as a finished document, and the byte budget for bodies limits the total.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ STORED_AT_ONCE = 4
 """Number of large documents stored at once. A remote store holds up to four copies of each."""
 
 MAX_WAIT = 20.0
-"""Seconds that a request waits for its turn. A document takes a few hundredths of a second."""
+"""Seconds that a request waits for its turn. Building a document takes a fraction of a second."""
 
 
 @dataclass(slots=True, eq=False)
@@ -99,7 +99,7 @@ class FairQueue:
             turn = theirs[0]
             self._leave(turn)
             if turn.granted is None or turn.granted.done():
-                # It has been cancelled, and does not know yet.
+                # The turn has been cancelled, but its task does not know yet.
                 continue
             if theirs:
                 self._waiting[key] = self._waiting.pop(key)

@@ -67,7 +67,7 @@ class InstallationClaim:
         return self.installation.identity
 
     async def verify(self, *, mark: bool = True) -> None:
-        """Check that the store belongs to this installation, and mark it if it has no marker.
+        """Check that the store belongs to this installation, and mark an unmarked store.
 
         Without `mark`, nothing is changed. Any number of processes may do this at the same
         time. Raises `CannotStart` if the store belongs to another installation or refuses
@@ -81,7 +81,7 @@ class InstallationClaim:
             return
         expect_own(holder, self.identity.id)
         if mark and not self.identity.claimed:
-            # The marker is durable by now: a crash in between leaves it to the next start.
+            # The marker is durable by now. After a crash at this point, the next start records it.
             await self.installation.note_claim()
 
     async def _claim(self, mark: bool) -> str | None:

@@ -1,4 +1,4 @@
-"""Text conversions into HTML, Markdown or plain words: done once, in a thread, and cached."""
+"""Text conversions into HTML, Markdown or plain words, done once in a thread and cached."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Hashable
@@ -39,9 +39,9 @@ class _Running:
 class TextConversions:
     """Converts texts and caches the results by key. Access to the text is decided earlier.
 
-    Clients that want the same conversion share it. It begins when it is the turn of any of
-    them, continues if the first one disconnects, and stops when none is left. The text is
-    loaded only at that turn, so that waiting texts are not in memory.
+    Clients that want the same conversion share its result. A conversion begins when the turn of any
+    of its clients comes, continues if the first client disconnects, and stops when no client is
+    left. The text is loaded only at that turn, so that waiting texts are not in memory.
     """
 
     def __init__(self, capacity: int = CAPACITY, at_once: int = AT_ONCE) -> None:
@@ -55,7 +55,7 @@ class TextConversions:
         return self._kept.weight
 
     def find(self, key: Hashable) -> Any:
-        """Return the cached result with this key; None if there is none."""
+        """Return the cached result with this key, or None if there is none."""
         known = self._kept.get(key)
         if known is not None:
             self._kept.touch(key)

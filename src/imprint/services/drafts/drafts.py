@@ -66,7 +66,7 @@ Content = str | Callable[[], str]
 """A text, or a function that decodes a large one and may refuse it."""
 
 Begin = Callable[[Intent], Awaitable[int | None]]
-"""Records an intent, and returns the number that was reserved in place of its own."""
+"""Records an intent. Returns None, or a number that the catalog reserved in place of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,7 @@ class Drafts:
         return await self._commit(self.drafts.add_draft(write, intent, version))
 
     async def update(self, claim: TypedDataClaim, cid: Cid, content: Content) -> File:
-        """Replace a draft with a new version. The old one becomes inaccessible immediately.
+        """Replace a draft with a new version. The old version becomes inaccessible immediately.
 
         Refuses a file that does not exist, belongs to somebody else, or is no longer a
         draft.
@@ -138,8 +138,8 @@ class Drafts:
     ) -> Cid:
         """Give a draft a public thumbnail and hashtags, and return the thumbnail's CID.
 
-        The file remains a draft until an event on the chain publishes it. Refuses like
-        `update`, and for bytes that are not an acceptable image.
+        The file remains a draft until an event on the chain publishes it. Refuses as `update` does,
+        and also refuses bytes that are not an acceptable image.
         """
         write, found = await self._prove(claim, Action.PUBLISH, cid)
         draft = _own_draft(write, found)
@@ -150,7 +150,7 @@ class Drafts:
         intent = self._intent(write, thumbnail, len(recoded), Network.PUBLIC)
         await self._begin(intent)
         label = Label(f"{draft.name} thumbnail", draft.owner, draft.group_id, draft.state)
-        # Other drafts may use and drop the same thumbnail: a late removal must not destroy it.
+        # Other drafts may use and drop the same thumbnail, so a late removal must not destroy it.
         await self._put(intent, recoded, label, await self.garbage.fence())
         prepared = await self._commit(
             self.drafts.prepare_draft(write, intent, cid, hashtags, draft)
@@ -161,8 +161,8 @@ class Drafts:
     async def delete(self, claim: TypedDataClaim, cid: Cid) -> File:
         """Delete a draft and return its last state.
 
-        Refuses like `update`, and for a draft that its owner has published on the chain. A
-        third party who publishes the CID cannot prevent the owner from deleting it.
+        Refuses as `update` does, and also refuses a draft that its owner has published on the
+        chain. A third party who publishes the CID cannot prevent the owner from deleting it.
         """
         write, found = await self._prove(claim, Action.DELETE, cid)
         draft = _own_draft(write, found)
@@ -173,10 +173,10 @@ class Drafts:
         return _unless_overtaken(deleted)
 
     async def revise(self, claim: TypedDataClaim, post_id: int, content: Content) -> Revision:
-        """Add a corrected version to a post, whose document on the chain stays.
+        """Add a corrected version to a post. The document on the chain stays unchanged.
 
-        Refuses as `RevisionVerifier.verify` does, a post that is not here or withheld, and
-        `writing_session_scope`, `author_refused`, `not_author` and `too_many_revisions`.
+        Refuses as `RevisionVerifier.verify` does, refuses an unknown or withheld post, and refuses
+        with `writing_session_scope`, `author_refused`, `not_author` and `too_many_revisions`.
         """
         if claim.session is not None:
             raise beyond_scope(PostAction.REVISE)
@@ -202,7 +202,7 @@ class Drafts:
         return added
 
     async def _own_post(self, signed: SignedRevision) -> File:
-        """The post that a revision corrects, if the chain names the signer as its author."""
+        """Return the post that a revision corrects, if the chain names the signer as its author."""
         post = await self.files.file_by_post_id(signed.post_id)
         if post is None:
             await self.measures.check_missing(TargetKind.POST, str(signed.post_id))
@@ -220,7 +220,7 @@ class Drafts:
     async def _verify(self, claim: TypedDataClaim, action: Action, cid: Cid | None = None) -> Write:
         """Return the write that a claim proves, by the signer's key or by the signer's contract.
 
-        It may also be signed by the key of a writing session. The catalog checks whether the
+        The write may also be signed by the key of a writing session. The catalog checks whether the
         session is revoked. Refuses `author_refused`, except for a delete.
         """
         if claim.session is not None:
@@ -242,8 +242,8 @@ class Drafts:
         Also returns the live file with this CID, read at the same time if `reads`. Refuses
         everything but a delete while disk space is low.
 
-        The nonce is checked before ownership and state: a repeated update would otherwise
-        report that its draft is gone, instead of the file that it produced.
+        The nonce is checked before ownership and state. Otherwise, a repeated update would report
+        that its draft is gone, instead of returning the file that it produced.
         """
         write = await self._verify(claim, action, cid)
         return write, await self._open(write, cid if reads else None)
@@ -261,9 +261,9 @@ class Drafts:
         return file
 
     async def _recode(self, image: bytes, write: Write) -> bytes:
-        """Recode an image. An invalid one counts as several of its signer's writes.
+        """Recode an image. An invalid image counts as several writes.
 
-        Such an image may have taken as long as the sandbox allows.
+        Recoding an invalid image may have taken as long as the sandbox allows.
         """
         try:
             return await self.images.recode(image, write.signer)
@@ -277,10 +277,10 @@ class Drafts:
     async def _put_version(
         self, write: Write, group_id: str, made: "_MadeDocument", begin: Begin
     ) -> tuple[Intent, Version]:
-        """Store the document of a new version, whose intent `begin` records.
+        """Store the document of a new version, after `begin` has recorded the intent.
 
-        If the owner already has a number that high, the catalog reserves the next one, and
-        the document is built again because it contains its name.
+        If the owner already has a number that high, the catalog reserves the next number, and the
+        document is built again because it contains its own name.
         """
         size = len(made.document)
         intent = self._intent(write, made.cid, size, Network.PRIVATE, made.number)
@@ -304,7 +304,7 @@ class Drafts:
         return intent, version
 
     def _make(self, write: Write, content: str, number: int | None = None) -> "_MadeDocument":
-        """Build the document of a new version. Its number defaults to the time in microseconds.
+        """Build the document of a new version, numbered by default with the time in microseconds.
 
         Takes a tenth of a second for large content.
         """
@@ -324,7 +324,7 @@ class Drafts:
     async def _rename(self, write: Write, made: "_MadeDocument", number: int) -> "_MadeDocument":
         """Rebuild a document with another number.
 
-        The content is read back from the document, because it is kept nowhere else.
+        The content is read back from the document, because no other copy is kept.
         """
 
         def make_again() -> _MadeDocument:
@@ -344,7 +344,7 @@ class Drafts:
         return await self._note_intent(self.drafts.begin_write(intent, self.quota))
 
     async def _open_create(self, intent: Intent) -> int | None:
-        """Begin a create that was not opened before. May refuse like `_prove`."""
+        """Record the intent of a create and open its write. May refuse as `_prove` does."""
         write, key = intent.write, write_key(intent.write.signer)
         opened = self.drafts.open_create(write, self.rate, key, intent, self.quota)
         return await self._note_intent(opened)

@@ -1,8 +1,8 @@
 """Garbage collector: destroys documents that are no longer referenced, after a grace period.
 
-It is correct with any number of concurrent collectors, and however long a process pauses
-between two steps: see docs/decisions/collector-without-lease.md. Its lease only avoids
-duplicate work. Commands that copy documents take the lease to pause collection.
+It is correct with any number of concurrent collectors, no matter how long a process pauses between
+two steps: see docs/decisions/collector-without-lease.md. Its lease only avoids duplicate work.
+Commands that copy documents take the lease to pause collection.
 """
 
 import asyncio
@@ -29,10 +29,10 @@ from imprint.services.tasks.periodic_task import run_periodically
 log = logging.getLogger(__name__)
 
 BATCH = 100
-"""Number of documents marked for deletion per transaction, so that writes are not delayed."""
+"""Number of documents marked for deletion per transaction. A small number keeps writes fast."""
 
 REPLAY_MEMORY = timedelta(hours=24)
-"""How long records of deliveries and logins are kept, far longer than they are accepted."""
+"""How long records of deliveries and logins are kept, far longer than the service accepts them."""
 
 FEED_MEMORY = timedelta(days=180)
 """How long an unused private feed is kept."""
@@ -41,39 +41,39 @@ RECOUNT_LEASE = "usage"
 """The lease of the process that recounts each signer's usage."""
 
 RECOUNT_SECONDS = 24 * 3600.0
-"""Seconds between two recounts, which read all drafts."""
+"""Seconds between two recounts, each of which reads all drafts."""
 
 STRAY_BATCH = 200
 """Number of documents looked up in one transaction."""
 
 STRAY_SECONDS = 24 * 3600.0
-"""Seconds between scans. Strays come from power losses, so the first scan finds them all."""
+"""Seconds between scans for strays. Power losses cause strays, so the first scan finds them all."""
 
 HELD_SECONDS = 60.0
 """Seconds between checks of held strays, since an operator may have dealt with them."""
 
 FREE_STRAYS = 20
-"""Strays per network that are detached without an operator. A power loss leaves only a few."""
+"""Number of strays per network that are detached without asking an operator."""
 
 STRAY_SHARE = 100
-"""Up to one stray in this many documents of a network is detached automatically."""
+"""Strays are detached automatically if at most one document in this many is a stray."""
 
 SAMPLE = 100
 """Maximum number of held strays listed per network."""
 
 NEEDED = {PurgeOutcome.USED, PurgeOutcome.PENDING}
-"""What a purge reports if a live file or a running write refers to the document."""
+"""Outcomes of a purge if a live file or a running write refers to the document."""
 
 PUT_BACK_ATTEMPTS = 6
 """Number of attempts to restore a document that was destroyed by mistake."""
 
 _LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
-"""The detachment time of strays to destroy immediately, because their grace period is over."""
+"""The detachment time given to strays that are to be destroyed immediately."""
 
 
 @dataclass(frozen=True, slots=True)
 class GarbageCollector:
-    """Destroys documents that were detached longer than `grace` ago and have no references."""
+    """Destroys documents that were detached more than `grace` ago and have no references."""
 
     garbage: GarbageStore
     leases: LeaseStore
@@ -106,10 +106,10 @@ class GarbageCollector:
         """Destroy everything that is due, until `is_over`, and return the number of destroyed
         documents.
 
-        A document that the store cannot remove is left for the next round. If the store
-        fails for a whole batch and does not respond, the rest is left, too. Nothing is
-        destroyed in a store that is not marked as this installation's. Raises `Unavailable`
-        if that cannot be checked.
+        A document that the store cannot remove is left for the next round. If the store fails for a
+        whole batch and does not respond, the remaining documents are left, too. Nothing is
+        destroyed in a store that is not marked as this installation's. Raises `Unavailable` if that
+        cannot be checked.
         """
         now = self.clock()
         destroyed, last = 0, None
@@ -137,7 +137,7 @@ class GarbageCollector:
         return destroyed
 
     async def _is_store_there(self) -> bool:
-        """Whether the store responds. Otherwise no more documents are marked for deletion."""
+        """Whether the store responds. If not, no more documents are marked for deletion."""
         try:
             await self.content.probe()
         except Unavailable:
@@ -162,8 +162,8 @@ class GarbageCollector:
     async def _keep(self, condemned: Condemned) -> bytes | None:
         """Return the bytes of a public document, in case a write needs it again during removal.
 
-        Some stores compare the fence and destroy the document in two steps, and would lose
-        a write made in between.
+        Some stores compare the fence and destroy the document in two steps. If a document were
+        written in between, it would be lost.
         """
         if condemned.network is Network.PRIVATE:
             return None
@@ -182,7 +182,7 @@ class GarbageCollector:
             with suppress(Unavailable):
                 if await self.content.read(cid, network) is not None:
                     return
-                # Meanwhile, it may have been dropped, and destroyed by another collector.
+                # Meanwhile, the document may have been dropped, and destroyed by another collector.
                 outcome = await self.garbage.purge(cid, network, condemned.fence)
                 if outcome not in NEEDED:
                     return
@@ -194,7 +194,7 @@ class GarbageCollector:
                     log.critical(
                         "a document in use was destroyed, and is restored", extra={"cid": cid}
                     )
-                # If it is no longer needed by now, it must not stay forever.
+                # If the document is no longer needed by now, it must not stay forever.
                 await self.garbage.detach_strays([cid], network, self.clock())
                 return
             if attempt < PUT_BACK_ATTEMPTS - 1:
@@ -210,12 +210,12 @@ class GarbageCollector:
 class StrayScan:
     """Finds documents that the catalog does not list, and hands them to the garbage collector.
 
-    Only documents older than `age`, the longest duration of a write, are checked: younger
-    ones may not be recorded yet. A stray is kept for the same grace period as every
-    detached document.
+    Only documents older than `age`, the longest duration of a write, are checked, because younger
+    documents may not be recorded yet. A stray is kept for the same grace period as every detached
+    document.
 
-    More strays than a power loss would leave mean that this is the wrong catalog, or an old
-    copy of it. These strays are `held` until an operator decides.
+    If there are more strays than a power loss would leave, this is the wrong catalog, or an old
+    copy. In this case, the strays are `held` until an operator decides.
     """
 
     garbage: GarbageStore
@@ -227,7 +227,7 @@ class StrayScan:
     _sample: dict[Network, list[Cid]] = field(default_factory=dict)
 
     async def run(self) -> None:
-        """Scan once everything stored before the start is old enough, and daily after that.
+        """Scan when all documents stored before the start are old enough, and daily after that.
 
         While strays are held, check every minute whether they are still there.
         """
@@ -334,7 +334,7 @@ class StrayScan:
 
 @dataclass(frozen=True, slots=True)
 class Strays:
-    """The number of documents and of strays in a network, with the first strays."""
+    """The numbers of documents and strays in a network, with a list of the first strays."""
 
     listed: int
     strays: int
@@ -353,19 +353,18 @@ class Strays:
 
 @dataclass(frozen=True, slots=True)
 class UsageRecount:
-    """Corrects the usage of each signer, which processes of an earlier release do not update."""
+    """Corrects the recorded usage of each signer, which older releases do not update."""
 
     garbage: GarbageStore
     leases: LeaseStore
     holder: str = field(default_factory=partial(name_holder, "usage recount"))
 
     async def run(self) -> None:
-        """Recount at start-up and then daily, because both releases may have run after an
-        upgrade."""
+        """Recount at start-up and then daily, because an older release may run next to this one."""
         await run_periodically("usage", self.recount, RECOUNT_SECONDS)
 
     async def recount(self) -> int:
-        """Recount once, unless another process does, and return the number of corrected signers."""
+        """Recount once, unless another process does. Returns the number of corrected signers."""
         async with hold_lease(self.leases, RECOUNT_LEASE, LEASE_TIME, self.holder) as lease:
             if lease is None:
                 return 0

@@ -1,9 +1,9 @@
 """Backup and restore: a consistent copy of the catalog and all documents of a running service.
 
-A snapshot of the catalog is copied first, and then every document that the copy refers to.
-That order is safe: a document is stored before the catalog refers to it, it never changes,
-and only the garbage collector destroys it, which is paused. In the reverse order, the
-catalog could refer to documents that did not exist yet when documents were copied.
+A snapshot of the catalog is copied first, and then every document that the copy refers to. That
+order is safe: a document is stored before the catalog refers to it, it never changes, and only the
+garbage collector, which is paused, destroys documents. In the reverse order, the catalog could
+refer to documents that did not exist yet when documents were copied.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ from imprint.services.moderation import keep_newer_log
 from imprint.services.tasks.leases import pause_collection
 
 CATALOG_ENTRY = "imprint.db"
-"""The name of the catalog's copy in a backup, the same as in a data folder."""
+"""The name of the catalog's copy in a backup. A catalog in a data folder has the same name."""
 
 MANIFEST_ENTRY = "backup.json"
 """The name of the manifest, which is written last, so that a backup without it is incomplete."""
@@ -41,10 +41,10 @@ BATCH = 256
 """Number of documents looked up together."""
 
 MAX_DOCUMENT = 64 * 1024 * 1024
-"""The largest entry in bytes that a repair reads as a document."""
+"""Maximum size in bytes of an entry that a repair reads as a document."""
 
 MAX_MANIFEST = 64 * 1024
-"""A size limit far above that of any manifest, in bytes."""
+"""Maximum size of a manifest in bytes, far above the size of any real manifest."""
 
 _CHUNK = 1024 * 1024
 _LARGEST = 2**63
@@ -58,7 +58,7 @@ class NotABackup(ValueError):
 
 
 class NotSaved(Exception):
-    """No backup was made because something is damaged. The text says what it is and what to do."""
+    """No backup was made because data is damaged. The text names the data and says what to do."""
 
     def __init__(self, damage: str) -> None:
         super().__init__(
@@ -109,7 +109,7 @@ class DocumentCount:
 
 @dataclass(frozen=True, slots=True)
 class BackupManifest:
-    """The time of a backup, and what it must contain."""
+    """The time of a backup, and the data that the backup must contain."""
 
     made_at: str
     catalog_bytes: int
@@ -234,11 +234,12 @@ class Restore:
     ) -> BackupManifest:
         """Restore every entry, then verify that nothing is missing. Raises `NotABackup`.
 
-        `log` contains the operator's decisions up to now. Those made after the backup are added.
+        `log` contains the operator's decisions up to now. Decisions made after the backup are
+        added.
 
-        The manifest comes first and the catalog second: the manifest says how large the catalog is,
-        and the catalog how many documents there are and how large they are. So nothing beyond that
-        is written.
+        The manifest comes first and the catalog second: the manifest gives the catalog's size, and
+        the catalog gives the number and sizes of the documents. Nothing beyond these sizes is
+        written.
         """
         entries = iter(entries)
         manifest = read_manifest_entry(next(entries, None))
@@ -261,7 +262,7 @@ class Restore:
     async def _restore_documents(
         self, entries: Iterable[BackupEntry], count: int, size: int
     ) -> None:
-        """Restore up to `count` documents. Private ones may have up to `size` bytes in total."""
+        """Restore up to `count` documents. The private documents may have `size` bytes in total."""
         for entry in entries:
             cid, network = read_document_entry(entry.name)
             if count == 0:
@@ -279,8 +280,8 @@ class Restore:
     async def _verify(self, archives: ArchiveStore, total: int, progress: Progress) -> None:
         """Verify every document that the catalog refers to.
 
-        The backup has no more documents than that, so it contained each of them
-        exactly once, and no others.
+        The backup has no more documents than the catalog, so it contains each document exactly
+        once, and no others.
         """
         done = 0
         async for stored, network in _named_documents(archives):
@@ -321,7 +322,7 @@ def restore_catalog(entry: BackupEntry | None, manifest: BackupManifest, path: P
 def find_documents(
     entries: Iterable[BackupEntry], wanted: Collection[tuple[Cid, Network]]
 ) -> Iterator[tuple[Cid, Network, bytes]]:
-    """Return those of these documents for which a backup has bytes that match their CIDs."""
+    """Return the documents in this collection for which a backup has bytes that match the CID."""
     for entry in entries:
         with suppress(NotABackup):
             cid, network = read_document_entry(entry.name)

@@ -80,7 +80,7 @@ class ContentMigration:
             while batch := await self.archives.documents_after(network, after, BATCH):
                 yield network, batch
                 after = batch[-1].cid
-                # Lets the lease be renewed meanwhile.
+                # This lets the lease be renewed meanwhile.
                 await asyncio.sleep(0)
 
     async def _copy(self, stored: StoredDocument, network: Network) -> None:

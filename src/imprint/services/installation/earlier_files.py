@@ -1,7 +1,7 @@
 """Import of the earlier service's files: drafts and posts stored in a Pinata account.
 
-The bytes keep their existing CID, because posts refer to it on the chain. As for any other
-added file, only the chain's events decide whether a file is a post.
+The bytes keep their existing CID, because posts refer to it on the chain. Only the chain's events
+decide whether an imported file is a post.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ from imprint.services.installation.exports import add_with_fence
 from imprint.services.tasks.leases import pause_collection
 
 _NOT_HASHTAGS = ("owner", "status")
-"""Keyvalues of the earlier service with a special meaning. All others are hashtags."""
+"""Keyvalues of the earlier service with a special meaning. All other keyvalues are hashtags."""
 
 
 class Outcome(StrEnum):
@@ -35,7 +35,7 @@ class Outcome(StrEnum):
     DRAFT = "draft"
     POST = "post"
     KNOWN = "known"
-    """The CID already exists here, in any state, and nothing is changed."""
+    """The CID already exists in the catalog, in any state, so nothing is changed."""
     SKIPPED = "skipped"
 
 
@@ -61,7 +61,7 @@ class _Skipped(Exception):
 class EarlierImport:
     """Imports the files of an earlier service into one installation.
 
-    It can be interrupted and run again: files whose CID already exists are skipped.
+    An import can be interrupted and run again, because files whose CID already exists are skipped.
     """
 
     source: EarlierFiles

@@ -64,23 +64,22 @@ CONCURRENT_READS = 8
 """Number of documents read concurrently, for remote stores."""
 
 MAX_DOCUMENT = 256 * 1024 * 1024
-"""A limit in bytes above the size of any document."""
+"""Maximum number of bytes in a document. Larger than any real document."""
 
 MAX_THUMBNAIL = 64 * 1024 * 1024
-"""A limit in bytes above the size of any thumbnail."""
+"""Maximum number of bytes in a thumbnail. Larger than any real thumbnail."""
 
 MAX_REPETITION = 16
 """Maximum ratio of the total size of the documents to the size of the export file.
 
-Imprint writes every block as often as it occurs, but other tools that copy a CAR write it
-only once.
+Imprint writes a repeated block every time, but other tools that copy a CAR write it only once.
 """
 
 FREE_REPETITION = 16 * 1024 * 1024
 """Additional allowance in bytes, for small export files."""
 
 MAX_REMEMBERED = 10_000
-"""Maximum number of stored thumbnails that an import tracks. Others are stored again."""
+"""Maximum number of stored thumbnails that an import tracks. Others may be stored twice."""
 
 Added = TypeVar("Added")
 
@@ -88,7 +87,7 @@ MAX_ATTEMPTS = 5
 """Number of attempts to store a file's documents if documents are being deleted meanwhile."""
 
 MAX_CONFLICTS = 10
-"""Maximum number of reported conflicts. An archive with more is the wrong one."""
+"""Maximum number of conflicts to report. An archive with more is probably the wrong one."""
 
 _IMAGE_SIGNATURES = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff")
 """The signatures of PNG and JPEG, the thumbnail formats."""
@@ -150,7 +149,7 @@ class Export:
     async def _write_spool(
         self, owner: Address | None, spool: BinaryIO
     ) -> tuple[tuple[int, int, int], list[Cid]]:
-        """Write the pages of files, profiles and revisions; returns their counts, and the pages."""
+        """Write the pages of files, profiles and revisions. Returns the counts and the pages."""
         count, listed, revisions, pages = 0, 0, 0, []
 
         def add(page: bytes) -> None:
@@ -220,7 +219,7 @@ def _documents_of(record: ExportedRecord) -> Iterator[tuple[Cid, Network]]:
 
 
 def _build_indexes(cids: list[Cid], width: int) -> Iterator[list[bytes]]:
-    """Yield levels of index nodes, up to a level small enough for one node to link to."""
+    """Yield levels of index nodes. One node can link to all nodes of the last level."""
     while len(cids) > width:
         starts = range(0, len(cids), width)
         level = [write_index(cids[start : start + width]) for start in starts]
@@ -239,7 +238,7 @@ class OpenedExport:
 def open_export(archive: Archive, trusted: bytes | None = None) -> OpenedExport:
     """Read the manifest and verify its signature.
 
-    Raises `NotAnExport`, also if it is signed by a key other than `trusted`.
+    Raises `NotAnExport`, also if a key other than `trusted` signed the manifest.
     """
     if len(archive.roots) != 1:
         raise NotAnExport("An export must have exactly one root.")
@@ -253,7 +252,7 @@ def open_export(archive: Archive, trusted: bytes | None = None) -> OpenedExport:
 
 
 def check_export(archive: Archive, opened: OpenedExport, progress: Progress) -> int:
-    """Verify every file of an export, and that it contains nothing else.
+    """Verify every file of an export, and that the export contains nothing else.
 
     Returns how many revisions are signed by contracts, which only the chain can verify. Raises
     `NotAnExport`.
@@ -346,7 +345,7 @@ def _assemble(archive: Archive, cid: Cid, limit: int) -> bytes:
 
 
 def _check_profile(archive: Archive, manifest: Manifest, profile: Profile, left: int) -> int:
-    """Verify a profile and return the bytes of its picture, of which `left` are allowed."""
+    """Verify a profile and return the bytes of its picture. The picture may have `left` bytes."""
     if manifest.owner not in (None, profile.address):
         raise NotAnExport(f"The profile of {profile.address} is not of the export's owner.")
     if not archive.note("profile", profile.address):
@@ -357,9 +356,9 @@ def _check_profile(archive: Archive, manifest: Manifest, profile: Profile, left:
 
 
 def check_revision(archive: Archive, manifest: Manifest, revision: Revision, left: int) -> bool:
-    """Verify a revision with its text and what its author signed; returns whether a key signed it.
+    """Verify a revision, its text and its signature. Returns whether a key signed it.
 
-    A contract may have signed it as well, which cannot be told without the chain.
+    If no key did, a contract may have signed it, which only the chain can tell.
     """
     what = f"revision {revision.number} of {revision.document}"
     if manifest.owner not in (None, revision.owner):
@@ -479,7 +478,7 @@ class Import:
                 )
             if len(reasons) >= MAX_CONFLICTS:
                 break
-            # Lets the lease be renewed meanwhile.
+            # This lets the lease be renewed meanwhile.
             await asyncio.sleep(0)
         if reasons:
             raise ImportConflicts(reasons)
@@ -502,7 +501,7 @@ class Import:
         return await add_with_fence(self.garbage, attempt)
 
     async def _import_profile(self, archive: Archive, profile: Profile, stored: "_Stored") -> None:
-        """Add a profile with its picture, unless its author already has one or is withheld."""
+        """Add a profile with its picture, unless its author is withheld or already has one."""
         if await self.archives.is_withheld(profile.address, profile.avatar_cid):
             return
 
@@ -514,7 +513,7 @@ class Import:
         await add_with_fence(self.garbage, attempt)
 
     async def _import_revision(self, archive: Archive, revision: Revision) -> None:
-        """Add a revision, unless it is here, or its post is not."""
+        """Add a revision, unless it already exists or its post does not."""
         if not await self.archives.compare_revision(revision):
             return
         document = read_file(archive, revision)
@@ -545,8 +544,9 @@ async def add_with_fence(
 ) -> Added:
     """Store the documents of a file and add it, with the current fence.
 
-    This is repeated after exceptions in `again`, above all if documents were condemned meanwhile.
-    Only a collector that has not noticed the pause condemns any. Raises `CollectionNotPaused`.
+    The attempt is repeated after exceptions in `again`, mostly because documents were marked for
+    deletion meanwhile. Only a collector that has not noticed the pause marks any. Raises
+    `CollectionNotPaused`.
     """
     for _ in range(MAX_ATTEMPTS):
         try:

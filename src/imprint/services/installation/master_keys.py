@@ -1,9 +1,9 @@
 """Checks that the configured master keys decrypt the stored documents, before encrypting any.
 
-With a different key, stored drafts could not be read, and new ones would be encrypted with
-it. Therefore the catalog records the IDs of the master keys that encrypt its documents,
-from the first start with a key on. A rotation wraps the keys of all documents with a new
-master key.
+With a wrong key, stored drafts could not be read, and new drafts would be encrypted with the wrong
+key. Therefore the catalog records the IDs of the master keys that encrypt its documents, beginning
+with the first start that has a key. A rotation wraps the keys of all documents with a new master
+key.
 """
 
 from collections import Counter
@@ -18,8 +18,7 @@ SAMPLE = 1_000
 """Sample size of wrapped keys. File IDs are random, so any sample is representative."""
 
 DAMAGE = 1
-"""Tolerated number of keys per unknown master key in a sample, because a damaged record looks like
-one."""
+"""Tolerated number of keys per unknown master key in a sample. Damaged records look unknown."""
 
 _REMEDY = (
     "Nothing was changed. Set the master key with which they were stored in "
@@ -39,13 +38,13 @@ class KeySample:
 
 @dataclass(frozen=True, slots=True)
 class MasterKeys:
-    """The configured master keys, compared with those that the catalog records."""
+    """The configured master keys, compared with the keys that the catalog records."""
 
     keys: KeyStore
     cipher: DocumentCipher
 
     async def verify(self) -> None:
-        """Check that the configured keys decrypt the stored documents, and record those in use.
+        """Check that the configured keys decrypt the stored documents, and record the keys in use.
 
         Any number of processes may do this at the same time. Raises `CannotStart` for other
         keys, and `Unavailable`.
@@ -71,7 +70,7 @@ class MasterKeys:
         await self.keys.note_master_keys(current, known - current)
 
     async def _compare(self) -> tuple[frozenset[bytes], frozenset[bytes]]:
-        """Return the IDs to add to the catalog's record, and those to remove."""
+        """Return the IDs to add to the catalog's record, and the IDs to remove from it."""
         given = frozenset(self.cipher.key_ids)
         used = frozenset(self.cipher.key_ids[:1] if self.cipher.encrypts else ())
         known = await self.keys.master_keys()
@@ -117,12 +116,12 @@ def name_key(key_id: bytes) -> str:
 
 
 BATCH = 200
-"""Number of keys replaced in one transaction, so that writes are not delayed for long."""
+"""Number of keys replaced in one transaction. A small number keeps writes from waiting long."""
 
 
 @dataclass(frozen=True, slots=True)
 class RotationProgress:
-    """How many keys were rewrapped, already current, or could not be unwrapped.
+    """Counts of keys that were rewrapped, were already current, or could not be unwrapped.
 
     `last` is the file ID up to which every key has been checked.
     """

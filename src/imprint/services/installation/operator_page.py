@@ -100,7 +100,7 @@ class Panel:
 
 
 Say = Callable[..., str]
-"""Returns a sentence in the language of the page, by its key and with its values."""
+"""Returns a sentence in the language of the page, given its key and its values."""
 
 _UNITS = ("KiB", "MiB", "GiB", "TiB", "PiB")
 _SPANS = (
@@ -134,7 +134,7 @@ def write_bytes(say: Say, size: int) -> str:
 
 
 def write_duration(say: Say, span: timedelta | float) -> str:
-    """Format a duration in its two largest units, omitting zero values: 2 hours 5 minutes."""
+    """Format a duration in its two largest units, such as 2 hours 5 minutes. Omits zero values."""
     seconds = max(int(span.total_seconds() if isinstance(span, timedelta) else span), 0)
     parts = list[tuple[int, str]]()
     for length, noun in _SPANS:
@@ -188,7 +188,7 @@ class Deployment:
     content_store: str
     versions: Mapping[str, str]
     publication: Mapping[str, str | None]
-    """The settings of `[publication]` and of the chain, by their labels; None if not given."""
+    """Settings of `[publication]` and of the chain, keyed by label. None if one is not given."""
 
 
 @dataclass(frozen=True, slots=True)

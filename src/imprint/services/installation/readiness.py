@@ -21,7 +21,7 @@ PROBE_TIMEOUT = 2.0
 CACHE_TIME = timedelta(seconds=1)
 """How long a condition is cached.
 
-Anybody may request it, and a probe writes to disk and calls the node.
+Anybody may request the condition, and every probe writes to disk and calls the node.
 """
 
 
@@ -41,12 +41,12 @@ SENTENCES = {
     "collector": "No process collects garbage, or it holds documents back.",
     "records": "A damaged record or document was found.",
 }
-"""What it means for users if a check of the condition is false."""
+"""What a failed check of each condition means for users."""
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """What the service can do: read and write records and documents, and query the chain."""
+    """The abilities of the service: read and write records and documents, and query the chain."""
 
     database: bool
     """Whether records can be read."""
@@ -58,7 +58,7 @@ class Condition:
     history: bool = True
     """Whether the chain still has the blocks that were final."""
     logs: bool = True
-    """Whether the logs of all blocks read so far are established."""
+    """Whether the logs of all blocks that have been read are undisputed."""
     follower: bool = True
     """Whether a process follows the chain, if one should."""
     indexer: bool = True
@@ -70,7 +70,7 @@ class Condition:
     database_writes: bool = True
     """Whether records can be written. False if they cannot be read."""
     storage_writes: bool = True
-    """Whether documents can be stored. Also false if they cannot be read."""
+    """Whether documents can be stored. Also false if documents cannot be read."""
     off: frozenset[str] = frozenset()
     """Names of the tasks above that are disabled."""
 
@@ -81,16 +81,16 @@ class Condition:
 
     @property
     def status(self) -> str:
-        """The condition as one word or short phrase."""
+        """The condition in a word or a short phrase."""
         if not self.ready:
             return "not ready"
         return "degraded" if self.details else "ready"
 
     @property
     def details(self) -> list[str]:
-        """One sentence for each problem."""
+        """Return one sentence for each problem."""
         wrong = [name for name in SENTENCES if not getattr(self, name)]
-        # What cannot be read cannot be written either; one sentence is enough.
+        # Data that cannot be read cannot be written either, so one sentence is enough.
         hidden = {f"{name}_writes" for name in wrong}
         hidden |= {"history", "logs"} if "chain" in wrong else set()
         return [SENTENCES[name] for name in wrong if name not in hidden]
@@ -194,7 +194,7 @@ class Readiness:
             async with asyncio.timeout(PROBE_TIMEOUT):
                 return await self.examine_history() is History.AGREES
         except (Unavailable, TimeoutError):
-            # The probe of the chain or of the database reports it.
+            # The probe of the chain or of the database reports the problem.
             return True
 
     async def _establishes_logs(self) -> bool:
@@ -204,7 +204,7 @@ class Readiness:
             async with asyncio.timeout(PROBE_TIMEOUT):
                 return not await self.find_disputed()
         except (Unavailable, TimeoutError):
-            # The probe of the database says so.
+            # The probe of the database reports the problem.
             return True
 
 

@@ -33,7 +33,7 @@ BATCH = 256
 """Number of documents looked up together."""
 
 SavedDocuments = Callable[[Collection[tuple[Cid, Network]]], Iterable[tuple[Cid, Network, bytes]]]
-"""Returns the documents among these that a backup has."""
+"""Returns the documents in this collection that a backup has."""
 
 
 @dataclass(slots=True)
@@ -80,7 +80,7 @@ class Repair:
     report: RepairReport
 
     async def restore_documents(self, progress: Progress) -> None:
-        """Restore missing or damaged documents from the backup, and report those that it lacks."""
+        """Restore missing or damaged documents from the backup, and report the ones it lacks."""
         if not self.report.dry_run:
             # Without the store, every document would seem lost. The probe writes, so a dry run
             # trusts the store.
@@ -103,13 +103,13 @@ class Repair:
                 del missing[cid, network]
                 self.report.documents_from_backup += 1
                 if not self.report.dry_run:
-                    # With records on a server, a collector may be about to remove it.
+                    # With records on a server, a collector may be about to remove the document.
                     fence = await self.garbage.fence()
                     await self.content.put(cid, document, network, None, fence)
         self.report.lost += [f"{name}." for name in missing.values()]
 
     async def read_chain(self, follower: Follower) -> None:
-        """Read the chain again if a node responds. Otherwise the service does so when it starts."""
+        """Read the chain again if a node responds. If not, the service reads it when it starts."""
         first = follower.start_block
         try:
             await follower.rebuild(first, lambda done, total: None)
@@ -123,7 +123,7 @@ class Repair:
         self.report.followed_to = None if cursor is None else cursor.number
 
     async def name_strays(self, inventory: Inventory) -> None:
-        """Report the documents without a record, whose records are among the lost ones."""
+        """Report documents without a record, because their records were lost."""
         strays: list[Cid] = []
         batch: list[Cid] = []
         async for cid in inventory.list_documents(Network.PRIVATE):
@@ -151,7 +151,7 @@ class Repair:
         return f"the document {cid}"
 
     async def verify(self) -> None:
-        """Verify all records in their current state. Those that are still damaged are lost."""
+        """Verify all records in their current state. Records that are still damaged are lost."""
         found = await find_damage(self.database, self.records)
         self.report.lost += [f"Still damaged: {each}" for each in found]
 
@@ -171,7 +171,7 @@ class Repair:
 
 
 async def find_damage(database: DatabaseHealth, records: RecordStore) -> list[str]:
-    """Return the damage in a database: in its structure, records and tags."""
+    """Return the damage in the structure, records and tags of a database."""
     found = await database.examine()
     async for _, damage in verify_some(records, most=sys.maxsize):
         if damage is not None:

@@ -1,6 +1,6 @@
 """Scrub: slowly reads all stored data, so that damage is found before the data is needed.
 
-Records have checksums, and documents are named by theirs. Damage raises an alarm, and
+Records have checksums, and the name of a document is its checksum. Damage raises an alarm, and
 damaged data is never shown. `imprint repair` restores it from backups.
 """
 
@@ -31,7 +31,7 @@ SOME_RECORDS = 5000
 """Number of records that a quick check verifies, which takes about a second."""
 
 RATE = 50.0
-"""Number of records verified per second, with their documents: four million per day."""
+"""Number of records verified per second, with their documents, or four million per day."""
 
 FIRST_PASS_SECONDS = 60.0
 """Seconds between start-up and the first pass, so that start-up is not slowed down."""
@@ -73,7 +73,7 @@ class Scrub:
         await run_periodically("scrub", self._scrub_in_turn, interval, retry_after=RETRY_SECONDS)
 
     async def scrub(self) -> bool:
-        """Run one pass, or the rest of one. Returns False if another process has the lease."""
+        """Run one pass, or finish an interrupted one. Returns False if another has the lease."""
         async with hold_lease(self.leases, SCRUB_LEASE, LEASE_TIME, self.holder) as lease:
             while lease is not None and not lease.lost:
                 if not await self._scrub_batch():
@@ -82,8 +82,7 @@ class Scrub:
         return False
 
     async def _scrub_in_turn(self) -> None:
-        """Run one pass after those of other processes, because each process knows only what it
-        has read."""
+        """Run one pass after other processes have run theirs. Each knows only its own findings."""
         while not await self.scrub():  # noqa: ASYNC110  another process ends the wait
             await asyncio.sleep(RETRY_SECONDS)
 
@@ -136,8 +135,7 @@ class Scrub:
 async def verify_documents(files: FileStore, content: ContentStore, file: File) -> list[str]:
     """Return the documents of a live file that are missing or damaged.
 
-    Raises `Unavailable` if the store does not respond, which proves nothing about a
-    document.
+    Raises `Unavailable` if the store does not respond, because that does not prove any damage.
     """
     if not file.state.live:
         return []
@@ -160,7 +158,7 @@ async def verify_documents(files: FileStore, content: ContentStore, file: File) 
 async def _verify_others(
     records: RecordStore, files: FileStore, content: ContentStore
 ) -> AsyncIterator[tuple[str, bool]]:
-    """What is damaged of profiles and revisions, each with whether it is a record."""
+    """Yield the damage in profiles and revisions, and whether each one is a damaged record."""
     async for found in _verify_profiles(records, files, content):
         yield found
     async for revision_id, revision in walk_revisions(records):
@@ -174,7 +172,7 @@ async def _verify_others(
 async def _verify_profiles(
     records: RecordStore, files: FileStore, content: ContentStore
 ) -> AsyncIterator[tuple[str, bool]]:
-    """Yield damaged profiles and missing or damaged pictures, each with whether it is a record.
+    """Yield damaged profiles and missing or damaged pictures, and whether each one is a record.
 
     Raises `Unavailable` as `verify_documents` does.
     """
@@ -190,7 +188,7 @@ async def _verify_profiles(
 
 
 async def walk_profiles(records: RecordStore) -> AsyncIterator[tuple[str, Profile | None]]:
-    """Yield every profile by its address, or None for one that is damaged."""
+    """Yield every profile with its address. A damaged profile is None."""
     after = ""
     while batch := await records.verify_profiles(after, BATCH):
         for each in batch:
@@ -199,7 +197,7 @@ async def walk_profiles(records: RecordStore) -> AsyncIterator[tuple[str, Profil
 
 
 async def walk_revisions(records: RecordStore) -> AsyncIterator[tuple[str, Revision | None]]:
-    """Every revision by its id; None for one that is damaged."""
+    """Yield every revision with its ID. A damaged revision is None."""
     after = ""
     while batch := await records.verify_revisions(after, BATCH):
         for each in batch:
@@ -208,7 +206,7 @@ async def walk_revisions(records: RecordStore) -> AsyncIterator[tuple[str, Revis
 
 
 async def damaged_decisions(records: RecordStore) -> AsyncIterator[str]:
-    """The decisions of the operator that are damaged."""
+    """Return the operator's decisions that are damaged."""
     after = 0
     while batch := await records.verify_decisions(after, BATCH):
         for _, damage in batch:
@@ -227,7 +225,7 @@ async def _is_sound(content: ContentStore, cid: Cid, network: Network) -> bool:
 async def verify_some(
     records: RecordStore, most: int = SOME_RECORDS
 ) -> AsyncIterator[tuple[int, str | None]]:
-    """Verify the oldest records, and yield the count so far and any damage of each record."""
+    """Verify the oldest records. Yields, for each record, the count up to it and any damage."""
     async for done, record in _walk(records):
         yield done, record.damage
         if done >= most:
@@ -237,7 +235,7 @@ async def verify_some(
 async def verify_everything(
     records: RecordStore, files: FileStore, content: ContentStore
 ) -> AsyncIterator[tuple[int, str | None]]:
-    """Verify all records, live documents, decisions and tags; changes nothing."""
+    """Verify all records, live documents, decisions and tags, without changing anything."""
     done = 0
     async for done, record in _walk(records):
         yield done, record.damage
@@ -271,7 +269,7 @@ async def _walk(records: RecordStore) -> AsyncIterator[tuple[int, VerifiedRecord
 
 @dataclass(slots=True)
 class Examination:
-    """Checks the database structure repeatedly, less often the longer a check takes."""
+    """Checks the database structure repeatedly. The longer a check takes, the longer the pauses."""
 
     database: DatabaseHealth
     monotonic: Callable[[], float] = time.monotonic

@@ -27,7 +27,7 @@ MEASURE_SECONDS = 60.0
 SHARE = 100
 """The pause as a multiple of the duration of the last measurement.
 
-Measuring therefore takes at most a hundredth of a core, however much is stored.
+Measuring therefore takes at most a hundredth of a core, no matter how much is stored.
 """
 
 PROBE_SECONDS = 15.0
@@ -38,14 +38,14 @@ _READINESS = {"ready": 2, "degraded": 1}
 
 @dataclass(slots=True)
 class UsageMonitor:
-    """Sets the gauges for drafts, posts and bytes, and those for readiness."""
+    """Sets the gauges for drafts, posts and bytes, and the gauges for readiness."""
 
     installation: InstallationStore
     check: Callable[[], Awaitable[Condition]]
     monotonic: Monotonic = monotonic
 
     async def run(self) -> NoReturn:
-        """Measure until cancelled, with pauses in proportion to the duration of a measurement."""
+        """Measure until cancelled, and pause longer after a longer measurement."""
         await run_periodically("usage", self._measure_slowly, MEASURE_SECONDS, optional=True)
 
     async def run_probes(self) -> NoReturn:

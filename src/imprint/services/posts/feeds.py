@@ -1,4 +1,4 @@
-"""Feeds: the newest posts for everybody, and for each reader the posts they hold or wrote."""
+"""Feeds: public feeds of the newest posts, and private feeds of a reader's own posts."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
@@ -51,18 +51,17 @@ CONCURRENT = 8
 """Maximum number of concurrent chain queries for one feed."""
 
 FEED_SECONDS = 20.0
-"""Time limit for the chain to decide on all posts of one feed, and for reading their texts."""
+"""Seconds for deciding on the chain about all posts of one feed, and for reading their texts."""
 
 CONVERTING = "The texts of this feed are still being converted."
 
 NOTED_EVERY = timedelta(minutes=1)
-"""Minimum time between recorded fetches of a feed, because readers poll and each record is a
-commit."""
+"""Minimum time between recorded fetches of a feed. Feed readers poll, and recording is a commit."""
 
 _Find = Callable[[IndexedPost], Awaitable[File]]
 
 ShowText = Callable[[str, FeedEntry], Awaitable[str | None]]
-"""Converts for a client what an entry shows of its post into HTML; None shows the description."""
+"""Converts the shown part of a post into HTML for a client, or returns None for no text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,12 +74,12 @@ class FeedAccess:
 
 @dataclass(frozen=True, slots=True)
 class Feeds:
-    """Builds feeds: the index determines their posts, the chain who may read their texts.
+    """Builds feeds. The index determines their posts, and the chain determines who may read them.
 
-    If the chain cannot be queried about a text and has not responded for an hour, the whole
-    feed is `Unavailable`. Feed readers then keep their copy, which a feed without the text
-    would replace. The same applies while the index is being filled: its newest posts are
-    old ones, which feed readers would show as new.
+    If the chain cannot be queried about a text and has not responded for an hour, the whole feed is
+    `Unavailable`. Feed readers then keep their copy, whereas a feed without the text would replace
+    it. Feeds are also `Unavailable` while the index is being filled, because feed readers would
+    show its old posts as new.
     """
 
     index: PostIndexReader
@@ -110,9 +109,9 @@ class Feeds:
         return await self._public(feed, PostFilter(author=author))
 
     async def private(self, token: str, before: int | None = None) -> Feed:
-        """Return a page of a private feed: posts that its owner holds or wrote.
+        """Return a page of a private feed, which has the posts that its owner holds or wrote.
 
-        The posts are before a position. A page ends where its texts would become too long.
+        The page contains posts before a position, and ends where its texts would become too long.
         Refuses an unknown token.
         """
         feed = None
@@ -149,9 +148,9 @@ class Feeds:
         )
 
     async def texts(self, client: str, feed: Feed, show: ShowText) -> FeedTexts:
-        """Return the texts of a feed's entries; only the first ones if the total is too long.
+        """Return the texts of a feed's entries, or only the first texts if the total is too long.
 
-        Raises `Unavailable` if they are not converted in time; those that were are cached.
+        Raises `Unavailable` if they are not converted in time. Texts converted by then are cached.
         """
         html: dict[int, str] = {}
         left, is_complete = MAX_FEED_BYTES, True
@@ -163,7 +162,7 @@ class Feeds:
                 try:
                     text = await show(client, entry)
                 except Damaged:
-                    # It must not break the feed for everybody.
+                    # One text must not break the feed for everybody.
                     is_complete = False
                     continue
                 size = 0 if text is None else len(text.encode())
@@ -195,14 +194,14 @@ class Feeds:
         return access
 
     async def remove(self, session: LiveSession, feed_id: str) -> None:
-        """Remove a feed. Refuses an unknown one."""
+        """Remove a feed. Refuses an unknown feed."""
         if not await self.private_feeds.remove_feed(session.address, feed_id):
             raise _no_feed()
 
     # Entries
 
     async def _public(self, feed: Feed, which: PostFilter) -> Feed:
-        """Return the feed with the newest of these posts, and the files of the free ones."""
+        """Return the feed with the newest of these posts, and the files of the free posts."""
         await expect_complete(self.index)
         posts = (await self.index.list_posts(which, None, FEED_SIZE)).posts
         readable = [post for post in posts if post.free and post.hosted]
@@ -235,7 +234,7 @@ class Feeds:
             # Posts that the owner wrote are in the other list.
             if each.post.author != owner
         ]
-        # Below the end of a full list there are more, which it does not show.
+        # There may be more posts below the end of a full list, which it does not show.
         ends = [wrote[-1].place] if len(wrote) == FEED_SIZE else []
         ends += [held[-1].arrived] if len(held) == FEED_SIZE else []
         end = max(ends, default=None)
@@ -251,10 +250,10 @@ class Feeds:
     async def _find_all(
         self, posts: Sequence[IndexedPost], reader: Address | None, find: _Find
     ) -> dict[int, File]:
-        """Return the newest texts of these posts by ID, in order, but those that `find` refuses.
+        """Return the newest texts of these posts by ID, in order, unless `find` refuses a post.
 
-        The chain is queried about several posts at once, but not about those whose access
-        is cached.
+        The chain is queried about several posts at once, but not about posts whose access is
+        cached.
         """
         has_grant, limit = self.reads.entitlement.has_grant, asyncio.Semaphore(CONCURRENT)
 
@@ -286,7 +285,7 @@ class Feeds:
         return files
 
     async def _find_openings(self, posts: Sequence[IndexedPost]) -> dict[int, File]:
-        """Return the texts of those of these posts whose opening everybody may read, by ID."""
+        """Return the texts, by ID, of the posts in this list whose opening everybody may read."""
         files = {}
         for post in posts:
             with suppress(Refusal):
@@ -324,7 +323,7 @@ class _OwnedPage:
         return _OwnedPage(self.posts[:count], self.posts[count - 1].place)
 
     def cut_to_fit(self, files: Mapping[int, File]) -> "_OwnedPage":
-        """Return the page with as many of the first posts as have documents that fit into it."""
+        """Return the page with only its first posts, up to those whose documents still fit."""
         left = MAX_PAGE_BYTES
         for number, owned in enumerate(self.posts):
             file = files.get(owned.post.post_id)
@@ -336,7 +335,7 @@ class _OwnedPage:
 
 @asynccontextmanager
 async def _bounded_time(problem: Unavailable) -> AsyncIterator[None]:
-    """Limit the time for one part of a feed. Raises the problem on timeout."""
+    """Limit the time for one part of a feed. Raises this problem on a timeout."""
     try:
         async with asyncio.timeout(FEED_SECONDS):
             yield

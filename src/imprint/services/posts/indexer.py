@@ -1,9 +1,9 @@
 """The indexer: maintains the post index, a projection of the marketplace logs.
 
-It continues from the last final block, so the newest blocks are read again whenever there
-is a new one. If their logs differ from the applied ones, the index is undone from that
-block on. The index is derived data: if a final block is no longer on the chain, the index
-is emptied and filled again.
+The indexer continues from the last final block, so the newest blocks are read again whenever a new
+block arrives. If the logs of a block differ from the logs in the index, the index is undone from
+that block on. The index is derived data: if a final block is no longer on the chain, the index is
+emptied and filled again.
 """
 
 import asyncio
@@ -20,10 +20,10 @@ from imprint.domain.bounded_cache import BoundedCache
 from imprint.domain.errors import Unavailable
 from imprint.domain.formats.addresses import ZERO_ADDRESS
 from imprint.domain.posts.market_events import (
+    EventDetail,
     MarketEvent,
     PostPublished,
-    PostTagged,
-    attach_hashtags,
+    attach_details,
     block_of,
 )
 from imprint.domain.posts.marketplace import Undecodable, decode_market_event
@@ -73,7 +73,7 @@ INDEXER_LEASE = "indexer"
 """The lease of the process that fills the index."""
 
 REBUILD_LEASE = "indexer rebuild"
-"""The lease of a command that is about to rebuild the index. It makes the indexing process stop."""
+"""The lease with which a command that rebuilds the index makes the indexing process stop."""
 
 PATIENCE = timedelta(minutes=2)
 """How long a command waits for the indexing process to stop."""
@@ -86,27 +86,27 @@ tracks whole blocks.
 """
 
 SECONDS_PER_HEAD = 10.0
-"""Seconds for which the indexer reads up to one head. Later, nodes may have lost its state."""
+"""Seconds for which the indexer reads up to one head. After that, nodes may lack its state."""
 
 RESTART_GRACE = timedelta(seconds=15)
 """How long the final block must be missing before the index is emptied, because a node may be
 wrong."""
 
 READ_TWICE = 1_000
-"""How many blocks the index may be behind and still read blocks twice before they are final.
+"""Maximum number of blocks that the index may lag behind while it reads each block twice.
 
-This applies even if no reorg can reach them anymore. It catches a node that leaves out
-logs for a moment. A longer catch-up reads blocks only once.
+Each block is then read twice before it is final, even if no reorg can reach it anymore. This
+detects a node that leaves out logs for a moment. A longer catch-up reads blocks only once.
 """
 
 COMPARE_SECONDS = 3_600.0
-"""Seconds between two comparisons of the ids in the index with those on the chain."""
+"""Seconds between two comparisons of the post IDs in the index with the IDs on the chain."""
 
 DETAILS_AT_ONCE = 50
 """Number of posts whose descriptions are requested together."""
 
 ROUNDS_UNTIL_SKIPPED = 5
-"""Rounds in which a receipt or description must fail before the index skips it."""
+"""Number of rounds in which a receipt or description must fail before the index skips it."""
 
 MAX_FAILURES = 10_000
 """Maximum number of tracked failures. The oldest is evicted."""
@@ -141,14 +141,14 @@ class _Decoder:
     )
 
     async def decode(self, logs: Sequence[PlacedLog], head: BlockRef) -> list[MarketEvent]:
-        """Return the events of these logs, with hashtags and descriptions.
+        """Return the events of these logs, with their details and descriptions.
 
         Other logs are counted and logged. `logs` must cover whole blocks. Raises
         `Unavailable`.
         """
         times = await self._find_times(logs, head)
         decoded, undecodable = await decode_many(logs, partial(_decode, times))
-        described = await self._describe(attach_hashtags(decoded), head)
+        described = await self._describe(attach_details(decoded), head)
         for each, reason in undecodable:
             INDEX_UNDECODABLE.inc()
             log.warning(
@@ -207,7 +207,7 @@ class _Decoder:
     async def _find_details(
         self, posts: Sequence[PostPublished], head: BlockRef
     ) -> list[PostDetails | None]:
-        """Return the details of these posts, or None for those that a responding node refuses."""
+        """Return the details of each post, or None for a post that a responding node refuses."""
         try:
             ids = [post.post_id for post in posts]
             return [*await self.stream.chain.post_details(ids, head)]
@@ -225,7 +225,7 @@ class _Decoder:
 
 @dataclass(slots=True)
 class _Pass:
-    """One pass over the blocks up to a head: the applied logs, and the progress of the index."""
+    """One pass over the blocks up to a head, with the applied logs and the index's progress."""
 
     state: IndexState
     head: BlockRef
@@ -237,7 +237,7 @@ class _Pass:
     is_open: bool = False
 
     def hold(self, number: int) -> None:
-        """The block from which on nothing is final, because logs may be missing."""
+        """Let nothing from this block on become final, because logs may be missing."""
         self.is_open, self.target = True, min(self.target, number - 1)
 
 
@@ -307,7 +307,7 @@ class Indexer:
             try:
                 done, failures = await self._read_to_head(lease, progress), 0
             except Unavailable:
-                # Single failures are skipped eventually; if the node is down, it stays down.
+                # Single failures are skipped eventually. If the node is down, all requests fail.
                 failures += 1
                 if failures > ROUNDS_UNTIL_SKIPPED:
                     raise
@@ -360,10 +360,10 @@ class Indexer:
         return True
 
     async def _compare_ids(self) -> None:
-        """Dispute a final block if a post that the chain has is missing before it.
+        """Dispute a final block if the index lacks an earlier post that the chain has.
 
-        Posts have consecutive ids, so a gap shows that a node has left out logs, however old they
-        are. Final blocks are not read again: the operator has to do that.
+        Posts have consecutive ids, so a gap shows that a node has left out logs, no matter how old.
+        Final blocks are not read again automatically: the operator has to rebuild the index.
         """
         now = self.stream.monotonic()
         if now < self._compare_at or self.history is not History.AGREES:
@@ -389,7 +389,7 @@ class Indexer:
         self.stream.dispute([*missing])
 
     async def _exists(self, post_id: int, head: BlockRef) -> bool:
-        """Whether the chain has this post. False if the node or the contract does not say."""
+        """Whether the chain has this post. False if the node or the contract gives no answer."""
         try:
             (entry,) = await self.stream.chain.post_details([post_id], head)
         except Unavailable:
@@ -397,7 +397,7 @@ class Indexer:
         return entry.author != ZERO_ADDRESS
 
     async def _open_state(self, head: BlockRef) -> IndexState | None:
-        """Return the index state, emptied if it belongs to another chain, or None to wait."""
+        """Return the index state, or None to wait. An index of another chain is emptied first."""
         state = await self.writer.index_state()
         if state is None:
             return await self._restart("begun")
@@ -406,6 +406,10 @@ class Indexer:
             return await self._restart("other contract")
         if self.source.first_block < source.first_block:
             return await self._restart("earlier block")
+        if source.adapter != self.source.adapter:
+            if not await self.writer.adopt_adapter(state, self.source.adapter):
+                return await self._restart("other adapter")
+            state = replace(state, source=replace(source, adapter=self.source.adapter))
         final = None if state.final_hash is None else BlockRef(state.final, state.final_hash)
         history = await self.stream.compare_history(self.events, source.chain_id, final, head)
         self._note_history(history, state, head)
@@ -432,17 +436,17 @@ class Indexer:
         return IndexState(self.source, None, complete=False)
 
     async def _compare(self, one_pass: _Pass, part: LogRange, *, shrunk: bool) -> None:
-        """Compare some blocks with the index, and apply those that differ or are new."""
+        """Compare some blocks with the index, and apply the blocks that differ or are new."""
         head, indexed = one_pass.head, one_pass.indexed
         part, disputed = await self._prove_omitted(one_pass, part)
         undo_from = _find_difference(one_pass, part, disputed)
         if undo_from is not None and any(number >= undo_from for number in disputed):
-            # What would be undone could not be applied again.
+            # Events that were undone could not be applied again.
             raise Unavailable.chain()
         last = part.last.number
         if undo_from is None and last <= indexed:
             if part.last != head or (last < indexed and not shrunk):
-                # The same as before; a node that is behind the index proves nothing more.
+                # The logs are unchanged. A node that is behind the index proves nothing more.
                 return
             undo_from = head.number + 1 if last < indexed else None
         start = min(indexed + 1, last + 1 if undo_from is None else undo_from)
@@ -452,7 +456,7 @@ class Indexer:
     async def _prove_omitted(
         self, one_pass: _Pass, part: LogRange
     ) -> tuple[LogRange, Collection[int]]:
-        """Return the part with logs restored that the node left out but the index has.
+        """Return the part with logs that the node left out, restored from the index.
 
         The hash of a block commits to its logs. Also returns the blocks whose logs are
         disputed. Their logs in the index stay.
@@ -517,13 +521,13 @@ class Indexer:
         if target <= state.final:
             return state.final, state.final_hash
         if target < state.source.first_block:
-            # Nothing in the index is final, and nothing of this block is in it.
+            # No block in the index is final, and no log of this block is in it.
             return state.final, None
         return target, (await self.stream.block_at(target, one_pass.head)).block_hash
 
     def _note_unreadable(self, blocks: LogRange) -> None:
         """Count the unreadable receipts. Raises `Unavailable` to retry for a while."""
-        # All are counted in the same round, so that many take no longer than one.
+        # All failures are counted in the same round, so that many take no longer than one.
         counts = {each: _count_failure(self._failures, each) for each in blocks.unreadable}
         if any(count < ROUNDS_UNTIL_SKIPPED for count in counts.values()):
             raise Unavailable.chain()
@@ -549,7 +553,7 @@ class Indexer:
             log.warning("the node agrees with the index again", extra=fields)
 
     async def _is_due_elsewhere(self) -> bool:
-        """Whether another process follows the chain, or a command is to rebuild the index."""
+        """Whether another process follows the chain, or a command is about to rebuild the index."""
         if self.stream.followed_elsewhere:
             return True
         found = await self.leases.find_lease(REBUILD_LEASE)
@@ -651,8 +655,8 @@ def _applied(each: PlacedLog) -> AppliedLog:
 
 def _decode(
     times: dict[BlockRef, datetime], logs: Sequence[PlacedLog]
-) -> tuple[list[MarketEvent | PostTagged], list[tuple[PlacedLog, str]]]:
-    decoded, undecodable = list[MarketEvent | PostTagged](), list[tuple[PlacedLog, str]]()
+) -> tuple[list[MarketEvent | EventDetail], list[tuple[PlacedLog, str]]]:
+    decoded, undecodable = list[MarketEvent | EventDetail](), list[tuple[PlacedLog, str]]()
     for each in logs:
         try:
             decoded.append(decode_market_event(each.log, times[each.block]))

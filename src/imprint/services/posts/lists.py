@@ -35,11 +35,11 @@ PUBLIC_TOKEN_LIFETIME = timedelta(hours=24)
 """How long a page token of a public list is valid."""
 
 DRAFTS_TOKEN_LIFETIME = timedelta(minutes=15)
-"""How long a page token of a draft list is valid, which is never longer than the session."""
+"""How long a page token of a draft list is valid, unless the session ends earlier."""
 
 
 BATCH = 100
-"""Number of files that are read at once after measures have hidden some of a page."""
+"""Number of files read at once after measures have hidden some files of a page."""
 
 MOST_BATCHES = 20
 """Maximum number of reads for one page."""
@@ -55,7 +55,7 @@ class ListPage:
 
 @dataclass(frozen=True, slots=True)
 class Lists:
-    """The lists. Public ones show only posts, unless `public_drafts` is set."""
+    """The lists of files. Public lists show only posts, unless `public_drafts` is set."""
 
     files: FileStore
     tokens: PageTokens
@@ -81,8 +81,8 @@ class Lists:
     async def after(self, page_token: str) -> ListPage:
         """Return the next page of the list that this token belongs to.
 
-        No session is needed: the token is the proof. Refuses a token that was modified, has
-        expired, or belongs to an ended session.
+        The token is sufficient proof, so no session is needed. Refuses a token that was modified,
+        has expired, or belongs to an ended session.
         """
         start = self.tokens.decode(page_token, self.clock())
         which = start.filter
@@ -130,8 +130,7 @@ class Lists:
         return ListPage(page.files, self.tokens.encode(following, expires_at))
 
     async def _public_page(self, which: PublicList, before: int | None, size: int) -> Page:
-        """Return a page without the files that measures hide. It is shorter if many of them
-        follow."""
+        """Return a page without the files that measures hide. The page may have fewer files."""
         listed: list[File] = []
         wanted = size + 1
         for _ in range(MOST_BATCHES):
@@ -168,7 +167,7 @@ REST = 20
 
 @dataclass(slots=True)
 class ShownTotalsCache:
-    """The totals of the posts that lists show, summed again after a change of the market.
+    """The totals of listed posts, summed again after a change in the market.
 
     Summing visits every shown post, so the totals of a large index are summed less often.
     """
@@ -183,7 +182,7 @@ class ShownTotalsCache:
     _summing: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
 
     async def find(self) -> ShownTotals:
-        """The totals. Raises `Unavailable` while the index is incomplete."""
+        """Return the totals. Raises `Unavailable` while the index is incomplete."""
         await expect_complete(self.index)
         async with self._summing:
             measures = await self.measures.current()
@@ -208,7 +207,7 @@ class Totals:
     shown_totals: ShownTotalsCache
 
     async def shown(self) -> ShownTotals:
-        """The totals of the posts that lists show. Raises `Unavailable` while they are unknown."""
+        """Return the totals of listed posts. Raises `Unavailable` while they are unknown."""
         return await self.shown_totals.find()
 
     async def market(self) -> MarketTotals:
@@ -233,7 +232,7 @@ class Totals:
     async def activity(self, address: Address) -> Activity:
         """Return the most recent times at which an address published and bought.
 
-        Raises `Unavailable` if an incomplete index has none.
+        Raises `Unavailable` if there are none and the index is incomplete.
         """
         since = self.clock() - ACTIVITY_PERIOD
         published = await self.index.post_times(address, since, MAX_MOMENTS)

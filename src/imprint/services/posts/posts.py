@@ -18,7 +18,7 @@ from imprint.auth.post_page_tokens import (
 from imprint.domain.bounded_cache import BoundedCache
 from imprint.domain.errors import Code, Refusal, Unavailable
 from imprint.domain.formats.addresses import Address
-from imprint.domain.formats.cids import Cid
+from imprint.domain.formats.cids import Cid, NotACid, parse_cid
 from imprint.domain.moderation import Decision, Measure
 from imprint.domain.posts.indexed_posts import (
     AccountSummary,
@@ -30,6 +30,7 @@ from imprint.domain.posts.indexed_posts import (
     PostPosition,
     PostScope,
     PricedPost,
+    RecordedPost,
     Sale,
     Sales,
 )
@@ -61,18 +62,18 @@ KEPT_OWN_ROWS = 2_000
 FOUND_ROWS = 2_000
 """Cache size for search results, in posts.
 
-Few searches are repeated, and a crawler that tries words must not evict lists.
+Few searches are repeated, and a crawler that tries many words must not evict lists.
 """
 
 SAME_THUMBNAIL = 100
-"""Posts with the same thumbnail that are looked at."""
+"""Maximum number of posts with the same thumbnail that are checked."""
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class ListRequest:
-    """The parameters of a list request: the filter members that it names, and where to continue.
+    """The parameters of a list request: its filter members, and the position to continue from.
 
     A page token carries its filter and its limit. A request may repeat the filter along
     with the token, and may name another limit.
@@ -106,7 +107,7 @@ class Library:
 class OwnPost:
     """A post as its author sees it, and the measure that hides it from others.
 
-    A withheld one has no title, description and picture.
+    A withheld post has no title, description or picture.
     """
 
     post: IndexedPost
@@ -131,7 +132,7 @@ class SalesPage:
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
 class Stats:
-    """The totals of the marketplace, and each of the last days, oldest first."""
+    """The totals of the marketplace, and the numbers of each recent day, oldest first."""
 
     totals: MarketTotals
     days: tuple[MarketDay, ...]
@@ -140,11 +141,11 @@ class Stats:
 class Derived(Generic[T]):
     """Cache of derived values, keyed by the identity of the source object from the catalog.
 
-    The catalog returns the same object until a commit, so a value is derived from it only
-    once. The value is dropped when its source is garbage-collected, because nobody can
-    request it again after a commit. A source that does not support weak references, such as
-    a list, is cached together with its value. `weigh` returns the weight of a value. The
-    total weight is at most `most`, and the least recently used values are evicted.
+    The catalog returns the same object until a commit, so a value is derived from it only once. The
+    value is dropped when its source is garbage-collected, because nobody can request the value
+    again after a commit. A source that does not support weak references, such as a list, is cached
+    together with its value. `weigh` returns the weight of a value. The total weight is at most
+    `most`, and the least recently used values are evicted.
     """
 
     def __init__(self, weigh: Callable[[T], int], most: int) -> None:
@@ -182,7 +183,7 @@ class Derived(Generic[T]):
         key = id(source)
         refer: Callable[[], object]
         try:
-            # The last one who holds a source may be another thread, which only takes a note.
+            # The last reference may be dropped in another thread, which only notes that.
             refer = ref(source, lambda _: self._gone.append(key))
         except TypeError:
             refer = partial(_itself, source)
@@ -206,7 +207,7 @@ def _pages(rows: Callable[[T], Sized], most: int = KEPT_ROWS) -> Callable[[], De
 
 @dataclass(frozen=True, slots=True)
 class Posts:
-    """Reads from the index, which shows what is on the chain. Access is decided elsewhere."""
+    """Reads posts from the index, which reflects the chain. Access is decided elsewhere."""
 
     index: PostIndexReader
     tokens: PostPageTokens
@@ -285,6 +286,26 @@ class Posts:
         await self.measures.check_post(found.post)
         return found
 
+    async def proof(self, post_id: int) -> RecordedPost:
+        """Return a post and its record in a final block of the chain.
+
+        Refuses as `post` does, refuses a post that names no document, and refuses with `not_final`
+        until its block is final.
+        """
+        found = await _expect_post(self.index, await self.index.recorded_post(post_id))
+        await self.measures.check_post(found.post)
+        try:
+            parse_cid(found.post.cid)
+        except NotACid as error:
+            raise Refusal(Code.NOT_FOUND, "This post names no document.") from error
+        if not found.is_final:
+            raise Refusal(
+                Code.NOT_FINAL,
+                f"The block of this post, {found.post.block.number}, is not final yet. "
+                "Try again when more blocks follow it.",
+            )
+        return found
+
     async def author(self, address: Address) -> AccountSummary:
         """Return the account of an author.
 
@@ -342,7 +363,7 @@ class Posts:
         return Library(found.held, token, found.snippets)
 
     async def own(self, session: LiveSession, request: ListRequest) -> OwnPosts:
-        """Return all posts of the session's address, newest first, whatever hides them."""
+        """Return all posts of the session's address, newest first, including hidden ones."""
         author = session.address
         before, limit, _ = self._own_start(OwnList.POSTS, author, request, PAGE_SIZE)
         after = None if before is None else PostPosition(before)
@@ -393,7 +414,7 @@ class Posts:
         return await self.measures.withheld([post for post in posts if post is not None])
 
     async def stats(self) -> Stats:
-        """Return the totals and the last 90 days. Unavailable while the index is being filled."""
+        """Return the totals and the last 90 days. Raises `Unavailable` for an incomplete index."""
         await expect_complete(self.index)
         today = day_of(self.clock())
         first = today - STATS_DAYS + 1
@@ -410,7 +431,7 @@ class Posts:
     def _posts_start(
         self, request: ListRequest
     ) -> tuple[PostFilter, PostPosition | None, int, str | None]:
-        """Return a list's filter, where it continues, its limit, and its search text."""
+        """Return the filter, the start position, the limit and the search text of a list."""
         if request.page_token is None:
             limit = request.limit or PAGE_SIZE
             return PostFilter(**request.given), None, limit, request.search
@@ -453,7 +474,7 @@ async def expect_complete(index: PostIndexReader) -> None:
 
 
 async def find_post(index: PostIndexReader, post_id: int) -> IndexedPost:
-    """Return the post with this ID. Refuses one that does not exist, and raises `Unavailable`."""
+    """Return the post with this ID. Refuses an unknown ID, and raises `Unavailable`."""
     return await _expect_post(index, await index.indexed_post(post_id))
 
 

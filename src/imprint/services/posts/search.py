@@ -1,4 +1,4 @@
-"""Search: posts that contain all words of a query, and search within a reader's library.
+"""Search for posts that contain all words of a query, and search within a reader's library.
 
 The newest matches that readers may see are found in windows. Each window is ordered and shown
 in pages before the next one is found, so that every match is found and the work per request is
@@ -58,15 +58,15 @@ TEXTS_PER_ROUND = 5_000
 """Maximum number of posts per round. The next round continues with the rest."""
 
 UNHOSTED_TIME = timedelta(minutes=10)
-"""How long a post stays pending, counted from its block, while its document is not here yet.
+"""How long after its block a post stays pending without a stored document.
 
-If the document arrives later, the post becomes pending again then.
+If the document arrives later, the post becomes pending again.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class SearchTexts:
-    """Reads the texts of posts: free ones become searchable, and the openings of the others.
+    """Reads the texts of posts, and makes free texts and the openings of other posts searchable.
 
     The chain decides whether a post is free. Facts about the text are stored with it.
     """
@@ -84,7 +84,7 @@ class SearchTexts:
     async def read_pending(self) -> int:
         """Process pending posts once, unless another process is doing so.
 
-        Returns how many were settled. Raises `Unavailable`.
+        Returns the number of settled posts. Raises `Unavailable`.
         """
         if not await self.words.pending_texts(0, 1):
             return 0
@@ -117,12 +117,12 @@ class SearchTexts:
         return True
 
     async def _shown(self, post_id: int, pending: PendingText) -> File | None:
-        """Return the newest text of a post; None if its document is not that of the post."""
+        """Return the newest text of a post, or None if the document belongs to another post."""
         file = await self.reads.bound_file(post_id, pending.author, pending.cid)
         return None if file is None else (await self.reads.newest(file)).text
 
     async def _facts(self, post_id: int, file: File) -> TextFacts | None:
-        """Return the facts of a post's text; None if it is damaged."""
+        """Return the facts about a post's text, or None if the text is damaged."""
         try:
             return await self.reads.converted(TEXTS_LEASE, file, "facts", text_facts, keep=False)
         except Damaged as damaged:
@@ -188,7 +188,7 @@ _END = 2**63 - 1
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
 class FoundPosts:
-    """Posts with their snippets, and where the next page starts."""
+    """Posts with their snippets, and the start of the next page."""
 
     posts: tuple[IndexedPost, ...]
     snippets: Mapping[int, str]
@@ -197,7 +197,7 @@ class FoundPosts:
 
 @dataclass(frozen=True, slots=True)
 class FoundInLibrary:
-    """Posts that a reader holds, with their snippets, and the arrival position to continue at."""
+    """A reader's posts with their snippets, and the arrival position of the next page."""
 
     held: tuple[HeldPost, ...]
     snippets: Mapping[int, str]
@@ -206,7 +206,7 @@ class FoundInLibrary:
 
 @dataclass(frozen=True, slots=True)
 class _Start:
-    """Where a page starts: in the window before a position, after a sort key and a position."""
+    """The start of a page: the end of its window, and the sort key and position to start after."""
 
     window: int = _END
     key: int = _ANY_KEY
@@ -254,7 +254,7 @@ class Search:
         *,
         by_score: bool,
     ) -> FoundPosts:
-        """Return a page of matches, within each window best first, or in the order of the filter.
+        """Return a page of matches. Each window is sorted by relevance, or as the filter says.
 
         Results are cached as long as the search index returns the same matches, which is
         until the next commit.
@@ -289,7 +289,7 @@ class Search:
         following: _Start | None = start
         for _ in range(MOST_WINDOWS):
             if start.window == _END and hits.found:
-                # Later pages are of the same window, whatever is published meanwhile.
+                # Later pages show the same window, no matter what is published meanwhile.
                 start = _Start(hits.found[0].place + 1, start.key, start.place, start.by_score)
             room = limit - len(shown)
             page, after = await self._page(which, start, hits, room)
@@ -310,17 +310,17 @@ class Search:
     async def _page(
         self, which: PostFilter, start: _Start, hits: Matches, room: int
     ) -> tuple[list[IndexedPost], _Start | None]:
-        """Return the posts of a window from the start of a page on, as many as there is room for.
+        """Return the posts of a window from the start of a page on, as many as still fit on it.
 
-        Also returns where the next page starts in this window; None if the window has no more.
+        Also returns the start of the next page in this window, or None if no more posts follow.
         """
         keys, posts = await self._keys(which, start, hits)
         order = sorted((key, place) for place, key in keys.items())[::-1]
         places = [each[1] for each in order if each < (start.key, start.place)]
         if hits.is_cut:
-            # Another look at this window may end elsewhere, so no page ends inside it.
+            # Reading this window again may end elsewhere, so no page ends inside it.
             places.sort(reverse=True)
-        # One more shows whether another page follows.
+        # One more post shows whether another page follows.
         found = await self._read(which, places, room + 1, posts)
         page, after = found[:room], None
         if len(found) > room:
@@ -334,7 +334,7 @@ class Search:
     async def _keys(
         self, which: PostFilter, start: _Start, hits: Matches
     ) -> tuple[dict[int, int], dict[int, IndexedPost] | None]:
-        """Return the sort keys of a window by position, and its posts, if they were needed."""
+        """Return the sort keys of a window by position, and its posts if sorting needed them."""
         if start.by_score:
             return {match.place: match.score for match in hits.found}, None
         if which.order in (PostOrder.NEWEST, PostOrder.OLDEST):
@@ -353,9 +353,9 @@ class Search:
         limit: int,
         posts: Mapping[int, IndexedPost] | None,
     ) -> list[IndexedPost]:
-        """Return the first posts at these positions that the filter selects, in order.
+        """Return the first posts at these positions, in order, that the filter selects.
 
-        They are read in growing slices, so that no more are read than a page needs.
+        The posts are read in growing slices, so that few unneeded posts are read.
         """
         if posts is not None:
             return [posts[place] for place in places[:limit]]
@@ -400,7 +400,7 @@ class LibrarySearch:
     ) -> FoundInLibrary:
         """Return matches among the posts that the session's address holds, latest arrival first.
 
-        A page may have fewer posts than requested, or none, although more follow.
+        A page may have fewer posts than requested, or none, even if more pages follow.
         """
         if not query.terms:
             return FoundInLibrary((), {}, None)
@@ -433,7 +433,7 @@ class LibrarySearch:
     async def _match(
         self, session: LiveSession, query: SearchQuery, post: IndexedPost
     ) -> tuple[str | None, int]:
-        """Return the snippet of a post, None if it does not match, and the number of bytes read."""
+        """Return the snippet of a post, or None without a match, and the number of bytes read."""
         size = 0
         file = await self.files.file_by_post_id(post.post_id) if post.hosted else None
         if file is not None:
@@ -461,7 +461,7 @@ class LibrarySearch:
 
 
 def _match_text(query: SearchQuery, post: IndexedPost, body: str) -> str | None:
-    """Return the snippet of a post with these words, or None if it does not match."""
+    """Return the snippet of a post with these words, or None if the post does not match."""
     texts = PostTexts(post.title, post.hashtags, post.description, body)
     if not matches(query, texts):
         return None

@@ -1,4 +1,4 @@
-"""WebSub: notifies a hub of feeds changed by new posts, from one process at a time."""
+"""WebSub: notifies a hub about feeds with new posts, from one process at a time."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -41,8 +41,8 @@ LONGEST_PAUSE = 300.0
 class HubNotices:
     """Checks the newest posts, and sends the URLs of feeds with new posts to the hub.
 
-    Each process tracks the posts it has seen separately: when another process takes over,
-    the hub may be notified twice, which does no harm.
+    Each process tracks only the posts that it has seen itself, so the hub may be notified twice
+    when another process takes over, which does no harm.
     """
 
     leases: LeaseStore
@@ -71,9 +71,9 @@ class HubNotices:
             await self._lease.release()
 
     async def run_once(self) -> None:
-        """Check once, unless another process does, and notify the hub of changes."""
+        """Check once, unless another process is doing so, and notify the hub of changes."""
         if not await self._lease.take():
-            # The other process knows what is new. A process that takes over checks the last hour.
+            # The other process tracks new posts. A process that takes over checks the last hour.
             self._known = None
             self._pending.clear()
             return

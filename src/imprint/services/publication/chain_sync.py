@@ -1,8 +1,8 @@
 """Chain sync: a projection of the chain's logs that decides which files are published.
 
 Deliveries take effect immediately but are only claims. The follower reads the marketplace logs
-itself, applies undelivered events, confirms delivered ones, and undoes those that are not
-on the chain. Even if every delivery is lost, the result is the same.
+itself, applies undelivered events, confirms delivered events, and undoes events that are not on the
+chain. Even if every delivery is lost, the result is the same.
 """
 
 import logging
@@ -54,16 +54,16 @@ FOLLOWER_LEASE = "follower"
 """The lease of the process that follows the chain."""
 
 UNCONFIRMED_GRACE = timedelta(seconds=30)
-"""How long an unconfirmed event may be ahead of the node before it is looked up."""
+"""How long an unconfirmed event may be ahead of the node before the event is looked up."""
 
 UNCONFIRMED_LIMIT = timedelta(minutes=10)
-"""The same limit for a node that has no block newer than the delivery."""
+"""How long the same event may be unconfirmed if the node has no block newer than the delivery."""
 
 UNCONFIRMED_BATCH = 500
 """Maximum number of unconfirmed events that one round verifies."""
 
 EVENTS_AT_ONCE = 200
-"""Maximum number of events applied in one transaction. A block may have thousands."""
+"""Maximum number of events applied in one transaction. A block may have thousands of events."""
 
 LogIdentity = tuple[str, int]
 """Identifies a log on one chain by its block hash and its index in that block."""
@@ -76,7 +76,7 @@ def same_content(one: PostCreated, other: PostCreated) -> bool:
 
 
 def read_events(logs: Iterable[Log]) -> tuple[list[PostCreated], tuple[DeadLetter, ...]]:
-    """Return the PostCreated events among the logs, and dead letters for undecodable ones."""
+    """Return the PostCreated events among the logs, and dead letters for undecodable logs."""
     events, dead_letters = [], []
     for each in logs:
         if each.topics[:1] != (POST_CREATED,):
@@ -104,7 +104,7 @@ async def verify_event(
 class Publications:
     """Applies PostCreated events to the files, from deliveries and from the chain.
 
-    Each event is applied only once, whoever reports it and however often.
+    Each event is applied only once, no matter how often it is reported.
     """
 
     events: EventStore
@@ -246,7 +246,7 @@ class Follower:
         self.stream.remember(head)
 
     async def rebuild(self, first: int, progress: Progress) -> None:
-        """Read everything from `first` on again, final or not, and correct the catalog.
+        """Read all blocks from `first` on again, final or not, and correct the catalog.
 
         If the chain has been replaced, events above its newest block are undone too. No
         lease is needed: another process may follow the chain meanwhile, since both apply
@@ -268,7 +268,7 @@ class Follower:
     ) -> AsyncIterator[LogRange]:
         """Apply the blocks from `first` on. The last step also stores the new final block.
 
-        That is the block at `target`, unless logs may be missing before it.
+        The final block is the block at `target`, unless logs may be missing before it.
         """
         is_open, self._open = False, True
         async for blocks in self.reader.read(first, head):
@@ -308,7 +308,7 @@ class Follower:
         """Return the positions of recorded events that the chain provably lacks or has changed."""
         lost = []
         for each in missing:
-            # It may have been delivered after the logs were read, or the node may have left it out.
+            # The event may have been delivered after the logs were read, or the node left it out.
             try:
                 found = await verify_event(self.stream.chain, each.event, head)
             except Unproved:
@@ -361,7 +361,7 @@ class Follower:
         """Log and count when the chain starts or stops contradicting the final blocks."""
         HEAD_BELOW_FINAL.set(final is not None and head.number < final.number)
         if history is self.history or (self.deep_reorg and history is History.BEHIND):
-            # A lagging node does not end the alarm about one that contradicts them.
+            # A lagging node does not end the alarm about a node that contradicts final blocks.
             return
         self.history = history
         DEEP_REORG.set(self.deep_reorg)
@@ -378,7 +378,7 @@ class Follower:
             log.warning("the final block is on the chain again", extra=fields)
 
     async def _load_disputes(self) -> None:
-        """Load the stored disputed blocks, found by an earlier process, once this one follows."""
+        """Load the disputed blocks that an earlier process stored, once this one takes over."""
         if self._stored_disputes is None:
             found = await self.events.disputed_blocks(self.chain_id)
             self.stream.dispute(found)
@@ -414,7 +414,7 @@ class Follower:
 def _compare(
     events: Iterable[PostCreated], known: dict[LogIdentity, KnownEvent]
 ) -> tuple[tuple[PostCreated, ...], list[LogPosition]]:
-    """Return the events to apply, and the positions of recorded ones with other content.
+    """Return the events to apply, and the positions of recorded events that have other content.
 
     Removes the events that were found from `known`.
     """

@@ -1,8 +1,7 @@
 """Webhooks: applies deliveries of the chain's events, which move files to `onchain`.
 
-For other logs in a delivery, the receiving process drops the cached access decisions that
-they may change. The other processes have their own caches, and watchers that read the
-chain.
+Other logs in a delivery make the receiving process drop the cached access decisions that they may
+change. The other processes have their own caches, and their watchers read the chain.
 """
 
 import asyncio
@@ -20,7 +19,7 @@ SMALL_DELIVERY = 64 * 1024
 """Maximum delivery size in bytes for decoding on the event loop, which takes up to 2 ms."""
 
 SMALL_COMPRESSED = 1024
-"""The same limit for compressed deliveries, which may expand a thousandfold."""
+"""Maximum compressed size in bytes of a delivery that is decoded on the event loop."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +61,7 @@ class Webhooks:
         return self.providers[provider].is_connection_test(headers)
 
     def check_headers(self, provider: str, headers: Mapping[str, str]) -> None:
-        """Refuse a delivery that its headers alone show to be invalid, before reading its body."""
+        """Refuse a delivery whose headers are invalid, before its body is read."""
         self.providers[provider].check_headers(headers, self.clock())
 
     async def receive(
@@ -70,8 +69,8 @@ class Webhooks:
     ) -> DeliveryResult:
         """Verify and decode a delivery, and apply its events.
 
-        Refuses a delivery that the provider has not signed. A signed one is never refused
-        for its content, because the provider would only send it again.
+        Refuses a delivery that the provider has not signed. A signed delivery is never refused for
+        its content, because the provider would only send it again.
         """
         delivery = await self._open(self.providers[provider], headers, body)
         self.last_received[provider] = self.clock()
@@ -88,9 +87,9 @@ class Webhooks:
     async def _open(
         self, provider: WebhookProvider, headers: Mapping[str, str], body: bytes
     ) -> Delivery:
-        """Verify and decode a delivery, or if it is large, do so in a thread and one at a time.
+        """Verify and decode a delivery. Large deliveries are decoded in a thread, one at a time.
 
-        Anybody may send one, and other requests need the event loop and the processors.
+        Anybody may send a delivery, and other requests need the event loop and the processors.
         """
         small = SMALL_COMPRESSED if "content-encoding" in headers else SMALL_DELIVERY
         if len(body) <= small:
@@ -101,7 +100,7 @@ class Webhooks:
     def _invalidate(self, delivery: Delivery) -> None:
         """Drop the access decisions that the logs of a delivery may change.
 
-        This comes first, because it needs no database and can safely be repeated.
+        Invalidation comes first, because it needs no database and can safely be repeated.
         """
         if delivery.access_changes is None:
             self.entitlement.invalidate_all()
@@ -111,11 +110,11 @@ class Webhooks:
 
 
 CONNECTION_TEST = DeliveryResult(duplicate=False, ignored=0)
-"""The result of a connection test: nothing was delivered."""
+"""The result of a connection test, which delivers no events."""
 
 
 def _applied_events(delivery: Delivery, result: ApplyResult) -> tuple[AppliedEvent, ...]:
-    """Return the status of each finding, in order."""
+    """Return the status of each finding in a delivery, in order."""
     statuses = iter(result.statuses)
     return tuple(
         AppliedEvent(None, None, EventStatus.DEAD_LETTER)

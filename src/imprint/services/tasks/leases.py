@@ -1,8 +1,7 @@
-"""Leases: work done by one process at a time, which another takes over if that process dies.
+"""Leases: one process at a time does the work, and another takes over if that process dies.
 
-A lease is not a lock. A holder that was paused for longer than its lease continues
-alongside the new holder until it notices. Work under a lease must therefore be correct even
-without it.
+A lease is not a lock. A holder that was paused for longer than its lease continues alongside the
+new holder until it notices the loss. Work under a lease must therefore be correct even without it.
 """
 
 import asyncio
@@ -35,7 +34,7 @@ PATIENCE = timedelta(minutes=10)
 """How long a command waits for the current holder of a lease."""
 
 RENEWALS = 3
-"""Renewals within the duration of a lease. Two of them may fail without losing the lease."""
+"""Number of renewals within the duration of a lease. Two may fail without losing the lease."""
 
 _RETRY_SECONDS = 0.2
 """Seconds between two attempts to take a lease."""
@@ -47,7 +46,7 @@ MONITOR_SECONDS = 5.0
 """Seconds between two checks of a lease."""
 
 SHORTEST_LIMIT = timedelta(seconds=30)
-"""The minimum time without a holder that raises an alarm."""
+"""Shortest time without a lease holder after which an alarm is raised."""
 
 
 class CollectionNotPaused(Exception):
@@ -55,7 +54,7 @@ class CollectionNotPaused(Exception):
 
 
 def name_holder(task: str) -> str:
-    """Return a unique name for a holder that says what it does and where."""
+    """Return a unique name for a holder, which says what the holder does and where it runs."""
     return f"{task} on {os.uname().nodename}, process {os.getpid()}{_MARK}{token_hex(4)}"
 
 
@@ -66,7 +65,7 @@ def describe_holder(holder: str) -> str:
 
 @dataclass(slots=True)
 class HeldLease:
-    """A lease that this process holds and renews. `lost` says whether it no longer does."""
+    """A lease that this process holds and renews. `lost` says whether the lease was lost."""
 
     leases: LeaseStore
     name: str
@@ -83,7 +82,7 @@ class HeldLease:
 
     async def take(self) -> bool:
         """Take or renew the lease. Returns False if another holder has it."""
-        # Counted from before the request, so that it never ends later here than in the database.
+        # The time counts from before the request, so the lease never ends later here than there.
         until = self.monotonic() + self.length.total_seconds()
         taken = await self.leases.take_lease(self.name, self.holder, self.length)
         self._until = until if taken else -math.inf
@@ -98,14 +97,14 @@ class HeldLease:
         return await self.take()
 
     async def keep(self) -> None:
-        """Renew the lease until it is lost, then log that."""
+        """Renew the lease until it is lost, then log the loss."""
         while not self._lost:
             await asyncio.sleep(self.length.total_seconds() / RENEWALS)
             until = self._until
             # If the database is unavailable for a moment, the next attempt comes in time.
             with suppress(Unavailable):
                 await self.take()
-            # After its end it may be free again, but another process may have had it.
+            # After its end, the lease may be free again, but another process may have held it.
             self._lost = self.lost or self.monotonic() >= until
         log.warning(
             "a lease was lost",
@@ -113,7 +112,7 @@ class HeldLease:
         )
 
     async def release(self) -> None:
-        """Release the lease if it is still held. Without a database, it simply expires."""
+        """Release the lease if it is still held. Without a database, the lease expires instead."""
         self._until = -math.inf
         try:
             await self.leases.release_lease(self.name, self.holder)
@@ -128,7 +127,7 @@ class HeldLease:
 class LeaseMonitor:
     """Detects, in every process, that no process has held a lease for longer than `limit`.
 
-    `show` is called when this starts or ends, with whether a process is doing the work.
+    At the beginning and end of such a period, `show` is told whether a process does the work.
     """
 
     leases: LeaseStore
@@ -149,7 +148,7 @@ class LeaseMonitor:
 
     @classmethod
     def limit_of(cls, interval: float, length: timedelta) -> timedelta:
-        """Return how long the lease of a task with this interval and length may be free."""
+        """Return how long a task's lease may be free, given the task's interval and length."""
         return max(SHORTEST_LIMIT, 3 * timedelta(seconds=interval) + length)
 
     def is_running(self) -> bool:
@@ -171,7 +170,7 @@ class LeaseMonitor:
         try:
             age = await self.leases.lease_age(self.name)
         except Unavailable:
-            # Nobody can take a lease meanwhile. When the database is back, that needs a moment.
+            # Nobody can take a lease meanwhile. Taking it takes a moment when the database is back.
             self._since = self.monotonic()
             raise
         self.show_age(math.nan if age is None else age.total_seconds())
@@ -246,8 +245,8 @@ async def pause_collection(
 ) -> AsyncIterator[HeldLease]:
     """Hold the collector's lease for a task, so that no process destroys documents meanwhile.
 
-    Waits for another holder, and reports that once. Raises `CollectionNotPaused` if that
-    takes longer than `patience`, or if the lease was lost before the end.
+    Waits for another holder, and reports the wait once. Raises `CollectionNotPaused` if that takes
+    longer than `patience`, or if the lease was lost before the end.
     """
     lease = HeldLease(leases, COLLECTOR_LEASE, LEASE_TIME, name_holder(task))
     await _wait_for(lease, clock, patience)

@@ -22,10 +22,10 @@ async def run_periodically(
 ) -> NoReturn:
     """Run a round, sleep for `interval` seconds, and repeat.
 
-    A failed round is counted under `name` and logged. The next one starts after
-    `retry_after` seconds, by default after the interval. A task is optional if nothing is
-    lost while a dependency is unavailable: such failures are not counted, and are logged
-    only at debug level.
+    A failed round is counted under `name` and logged. The next round starts after `retry_after`
+    seconds, by default after the interval. A task is optional if nothing is lost while a dependency
+    is unavailable. Failures of an optional task are not counted, and are logged only at debug
+    level.
     """
     while True:
         pause = interval
@@ -62,7 +62,7 @@ class SingleFlight(Generic[Key, Result]):
         return key in self._running
 
     async def run(self, key: Key, start: Callable[[], Coroutine[Any, Any, Result]]) -> Result:
-        """Return the result of the running task for this key, or of a new one created by `start`.
+        """Return the result of this key's running task, or of a new task created by `start`.
 
         Raises the errors of the task, and `Unavailable` if the task was cancelled.
         """
@@ -80,5 +80,5 @@ class SingleFlight(Generic[Key, Result]):
     def _finish(self, key: Key, task: asyncio.Task[Result]) -> None:
         del self._running[key]
         if not task.cancelled():
-            # Retrieved here, so that asyncio does not warn when every caller was cancelled.
+            # Retrieve the error, so that asyncio does not warn when every caller was cancelled.
             task.exception()

@@ -23,10 +23,10 @@ UNTIL_RESTART = "public, max-age=300"
 """Cache header for responses that change only when the operator restarts the service."""
 
 WITH_THE_TIME = "public, max-age=5"
-"""Cache header for the service's parameters, whose `now` must be at most a few seconds old."""
+"""Cache header for the service's parameters, because `now` must be at most a few seconds old."""
 
 CONTACT_VALIDITY = timedelta(days=180)
-"""How long the security contact is valid, because RFC 9116 recommends less than a year."""
+"""How long the security contact is valid. RFC 9116 recommends less than a year."""
 
 DRAINING = "imprint.draining"
 """The key in a request's scope that a server sets while it is stopping."""
@@ -78,7 +78,7 @@ class LazyText:
 
 @dataclass(frozen=True, slots=True)
 class AboutRoutes:
-    """Parameters, docs and contact, rendered once, and the state of the dependencies."""
+    """Serves the parameters, docs and contact, rendered once, and the state of the dependencies."""
 
     parameters: Parameters
     marketplace: bytes
@@ -105,7 +105,7 @@ class AboutRoutes:
             raise Refusal(
                 Code.NOT_FOUND, "The operator of this service has not published a contact."
             )
-        # In whole days, so that the text is the same for a day and can be cached.
+        # The date is in whole days, so that the text is the same for a day and can be cached.
         expires = (self.clock() + CONTACT_VALIDITY).strftime("%Y-%m-%dT00:00:00Z")
         text = f"Contact: {self.security_contact}\nExpires: {expires}\n"
         return Response(text, headers={"Cache-Control": UNTIL_RESTART}, media_type="text/plain")

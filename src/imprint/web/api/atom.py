@@ -19,7 +19,7 @@ MEDIA = "http://search.yahoo.com/mrss/"
 EMPTY_SINCE = datetime(1970, 1, 1, tzinfo=UTC)
 """The `updated` date of an empty feed.
 
-Atom requires one, and the current time would keep changing.
+Atom requires this date, and the current time would keep changing.
 """
 
 

@@ -29,7 +29,7 @@ class FeedLinks:
         return f"{self.name}: {feed.title}"
 
     def home(self, feed: Feed) -> str:
-        """Return the URL of the HTML page with a feed's posts, or of its substitute."""
+        """Return the URL of the HTML page with a feed's posts, or of the page that replaces it."""
         return f"{self.service}{quote(feed.page) if self.has_site else '/llms.txt'}"
 
     @property
@@ -70,7 +70,7 @@ class FeedLinks:
         return format_amount(wei, self.coin)
 
     def picture(self, post: IndexedPost) -> str | None:
-        """Return the URL of a post's image; None if it is not stored here."""
+        """Return the URL of a post's image, or None if the image is not stored here."""
         path = thumbnail_path(post)
         return None if path is None else f"{self.service}{path}"
 
@@ -89,7 +89,7 @@ class FeedLinks:
 
 
 def thumbnail_path(post: IndexedPost) -> str | None:
-    """Return the path of a post's image; None if it is not stored here."""
+    """Return the path of a post's image, or None if the image is not stored here."""
     if not post.hosted:
         return None
     try:
@@ -99,7 +99,7 @@ def thumbnail_path(post: IndexedPost) -> str | None:
 
 
 def teaser(entry: FeedEntry, links: FeedLinks) -> str:
-    """Return a substitute for a text that is not in the feed: description and reading hint."""
+    """Return the description and a reading hint, for a post whose text is not in the feed."""
     post = entry.post
     if not post.hosted:
         rest = "The text is not stored by this service."

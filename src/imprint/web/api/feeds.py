@@ -44,7 +44,7 @@ from imprint.web.http.responses import (
 from imprint.web.http.routing import Endpoint
 
 FEED_MEMORY = 8 * MAX_FEED_BYTES
-"""Memory in bytes for rendering a feed: its escaped texts and the document."""
+"""Memory in bytes for rendering a feed, including the escaped texts and the document."""
 
 KEPT_BYTES = 8 * 1024 * 1024
 """Cache size for feeds in bytes. The least recently fetched are evicted."""
@@ -154,7 +154,7 @@ class FeedRoutes:
         return await self.login.authenticate(request.headers.get("authorization"))
 
     async def _check_body(self, request: Request) -> None:
-        """Refuse any body but an empty one or an empty object, because there are no options."""
+        """Refuse any body except an empty one or an empty object, because there are no options."""
         body = await self.bodies.open(request, SMALL_BODY).read()
         if body.strip() and parse_json(body) != {}:
             raise Refusal(Code.INVALID_REQUEST, "The body must be empty or an empty object.")
@@ -223,7 +223,7 @@ def _before(request: Request) -> int | None:
 def _feed_id(request: Request) -> str:
     """Return the ID of a private feed.
 
-    Other texts are refused here, because the database might reject them.
+    Other texts are refused, because the database might reject them.
     """
     text: str = request.path_params["id"]
     if not _FEED_ID.match(text):

@@ -1,13 +1,14 @@
-"""The gateway endpoint: public documents by CID, as bytes, a block or a CAR file.
+"""The gateway endpoint, which serves public documents as bytes, as a block or as a CAR file.
 
-It follows the IPFS trustless gateway specification and the range requests of RFC 9110.
+The endpoint follows the IPFS trustless gateway specification and the range requests of RFC 9110.
 """
 
 import asyncio
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import partial
 
 from starlette.datastructures import QueryParams
 from starlette.requests import Request
@@ -24,7 +25,9 @@ from imprint.web.http.large_responses import PIECE, LargeResponse, Reservation, 
 from imprint.web.http.requests import canonical_cid, client_of, only_value, query_params
 from imprint.web.http.responses import (
     IMMUTABLE,
+    JSON_TYPE,
     PRIVATE,
+    SHORT_LIVED,
     accepted,
     entity_tag,
     is_current,
@@ -42,6 +45,10 @@ _PICTURES = {b"\x89PNG\r\n\x1a\n": "image/png", b"\xff\xd8\xff": "image/jpeg"}
 
 _OTHER = "application/octet-stream"
 
+_DOCUMENT_START = b'{"content":'
+"""The first bytes of a document. Documents are JSON, which browsers never execute."""
+
+_KINDS = {**_PICTURES, _DOCUMENT_START: JSON_TYPE}
 
 _SIDE = re.compile("[1-9][0-9]{0,4}\\Z")
 """The width or height of an image in pixels."""
@@ -83,11 +90,11 @@ class Representation:
             return RAW_TYPE
         if self.format is Format.CAR:
             return f"{CAR_TYPE}; version=1; order=dfs; dups={'y' if self.duplicates else 'n'}"
-        known = (kind for start, kind in _PICTURES.items() if body.startswith(start))
+        known = (kind for start, kind in _KINDS.items() if body.startswith(start))
         return next(known, _OTHER)
 
     def disposition(self, cid: Cid, media_type: str) -> str | None:
-        """Return the `Content-Disposition`: browsers show images and download everything else."""
+        """Return the `Content-Disposition`. Browsers show images and download other documents."""
         if self.format is Format.PLAIN:
             return "attachment" if media_type == _OTHER else None
         return f'attachment; filename="{cid}.{"car" if self.format is Format.CAR else "bin"}"'
@@ -149,10 +156,10 @@ def _requested_box(query: QueryParams) -> Box | None:
 def _accepted(request: Request) -> tuple[str, Mapping[str, str]]:
     """Return the IPFS media type that a client prefers, with its parameters.
 
-    Returns None if it prefers the plain bytes.
+    Returns None if the client prefers the plain bytes.
     """
     wanted = accepted(request)
-    plain = max(quality(wanted, each) for each in (*_PICTURES.values(), _OTHER))
+    plain = max(quality(wanted, each) for each in (*_KINDS.values(), _OTHER))
     named = [each for each in wanted if each.name in (RAW_TYPE, CAR_TYPE)]
     best = max(named, key=lambda each: each.quality, default=None)
     if best is None or not best.quality or best.quality < plain:
@@ -175,8 +182,8 @@ def _deduplicated(
 _ONE_RANGE = re.compile(r"bytes=[ \t]*([0-9]{0,15})-([0-9]{0,15})[ \t]*\Z", re.ASCII)
 """Pattern for a single range, matched in one pass.
 
-Several ranges do not match and get the whole document, as the standard allows: only
-attackers would ask for the work of assembling them.
+A request for several ranges does not match and gets the whole document, as the standard allows.
+Only attackers would request several, because assembling them is expensive.
 """
 
 
@@ -225,6 +232,24 @@ PROBE = "bafkqaaa"
 """The CID of an empty block with inline content, which clients request to detect a gateway."""
 
 
+Read = Callable[[], Awaitable[bytes]]
+"""Reads the bytes of a document."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A public document of `size` bytes, with its representation and caching."""
+
+    cid: Cid
+    representation: Representation
+    size: int
+    cache: str
+
+    @property
+    def tag(self) -> str:
+        return self.representation.tag(self.cid)
+
+
 @dataclass(frozen=True, slots=True)
 class GatewayRoutes:
     """Serve `/ipfs/{cid}`. Private and unknown CIDs are not found, in any representation."""
@@ -243,25 +268,45 @@ class GatewayRoutes:
         cid = canonical_cid(request.path_params["cid"])
         await self.reads.measures.check_picture(cid)
         size = await self.reads.public_size(cid)
-        if size is None:
-            if await self._may_be_elsewhere(request, cid, representation):
-                headers = {"Location": f"{self.fallback}/ipfs/{cid}", "Cache-Control": PRIVATE}
-                return Response(status_code=302, headers=headers)
-            raise _not_found(request)
-        tag = representation.tag(cid)
+        if size is not None:
+            load = partial(self._picture, cid, representation, client_of(request))
+            found = _Found(cid, representation, size or MAX_IMAGE_BYTES, IMMUTABLE)
+            return await self._respond(request, found, load)
+        file = await self.reads.free_document(cid)
+        if file is not None:
+            representation = replace(representation, box=None)
+            # The post's author may set a price at any time.
+            found = _Found(cid, representation, file.size, SHORT_LIVED)
+            return await self._respond(request, found, partial(self.reads.document_of, file))
+        if await self._may_be_elsewhere(request, cid, representation):
+            headers = {"Location": f"{self.fallback}/ipfs/{cid}", "Cache-Control": PRIVATE}
+            return Response(status_code=302, headers=headers)
+        raise _not_found(request)
+
+    async def _respond(self, request: Request, found: _Found, read: Read) -> Response:
+        """Return the document that `read` reads, or 304 if the client already has it."""
+        tag, representation = found.tag, found.representation
         if is_current(request, tag):
-            response = not_modified(tag, IMMUTABLE)
+            response = not_modified(tag, found.cache)
             response.headers["Vary"] = "Accept"
-            response.headers["Cache-Tag"] = f"cid-{cid}"
+            response.headers["Cache-Tag"] = f"cid-{found.cid}"
             return response
 
         async def load() -> tuple[bytes, int]:
-            return await self._load(cid, representation, client_of(request))
+            document = await read()
+            if representation.format is Format.PLAIN:
+                return document, len(document)
+            if len(document) > SMALL_DOCUMENT:
+                # Splitting a large document into blocks would block the event loop.
+                body = await asyncio.to_thread(representation.encode, found.cid, document)
+            else:
+                body = representation.encode(found.cid, document)
+            return body, len(document) + len(body)
 
-        expected = representation.memory(size or MAX_IMAGE_BYTES)
+        expected = representation.memory(found.size)
         reservation = await self.budget.share(client_of(request), tag, expected, load)
         try:
-            return _document_response(request, cid, representation, reservation)
+            return _document_response(request, found, reservation)
         except Exception:
             reservation.close()
             raise
@@ -274,22 +319,10 @@ class GatewayRoutes:
             return False
         return not _only_if_cached(request) and await self.posts.names_thumbnail(cid)
 
-    async def _load(
-        self, cid: Cid, representation: Representation, client: str
-    ) -> tuple[bytes, int]:
-        """Return the body, and the number of bytes in memory for it."""
+    async def _picture(self, cid: Cid, representation: Representation, client: str) -> bytes:
         if representation.box is not None:
-            picture = await self.thumbnails.fitted(cid, representation.box, client)
-            return picture, len(picture)
-        document = await self.reads.public_document(cid)
-        if representation.format is Format.PLAIN:
-            return document, len(document)
-        if len(document) > SMALL_DOCUMENT:
-            # Splitting it into blocks would block the event loop.
-            body = await asyncio.to_thread(representation.encode, cid, document)
-        else:
-            body = representation.encode(cid, document)
-        return body, len(document) + len(body)
+            return await self.thumbnails.fitted(cid, representation.box, client)
+        return await self.reads.public_document(cid)
 
 
 def _only_if_cached(request: Request) -> bool:
@@ -297,21 +330,20 @@ def _only_if_cached(request: Request) -> bool:
 
 
 def _not_found(request: Request) -> Refusal:
-    # The same for private and unknown cids, so that nobody learns which drafts exist.
+    # Private and unknown CIDs get the same response, so that nobody learns which drafts exist.
     if _only_if_cached(request):
         return Refusal(Code.NOT_CACHED, "There is no public document with this cid here.")
     return Refusal(Code.NOT_FOUND, "There is no public document with this cid.")
 
 
-def _document_response(
-    request: Request, cid: Cid, representation: Representation, reservation: Reservation
-) -> Response:
+def _document_response(request: Request, found: _Found, reservation: Reservation) -> Response:
     """Build the response with a document and close the reservation. Raises `OutOfRange`."""
     body: bytes | memoryview = reservation.body
-    tag, media_type = representation.tag(cid), representation.media_type(reservation.body)
+    cid, representation, tag = found.cid, found.representation, found.tag
+    media_type = representation.media_type(reservation.body)
     headers = {
         "ETag": tag,
-        "Cache-Control": IMMUTABLE,
+        "Cache-Control": found.cache,
         "Vary": "Accept",
         "Cache-Tag": f"cid-{cid}",
         "Accept-Ranges": "none" if representation.format is Format.CAR else "bytes",

@@ -16,9 +16,11 @@ from imprint.domain.posts.indexed_posts import (
     HeldPost,
     IndexedPost,
     PricedPost,
+    RecordedPost,
     Sale,
     Sales,
 )
+from imprint.domain.posts.marketplace import POST_CREATED
 from imprint.domain.posts.posts import BlockRef
 from imprint.domain.posts.revisions import Revision, RevisionSummary
 from imprint.domain.posts.slugs import page_path
@@ -140,6 +142,29 @@ def _summary(revision: RevisionSummary | None) -> records.RevisionSummary | None
     return records.RevisionSummary(revision.number, revision.note, revision.created_at)
 
 
+def proof_response(recorded: RecordedPost) -> records.PostProof:
+    """Return the proof of a post."""
+    post = recorded.post
+    topics = (
+        POST_CREATED.hex(),
+        f"{post.post_id:064x}",
+        post.author.removeprefix("0x").zfill(64),
+    )
+    return records.PostProof(
+        records.PROOF_TYPE,
+        str(post.post_id),
+        post.author,
+        post.cid,
+        post.created_at,
+        recorded.chain_id,
+        records.ProofLog(
+            recorded.contract, tuple(f"0x{topic}" for topic in topics), recorded.log_index
+        ),
+        post.tx_hash,
+        _block(post.block),
+    )
+
+
 def revision_response(revision: Revision) -> records.RevisionResponse:
     """Return the record of a new revision."""
     record = records.RevisionRecord(
@@ -184,7 +209,7 @@ def profile_record(profile: Profile) -> records.Profile:
 
 
 def measure_record(post_id: int | None, decision: Decision) -> records.MeasureRecord:
-    """The record of a measure on a post; without an id, on its author."""
+    """Return the record of a measure on a post, or on its author if there is no post ID."""
     return records.MeasureRecord(
         None if post_id is None else str(post_id),
         decision.measure.value,
@@ -212,6 +237,7 @@ def sales_response(page: SalesPage) -> records.SalesResponse:
             _block(sale.block),
             sale.tx_hash,
             sale.title,
+            sale.receiver,
         )
         for sale in page.sales
     )
@@ -220,9 +246,9 @@ def sales_response(page: SalesPage) -> records.SalesResponse:
 
 CSV_COLUMNS = (
     *("postId", "buyer", "price", "at", "blockNumber", "blockHash", "transaction"),
-    *("title", "amount", "coin"),
+    *("title", "amount", "coin", "receiver"),
 )
-"""The header line of a CSV table of sales; `price` is in wei, `amount` in whole coins."""
+"""The header line of a CSV table of sales. `price` is in wei, `amount` in whole coins."""
 
 
 def sales_table(sales: Sequence[Sale], coin: str) -> bytes:
@@ -246,6 +272,7 @@ def sales_table(sales: Sequence[Sale], coin: str) -> bytes:
             sale.title or "",
             format_coin(sale.price),
             coin,
+            sale.receiver or "",
         )
         table.writerow([f"'{cell}" if cell.startswith(FORMULA) else cell for cell in cells])
     return text.getvalue().encode()

@@ -42,6 +42,7 @@ from imprint.services.posts.posts import (
 from imprint.web.api.post_records import (
     PostRecords,
     author_response,
+    proof_response,
     revisions_response,
     sales_response,
     sales_table,
@@ -73,7 +74,7 @@ from imprint.web.http.responses import (
 )
 
 KEPT_BYTES = 16 * 1024 * 1024
-"""Cache size for bodies in bytes: about a thousand pages of 20 posts."""
+"""Cache size for bodies in bytes, enough for about a thousand pages of 20 posts."""
 
 _OVERHEAD = 1_024
 """Overhead of a cached body in bytes, including its source."""
@@ -119,7 +120,7 @@ class PostRoutes:
     coin: str
     """The symbol of the chain's coin."""
     has_pages: bool = False
-    """Whether authors have HTML pages. Otherwise posts link to their Markdown."""
+    """Whether authors have HTML pages. If not, posts link to their Markdown."""
     _encoded: Derived[_Encoded] = field(default_factory=_kept_bodies)
 
     async def list_posts(self, request: Request) -> Response:
@@ -135,12 +136,19 @@ class PostRoutes:
         return self._respond(request, found, self.records.priced, SHORT_LIVED, "Accept")
 
     async def revisions(self, request: Request) -> Response:
-        """The revisions of a post, without their texts."""
+        """Return the revisions of a post, without their texts."""
         post_id = canonical_post_id(request.path_params["id"])
         check_parameters(request)
         found = await self.reads.revisions_of((await self.posts.post(post_id)).post)
         encoded = _Encoded.of(encode_json(revisions_response(found)))
         return _encoded_response(request, encoded, SHORT_LIVED, None)
+
+    async def proof(self, request: Request) -> Response:
+        """Return a file that proves where the chain records a post. Anybody can check it."""
+        post_id = canonical_post_id(request.path_params["id"])
+        check_parameters(request)
+        found = await self.posts.proof(post_id)
+        return self._respond(request, found, proof_response, SHORT_LIVED)
 
     async def author(self, request: Request) -> Response:
         check_parameters(request)
@@ -177,7 +185,7 @@ class PostRoutes:
         return self._respond(request, await self.posts.stats(), stats_response, SHORT_LIVED)
 
     async def _sales_table(self, request: Request, session: LiveSession) -> Response:
-        """Return a table of sales. The `Link` header has the URL of the next one."""
+        """Return a table of sales. The `Link` header has the URL of the next table."""
         asked = own_request(request, MAX_TABLE_SIZE)
         page = await self.posts.sales(session, asked, MAX_TABLE_SIZE)
         headers = {
@@ -300,7 +308,7 @@ def _page(query: QueryParams, largest: int) -> tuple[str | None, int | None]:
 
 
 def _tags(given: list[str]) -> tuple[str, ...]:
-    """Return the hashtags, one per parameter, in an order independent of the request's."""
+    """Return the hashtags, one per parameter, in an order that does not depend on the request."""
     if len(given) > MAX_TAGS:
         raise Refusal(Code.INVALID_TAGS, f"At most {MAX_TAGS} hashtags are allowed.")
     tags: set[str] = set()

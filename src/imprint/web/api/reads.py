@@ -19,6 +19,7 @@ from imprint.services.access.reads import Reads
 from imprint.services.accounts.login import Login
 from imprint.services.posts.lists import Lists
 from imprint.services.posts.posts import Posts
+from imprint.web.api.paywall import CONTENT_PATH, OpenedPost, Paywall
 from imprint.web.http.large_responses import LargeResponse, ResponseBudget
 from imprint.web.http.requests import (
     canonical_post_id,
@@ -58,7 +59,7 @@ MakeBody = Callable[[str], Content]
 
 
 def revision_number(text: str) -> int:
-    """Parse the number of a version. Refuses one that no post has with `unknown_revision`."""
+    """Parse the number of a version. Refuses an impossible number with `unknown_revision`."""
     problem = "The parameter 'revision' must be a decimal number."
     number = decimal_number(text, Code.INVALID_REQUEST, problem)
     if number > MAX_REVISIONS:
@@ -72,7 +73,7 @@ def _newest_body(version: PostVersion) -> MakeBody:
 
 
 def _named_body(version: PostVersion) -> MakeBody:
-    """The body of a version that the request names, with what its author signed."""
+    """Return the body of a requested version, with the statement that its author signed."""
     record, revision = read_record(version.file), version.revision
     proof = None
     if revision is not None:
@@ -89,6 +90,7 @@ class ReadRoutes:
     reads: Reads
     lists: Lists
     posts: Posts
+    paywall: Paywall
     budget: ResponseBudget
 
     async def file_by_cid(self, request: Request) -> Response:
@@ -107,27 +109,27 @@ class ReadRoutes:
         return await self._content(request, file, SHORT_LIVED)
 
     async def post_content(self, request: Request) -> Response:
-        """Return the content for the session's reader, or without a session if the post is free."""
+        """Return the content for the caller, whom a session or a proof identifies.
+
+        Without a session or a proof, the post must be free.
+        """
         post_id = canonical_post_id(request.path_params["id"])
         asked = only_value(check_parameters(request, REVISION_PARAMETERS), "revision")
         number = None if asked is None else revision_number(asked)
-        if "authorization" in request.headers:
-            session = self._session(request)
-            file, cache = await self.reads.own_post(session, post_id), PRIVATE
-        else:
-            file, cache = await self.reads.free_post(post_id), SHORT_LIVED
+        opened = await self.paywall.open(request, post_id, CONTENT_PATH)
         if number is None:
-            version = await self.reads.newest(file)
-            response = await self._content(request, version.text, cache, _newest_body(version))
+            version = await self.reads.newest(opened.file)
+            make = _newest_body(version)
         else:
-            version = await self.reads.version(file, number)
-            response = await self._content(request, version.text, cache, _named_body(version))
-        # A response for a session must not be given to others, nor the other way round.
-        response.headers["Vary"] = "Authorization"
+            version = await self.reads.version(opened.file, number)
+            make = _named_body(version)
+        cache = opened.headers["Cache-Control"]
+        response = await self._content(request, version.text, cache, make, opened)
+        response.headers.update(opened.headers)
         return response
 
     async def opening(self, request: Request) -> Response:
-        """Return what everybody may read of a post, whatever it costs."""
+        """Return the opening of a post, which everybody may read, whatever the post costs."""
         post_id = canonical_post_id(request.path_params["id"])
         check_parameters(request)
         client = client_of(request)
@@ -163,24 +165,44 @@ class ReadRoutes:
         return self.login.recognize(request.headers.get("authorization"))
 
     async def _content(
-        self, request: Request, file: File, cache: str, make: MakeBody | None = None
+        self,
+        request: Request,
+        file: File,
+        cache: str,
+        make: MakeBody | None = None,
+        opened: OpenedPost | None = None,
     ) -> Response:
-        """Return the text of a file, in the body that `make` builds; by default with its record."""
+        """Return the text of a file in the body that `make` builds, by default with its record.
+
+        The proof of an `opened` post is spent after the text was read.
+        """
         build = make or (lambda content: Content(content, read_record(file)))
         tag = entity_tag(file.cid)
-        if is_current(request, tag):
+        # A proof is spent only by a text, so a response with a proof always has the text.
+        has_proof = opened is not None and opened.proof is not None
+        if not has_proof and is_current(request, tag):
             return not_modified(tag, cache)
         if file.size > SMALL_DOCUMENT:
-            return await self._large_content(request, file, cache, build)
+            return await self._large_content(request, file, cache, build, opened)
         response = json_response(build(await self.reads.content_of(file)), cache)
+        if opened is not None:
+            await self.paywall.spend(opened)
         response.headers["ETag"] = tag
         return response
 
     async def _large_content(
-        self, request: Request, file: File, cache: str, build: MakeBody
+        self,
+        request: Request,
+        file: File,
+        cache: str,
+        build: MakeBody,
+        opened: OpenedPost | None,
     ) -> Response:
         async def load() -> bytes:
-            return encode_json(build(await self.reads.content_of(file)))
+            body = encode_json(build(await self.reads.content_of(file)))
+            if opened is not None:
+                await self.paywall.spend(opened)
+            return body
 
         reservation = await self.budget.reserve(client_of(request), DECODED * file.size, load)
         headers = {"ETag": entity_tag(file.cid), "Cache-Control": cache}

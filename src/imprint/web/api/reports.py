@@ -1,4 +1,4 @@
-"""The endpoints of reports by readers, and of the measures on an author's posts."""
+"""Endpoints for reports by readers, and for the measures on an author's posts."""
 
 from dataclasses import dataclass
 from urllib.parse import parse_qsl
@@ -32,7 +32,7 @@ from imprint.web.http.responses import own_response
 FORM_TYPE = "application/x-www-form-urlencoded"
 
 _FIELDS = 8
-"""The most fields of a form."""
+"""Maximum number of fields in a form."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class ReportRoutes:
     monotonic: Monotonic
 
     async def own_measures(self, request: Request) -> Response:
-        """`/me/measures`: what the operator decided about the session's author."""
+        """`/me/measures`: the operator's decisions about the session's author."""
         check_parameters(request)
         session = await self.login.authenticate(request.headers.get("authorization"))
         measures = tuple(
@@ -56,7 +56,7 @@ class ReportRoutes:
         return own_response(MeasuresResponse(measures))
 
     async def report(self, request: Request) -> Response:
-        """`POST /reports`; the form of a page is sent back to the page."""
+        """`POST /reports`: store a report. If a form sent it, redirect back to the page."""
         check_parameters(request)
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         is_form = kind == FORM_TYPE
@@ -82,7 +82,7 @@ def _reason(text: str) -> ReportReason:
 
 
 def _read_form(body: bytes) -> ReportBody:
-    """The report in a form. Refuses one that is malformed or has a field twice."""
+    """Return the report in a form. Refuses a malformed form, and one with a duplicate field."""
     try:
         pairs = parse_qsl(
             body.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=_FIELDS

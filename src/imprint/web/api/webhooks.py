@@ -14,7 +14,7 @@ from imprint.web.http.requests import BodyReader, client_of
 from imprint.web.http.responses import PRIVATE, delivery_response, json_response
 
 MAX_DELIVERY = 16 * 1024 * 1024
-"""The largest delivery in bytes. A block full of marketplace logs is far smaller."""
+"""Maximum size of a delivery in bytes. A block full of marketplace logs is far smaller."""
 
 
 @dataclass(frozen=True, slots=True)

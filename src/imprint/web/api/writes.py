@@ -69,11 +69,10 @@ from imprint.web.http.responses import (
 class WriteRoutes:
     """Each endpoint parses a body, passes the claim to a service, and encodes the record.
 
-    A request is checked in this order: its length, its media type, its CID, its body.
-    Images take long to check, so `publishing` limits each client to its share of the
-    waiting ones, and only one image per client is checked at a time. Other clients thus do
-    not wait for all images that one client has sent. With `salvage_tags`, no publication is
-    refused because of its hashtags.
+    A request is checked in this order: its length, its media type, its CID, its body. Images take
+    long to check, so `publishing` limits each client to its share of the waiting images, and only
+    one image per client is checked at a time. Other clients thus do not wait for all images that
+    one client has sent. With `salvage_tags`, no publication is refused because of its hashtags.
     """
 
     login_service: Login
@@ -185,7 +184,7 @@ class WriteRoutes:
 
 
 def _ends_all(body: bytes) -> bool:
-    """Whether a logout ends all sessions. Without a body, it does not. Refuses any other body."""
+    """Whether a logout ends all sessions. Without a body, it does not. Refuses a malformed body."""
     try:
         return msgspec.convert(parse_json(body) if body.strip() else {}, LogoutBody).all
     except msgspec.ValidationError:
@@ -219,7 +218,7 @@ class WritingSessionRoutes:
     bodies: BodyReader
 
     async def all_of_wallet(self, request: Request) -> Response:
-        """`/writing/sessions`: open a session, or list or revoke those of the session's wallet."""
+        """`/writing/sessions`: open a session, or list or revoke the sessions of the wallet."""
         check_parameters(request)
         if request.method == "POST":
             body = await self.bodies.read_json(request, OpeningBody, SMALL_BODY)

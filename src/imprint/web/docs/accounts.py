@@ -1,7 +1,7 @@
 """The operations of accounts: logins of readers, writing sessions and profiles of authors.
 
-The signatures of the examples verify: that of an opening is the owner's, and the key of the
-session is the number 1 on P-256.
+The signatures in the examples are valid: the owner signs the opening, and the session's key is the
+number 1 on P-256.
 """
 
 from datetime import datetime, timedelta
@@ -83,7 +83,7 @@ def _login() -> LoginBody:
 
 
 def _token(expires: datetime) -> str:
-    """A text that looks like a session's JWT; the service refuses it."""
+    """Return a text that looks like a session's JWT, but is refused by the service."""
     header = {"alg": "HS256", "typ": "JWT", "kid": "sample"}
     claims = {
         "sub": OWNER,

@@ -52,7 +52,17 @@ CONTENT_COMPONENTS: dict[str, Schema] = {
     "Picture": string("A PNG or JPEG.", format="binary"),
     "RootBlock": string("The root block.", format="binary"),
     "Car": string("A CAR of version 1.", format="binary"),
-    "Bytes": string("A document that is not a picture.", format="binary"),
+    "Bytes": string("Bytes of any other kind.", format="binary"),
+    "Document": {
+        "type": "object",
+        "description": "The document of a free post.",
+        "required": ["content"],
+        "properties": {
+            "content": string("The text of the post."),
+            "name": string("The name of the file, which has its owner's address."),
+            "salt": string("Random digits, which make the cid unique."),
+        },
+    },
 }
 """Components for parameters, and for responses that are not JSON."""
 
@@ -130,8 +140,9 @@ FETCH_DOCUMENT = Operation(
     "/ipfs/{cid}",
     Topic.CONTENT,
     "Fetch a public document",
-    "Returns the thumbnail of a file. It never changes, so it may be cached for ever. The cid of "
-    "a draft or a post is not found here, in any format.\n\n"
+    "Returns the thumbnail of a file, which may be cached for ever, or the document of a post that "
+    "is free now, unless it is stored encrypted. The cid of a draft, a revision or a paid post is "
+    "not found here, in any format.\n\n"
     "This is a trustless IPFS gateway. `format=raw` returns the root block; `format=car` returns "
     "all blocks, depth first, as a CAR of version 1. The media types in `Accept` select the same "
     "formats, and its parameter `dups=n` sends each block only once; `format` takes precedence. "
@@ -145,6 +156,7 @@ FETCH_DOCUMENT = Operation(
             ("application/vnd.ipld.raw", "RootBlock"),
             ("application/vnd.ipld.car", "Car"),
             ("application/octet-stream", "Bytes"),
+            ("application/json", "Document"),
         ),
         ranged=True,
         elsewhere="A post names this thumbnail, and it is not here: another gateway, which the "
@@ -154,12 +166,19 @@ FETCH_DOCUMENT = Operation(
         Code.INVALID_CID,
         Code.NOT_CACHED,
         Code.RANGE_NOT_SATISFIABLE,
+        Code.CHAIN_UNAVAILABLE,
         *WITHHELD_CODES,
         *DOCUMENT_CODES,
     ),
     parameters=(
-        Parameter("cid", "AnyCid", "The `thumbnailCid` of a publication.", THUMBNAIL_CID, "path"),
-        Parameter("format", "Format", "A representation other than the picture.", required=False),
+        Parameter(
+            "cid",
+            "AnyCid",
+            "The `thumbnailCid` of a publication, or the `cid` of a free post.",
+            THUMBNAIL_CID,
+            "path",
+        ),
+        Parameter("format", "Format", "A representation other than the bytes.", required=False),
         Parameter(
             "img-width",
             "Pixels",
@@ -173,7 +192,7 @@ FETCH_DOCUMENT = Operation(
         Parameter(
             "Range",
             "ByteRange",
-            "A byte range of the picture or of the root block. Several ranges, or another unit, "
+            "A byte range of the document or of the root block. Several ranges, or another unit, "
             "give the whole document.",
             location="header",
             required=False,

@@ -38,14 +38,14 @@ LOG_TOPICS = [
 """The topics of the event that publishes the example draft."""
 
 LOG_DATA = "0x" + encode_call(b"", b"Wet ink", CID.encode(), THUMBNAIL_CID.encode(), 10**15).hex()
-"""The data of the event that publishes the example draft: title, CID, thumbnail and price."""
+"""The data of the event that publishes the example draft, with title, CID, thumbnail and price."""
 
 DELIVERY_NONCE = "5d1b6e0c-7a3f-4c2e-9b1d-8e2f4a6c0d13"
 
 DELIVERY_TIMESTAMP = TIMESTAMP
 
 DELIVERY_SIGNATURE = hmac.new(b"secret", TIMESTAMP.encode(), hashlib.sha256).hexdigest()
-"""A text that looks like a delivery signature; the service refuses it."""
+"""A text that looks like a delivery signature, but is refused by the service."""
 
 
 def _describe_a() -> Schema:

@@ -96,7 +96,7 @@ def _sign_values(kind: StructType, given: dict[str, Any]) -> _Signed:
         "cid": CID,
         "contentHash": keccak256(CONTENT.encode()),
         "hashtags": TAGS,
-        # Random-looking, and the same every time.
+        # The bytes look random, but are the same every time.
         "nonce": keccak256(kind.name.encode())[:16].hex(),
         "service": FACTS.service,
         "thumbnailHash": keccak256(THUMBNAIL),

@@ -1,8 +1,8 @@
 """Example requests and responses: one author creates, publishes and reads one draft.
 
-The values are consistent: the CID is that of the document, and every signature recovers to
-the owner, whose private key is the number 1. They belong to an imaginary service, not to
-the one that serves them, so that the description is the same for every service.
+The values are consistent: the CID belongs to the document, and every signature recovers to the
+owner, whose private key is the number 1. The examples describe an imaginary service, so that the
+description is the same for every service.
 """
 
 from base64 import urlsafe_b64encode
@@ -91,7 +91,7 @@ TX_HASH = "0x" + keccak256(b"transaction").hex()
 BLOCK_HASH = "0x" + keccak256(b"block").hex()
 
 PAGE_TOKEN = urlsafe_b64encode(keccak256(b"page") + keccak256(b"token")).decode().rstrip("=")
-"""A text that looks like a page token; the service refuses it."""
+"""A text that looks like a page token, but is refused by the service."""
 
 LOGIN_DOMAIN = "imprint.example"
 """The domain named in the login message."""
@@ -153,7 +153,7 @@ REVISED = PUBLISHED.replace(hour=11)
 """The time at which the author corrects the post."""
 
 REVISION_NOTE = "A typo."
-"""What the author says about the correction."""
+"""The author's note about the correction."""
 
 REVISED_CONTENT = "The ink is still drying."
 """The corrected text."""
@@ -208,6 +208,6 @@ LINKS = FeedLinks(SERVICE, "Imprint", FACTS.chain.id, MARKETPLACE, has_site=True
 
 
 def sign_digest(digest: bytes) -> str:
-    """The owner's signature."""
+    """Return the owner's signature of a digest."""
     signature = _KEY.sign_recoverable(digest, hasher=None)
     return "0x" + signature[:64].hex() + f"{27 + signature[64]:02x}"

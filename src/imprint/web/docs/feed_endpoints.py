@@ -1,4 +1,4 @@
-"""Feed operations: public feeds, and those of one reader."""
+"""Feed operations: public feeds, and the private feeds of a reader."""
 
 from imprint.domain.drafts.tags import MAX_TAG_LENGTH
 from imprint.domain.errors import Code
@@ -40,7 +40,7 @@ FEED_ID = "3f0b4d1e-7a77-4c58-9d0a-5b1f2f6c8e90"
 """The ID of the example private feed."""
 
 FEED_TOKEN = "MTIzNDU2Nzg5MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTI"
-"""A text that looks like a feed token; no feed has it."""
+"""A text that looks like a feed token but belongs to no feed."""
 
 TAG = TAGS.partition(",")[0]
 """An example hashtag."""

@@ -9,6 +9,7 @@ from imprint.domain.errors import Code
 from imprint.domain.formats.instants import format_instant
 from imprint.interface.codec import encode_json
 from imprint.interface.problems import Problem
+from imprint.web.api.paywall import MAX_OFFER
 from imprint.web.docs.accounts import (
     LOGIN_OPERATIONS,
     UPDATE_PROFILE,
@@ -31,7 +32,7 @@ from imprint.web.docs.operation import (
     ref,
     string,
 )
-from imprint.web.docs.posts import POST_COMPONENTS, POST_OPERATIONS
+from imprint.web.docs.posts import PAYMENT_HEADER_PATTERN, POST_COMPONENTS, POST_OPERATIONS
 from imprint.web.docs.service import (
     READINESS,
     SERVICE_COMPONENTS,
@@ -88,6 +89,14 @@ one of `login.domains` of `GET /.well-known/imprint.json`, and send the `token` 
 `Authorization: Bearer <token>`. It is valid until `expiresAt`, two hours at most, or until \
 `POST /auth/logout` ends it.
 
+## Paying and reading over HTTP
+
+`GET /posts/{id}/content` and `GET /posts/{id}.md` of a paid post are 402 for whoever may not \
+read it, with the header `PAYMENT-REQUIRED` (x402, version 2): the call of the marketplace that \
+buys the post's token, and a challenge. A wallet that holds the token signs the challenge, an \
+EIP-4361 message, and sends it as `SIGN-IN-WITH-X` with the same request: it reads without a \
+session. An answer is valid for five minutes, for this address only, and for one read.
+
 ## From draft to post
 
 1. Create the draft, and update it as often as you like. Each update changes its cid.
@@ -128,7 +137,7 @@ picture has at most 65 536 bytes.
 Within a major version the interface only grows: ignore members you do not know. The headers \
 `Deprecation` and `Sunset` announce what will be removed.
 """
-"""The guide in CommonMark; the same for every service."""
+"""The guide in CommonMark, which is the same for every service."""
 
 CURL_SIGNING = (
     """\
@@ -147,7 +156,7 @@ const { salt, address, signature } = await imprint.signWrite(wallet, "create", v
 console.log(`SALT='${JSON.stringify(salt)}' ADDRESS=${address} SIGNATURE=${signature}`);
 """,
 )
-"""Explains how to set the variables of signed commands: a text and a module."""
+"""The text and the module that explain how to set the variables of signed commands."""
 
 
 OPERATIONS = (
@@ -195,6 +204,12 @@ _HEADERS: dict[str, Schema] = {
         "required": True,
         "schema": {"type": "integer", "minimum": 1},
     },
+    "PAYMENT-REQUIRED": {
+        "description": "What the post costs, how to buy it, and the challenge for its holders: "
+        "JSON in base64 (x402, version 2).",
+        "required": True,
+        "schema": {"type": "string", "pattern": PAYMENT_HEADER_PATTERN, "maxLength": MAX_OFFER},
+    },
     "WWW-Authenticate": {
         "description": "The authentication scheme of the session.",
         "required": True,
@@ -206,13 +221,13 @@ _RETRIED = (429, 503)
 """Statuses whose responses carry `Retry-After`."""
 
 CODES = "x-codes"
-"""The response member that lists its error codes."""
+"""The member of a response description that lists the error codes."""
 
 
 def describe_interface(version: str) -> dict[str, Any]:
-    """Build the OpenAPI document of this interface version; the same for every service.
+    """Build the OpenAPI document of this interface version, which is the same for every service.
 
-    It leaves out the routes that are not `include_in_schema`: pages, and files for
+    The document leaves out routes that are not `include_in_schema`, such as pages and files for
     crawlers.
     """
     paths: dict[str, dict[str, Any]] = {}
@@ -360,6 +375,9 @@ def _describe_responses(operation: Operation) -> Iterator[tuple[str, dict[str, A
         yield "303", _response("The page for browsers is at `Location`.", ["Location"])
     if response.tagged:
         yield "304", _response("The client's copy is current. There is no body.", tag)
+    if response.paid:
+        text = f"{MEANINGS[Code.PAYMENT_REQUIRED]} The body is what everybody may read."
+        yield "402", _response(text, ["PAYMENT-REQUIRED"], content)
     yield from _describe_refusals(operation)
 
 
@@ -378,6 +396,7 @@ def _describe_errors(
         *(["Retry-After"] if status in _RETRIED else []),
         *(["WWW-Authenticate"] if set(codes) <= set(CHALLENGED) else []),
         *(["Content-Range"] if Code.RANGE_NOT_SATISFIABLE in codes else []),
+        *(["PAYMENT-REQUIRED"] if Code.PAYMENT_REQUIRED in codes else []),
     ]
     media = {"schema": ref("Problem"), "example": _example_problem(status, codes[0])}
     content = {PROBLEM_TYPE: media}

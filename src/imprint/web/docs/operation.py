@@ -40,7 +40,7 @@ TOPICS = {
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """An operation's parameter; `schema` names a component."""
+    """A parameter of an operation. `schema` names a component."""
 
     name: str
     schema: str
@@ -52,28 +52,28 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """A request body: its struct, or the name of its component."""
+    """A request body, given as a struct or as the name of a component."""
 
     component: type[msgspec.Struct] | str
     description: str
     example: Any
-    """An instance of the struct; for a signed write, one per form of signature."""
+    """An instance of the struct. A signed write has one example per form of signature."""
     media_type: str = "application/json"
     parts: tuple[tuple[str, str], ...] = ()
-    """The media types of form parts that have one."""
+    """The media types of the form parts that have a media type."""
     required: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """The success response: its struct, the name of its component, or no body."""
+    """The success response, given as a struct, as the name of a component, or without a body."""
 
     description: str
     component: type[msgspec.Struct] | str | None
     example: Any = None
     media_types: tuple[str, ...] = ("application/json",)
     tagged: bool = False
-    """Whether it carries an `ETag`, so that `If-None-Match` can result in 304."""
+    """Whether the response carries an `ETag`, so that `If-None-Match` can result in 304."""
     others: tuple[tuple[str, str], ...] = ()
     """Other media types that a client can request, with their components."""
     ranged: bool = False
@@ -81,11 +81,13 @@ class Response:
     elsewhere: str = ""
     """The condition for a redirect to another service (302), if any."""
     status: int = 200
+    paid: bool = False
+    """Whether a caller without access gets an offer in the same media type, with status 402."""
 
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One method of one path; `codes` lists every error code that it can return."""
+    """One method of one path. `codes` lists every error code that it can return."""
 
     name: str
     method: Literal["get", "post", "delete"]
@@ -127,7 +129,7 @@ SESSION_CODES = (
 """Codes for a session that is missing, invalid, or cannot be checked."""
 
 OWN_CODES = (*SESSION_CODES, *MIDDLEWARE_CODES)
-"""Codes for a reader's own records: private feeds, writing sessions."""
+"""Codes for a reader's own records, such as private feeds and writing sessions."""
 
 SIGNATURE_CODES = (
     Code.INVALID_ADDRESS,
@@ -135,13 +137,20 @@ SIGNATURE_CODES = (
     Code.SIGNATURE_INVALID,
     Code.CHAIN_UNAVAILABLE,
 )
-"""Codes for a wallet-signed login or write; contract wallets are verified on the chain."""
+"""Codes for a login or write that a wallet signs. Contract wallets are verified on the chain."""
 
 JSON_CODES = (Code.INVALID_JSON, *SIGNATURE_CODES, *BODY_CODES, *MIDDLEWARE_CODES)
 """Codes for a signed JSON body."""
 
+PROOF_CODES = (
+    Code.INVALID_LOGIN_MESSAGE,
+    Code.NONCE_USED,
+    *SIGNATURE_CODES,
+)
+"""Codes for a proof of an address in a single request."""
+
 WITHHELD_CODES = (Code.WITHHELD, Code.REMOVED)
-"""Codes for what the operator withholds."""
+"""Codes for data that the operator withholds."""
 
 DOCUMENT_CODES = (
     Code.NOT_FOUND,
@@ -150,6 +159,26 @@ DOCUMENT_CODES = (
     *MIDDLEWARE_CODES,
 )
 """Codes for reading a stored document."""
+
+SIGN_IN_WITH_X = Parameter(
+    "SIGN-IN-WITH-X",
+    "PaymentHeader",
+    "An answer to the challenge of an earlier `PAYMENT-REQUIRED`: it proves the address of the "
+    "reader for this request. Ignored beside a session.",
+    location="header",
+    required=False,
+)
+"""The header parameter of the operations that accept a proof instead of a session."""
+
+PAYMENT_SIGNATURE = Parameter(
+    "PAYMENT-SIGNATURE",
+    "PaymentHeader",
+    "The hash of the transaction that bought the post, and a proof as in `SIGN-IN-WITH-X`: the "
+    "response waits up to 15 seconds for the purchase to be in a block.",
+    location="header",
+    required=False,
+)
+"""The header parameter of the operations that wait for a purchase."""
 
 IF_NONE_MATCH = Parameter(
     "If-None-Match",
@@ -186,7 +215,7 @@ def array(description: str, items: Schema, **more: Any) -> Schema:
 
 
 def closed_structure(description: str, properties: Schema, *optional: str) -> Schema:
-    """Return a schema for an object with only these members; all but `optional` are required."""
+    """Return a schema for an object with only these members. All but `optional` are required."""
     return {
         "type": "object",
         "description": description,
@@ -237,12 +266,12 @@ def describe_structs(structs: Iterable[type[msgspec.Struct]]) -> dict[str, Schem
 
 
 def _describe_amount(kind: type) -> Schema:
-    """Return the schema of `Wei`, the only type in the structs that JSON lacks."""
+    """Return the schema of `Wei`, the only type in the structs that has no JSON type."""
     return {"type": "string"}
 
 
 def _adapt(schema: Any, components: dict[str, Schema]) -> Any:
-    """Convert a msgspec schema to the subset above; titled types become components."""
+    """Convert a msgspec schema to the subset above. Titled types become components."""
     if isinstance(schema, list):
         return [_adapt(each, components) for each in schema]
     if not isinstance(schema, dict):
@@ -288,17 +317,18 @@ MEANINGS: dict[Code, str] = {
     "expired. The token of a list of drafts also becomes invalid when its session ends.",
     Code.INVALID_TYPED_DATA: "The typed data does not exactly match this endpoint, chain and "
     "signing domain.",
-    Code.INVALID_LOGIN_MESSAGE: "The message does not follow EIP-4361, or is for another address, "
-    "domain or chain.",
+    Code.INVALID_LOGIN_MESSAGE: "The message or proof does not follow EIP-4361, or the message is "
+    "for another address, domain or chain, or for reading a single post.",
     Code.INVALID_IMAGE: "The file starts like a PNG, JPEG or WebP, but cannot be decoded, is cut "
     "short, or has too many pixels, scans or chunks.",
     Code.INVALID_PROFILE: "The name, bio or a link of the profile is too long, contains a control "
     "or invisible character, or is not allowed; or the picture does not match `avatar`.",
     Code.SIGNATURE_INVALID: "The signature is malformed, or the given address did not make it and "
-    "has no contract that accepts it.",
+    "has no contract that accepts it; or a proof is for another post, service or chain, or has a "
+    "nonce that was not issued for it.",
     Code.SIGNATURE_STALE: "The timestamp of the write differs from the service's clock by more "
-    "than 60 seconds; or the login message is too old, from the future, expired or not yet valid. "
-    "`now` is the time of the service's clock.",
+    "than 60 seconds; or the login message or proof is too old, from the future, expired or not "
+    "yet valid. `now` is the time of the service's clock.",
     Code.BODY_MISMATCH: "The signed values differ from those of the request: the service, the "
     "address, the CID, the post, the content, the thumbnail or the hashtags.",
     Code.FORM_NOT_ACCEPTED: "This form of signed writes is not accepted by this service, or not "
@@ -313,6 +343,8 @@ MEANINGS: dict[Code, str] = {
     Code.SESSION_ENDED: "The session was ended by a logout; log in again.",
     Code.WEBHOOK_SIGNATURE_INVALID: "The delivery was not signed by its provider, or its timestamp "
     "is too far from the service's clock.",
+    Code.PAYMENT_REQUIRED: "The caller may not read this post, but can buy it. The header "
+    "`PAYMENT-REQUIRED` says how, and how a holder proves their address.",
     Code.NOT_OWNER: "The file belongs to another author. With `IMPRINT_COMPATIBILITY=inkdao` the "
     "status is 404.",
     Code.NOT_AUTHOR: "The chain names another author of this post than the signer.",
@@ -338,6 +370,7 @@ MEANINGS: dict[Code, str] = {
     "current request, `file` belongs to another request.",
     Code.NOT_PENDING: "The file is published, or another request has changed it in the meantime.",
     Code.ALREADY_ONCHAIN: "The file is published on the chain and cannot be deleted.",
+    Code.NOT_FINAL: "The block of this post is not final yet: a reorg could still replace it.",
     Code.TOO_MANY_FEEDS: "The reader has the maximum number of private feeds; remove one first.",
     Code.TOO_MANY_REVISIONS: "The post has the maximum number of revisions.",
     Code.TOO_MANY_WRITING_SESSIONS: "The wallet has the maximum number of writing sessions; revoke "

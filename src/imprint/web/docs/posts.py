@@ -7,7 +7,7 @@ import msgspec
 from imprint.domain.drafts.tags import MAX_TAG_LENGTH, MAX_TAGS
 from imprint.domain.errors import Code
 from imprint.domain.formats.addresses import keccak256
-from imprint.domain.posts.indexed_posts import PostOrder
+from imprint.domain.posts.indexed_posts import PostOrder, RecordedPost
 from imprint.domain.posts.search import MAX_SEARCH
 from imprint.interface.drafts import PostContent
 from imprint.interface.posts import (
@@ -29,6 +29,7 @@ from imprint.interface.posts import (
     OwnPost,
     OwnPostsResponse,
     Post,
+    PostProof,
     PostsResponse,
     PricePoint,
     ReportBody,
@@ -45,12 +46,14 @@ from imprint.interface.posts import (
 from imprint.interface.values import POST_ID_PATTERN, POST_PAGE_TOKEN_PATTERN, Wei
 from imprint.services.posts.posts import MAX_PAGE_SIZE, MAX_TABLE_SIZE
 from imprint.services.site import ShownPost
-from imprint.web.api.post_records import post_record, profile_record
+from imprint.web.api.post_records import post_record, profile_record, proof_response
 from imprint.web.docs.examples import (
     CONTENT,
+    FACTS,
     FREE_POST,
     INDEXED_POST,
     LINKS,
+    MARKETPLACE,
     NEWEST_CONTENT,
     OWNER,
     PAGE_TOKEN,
@@ -68,7 +71,10 @@ from imprint.web.docs.operation import (
     DOCUMENT_CODES,
     IF_NONE_MATCH,
     MIDDLEWARE_CODES,
+    PAYMENT_SIGNATURE,
+    PROOF_CODES,
     SESSION_CODES,
+    SIGN_IN_WITH_X,
     WITHHELD_CODES,
     Body,
     Operation,
@@ -88,6 +94,9 @@ def _size(largest: int) -> Schema:
     return {"type": "integer", "format": "int64", "description": "The size of a page.", **limits}
 
 
+PAYMENT_HEADER_PATTERN = "^[A-Za-z0-9+/]*={0,2}$"
+"""Pattern of the x402 headers, which are in standard base64."""
+
 POST_COMPONENTS: dict[str, Schema] = {
     "TagList": array(
         "Hashtags.",
@@ -104,6 +113,7 @@ POST_COMPONENTS: dict[str, Schema] = {
     "PostPageToken": string("The `next_page_token` of a page, unchanged.", POST_PAGE_TOKEN_PATTERN),
     "SalesTable": string("Comma-separated values (RFC 4180), with a line of names."),
     "Markdown": string("Markdown."),
+    "PaymentHeader": string("JSON in standard base64 with padding.", PAYMENT_HEADER_PATTERN),
     "RevisionNumber": {
         "type": "integer",
         "format": "int64",
@@ -217,17 +227,20 @@ READ_POST_CONTENT = Operation(
     Topic.POSTS,
     "Read the content of a post",
     "With a session, as `GET /fileByPostId` for the address of the session. Without one, as "
-    "`GET /freeFileByPostId`. A session that is not valid is refused, whatever the price.\n\n"
+    "`GET /freeFileByPostId`. A session that is not valid is refused, whatever the price. A post "
+    "that the caller may not read, but can buy, is 402; instead of a session, a proof in "
+    "`SIGN-IN-WITH-X` identifies the reader for one request.\n\n"
     "It is the newest version: that of the newest revision, or of the document on the chain, which "
     "is revision 0. `file` is always the record of the document on the chain. A revision that the "
     "request names has a `proof`: what its author signed.",
     Response("The content and its record.", PostContent, NEWEST_CONTENT, tagged=True),
     (
         Code.INVALID_POST_ID,
+        Code.PAYMENT_REQUIRED,
         Code.NOT_ENTITLED,
         Code.NOT_FREE,
         Code.UNKNOWN_REVISION,
-        Code.CHAIN_UNAVAILABLE,
+        *PROOF_CODES,
         *WITHHELD_CODES,
         *SESSION_CODES,
         *DOCUMENT_CODES,
@@ -240,6 +253,8 @@ READ_POST_CONTENT = Operation(
             "The number of a version; the newest by default.",
             required=False,
         ),
+        SIGN_IN_WITH_X,
+        PAYMENT_SIGNATURE,
         IF_NONE_MATCH,
     ),
     takes_session=True,
@@ -281,30 +296,53 @@ LIST_REVISIONS = Operation(
     parameters=(_ID, IF_NONE_MATCH),
 )
 
+GET_POST_PROOF = Operation(
+    "getPostProof",
+    "get",
+    "/posts/{id}/proof.json",
+    Topic.POSTS,
+    "Get the proof of a post",
+    "Returns where a final block of the chain records who published which document, as a file "
+    "that anybody can check with any node of the chain: `imprint verify --proof FILE --rpc URL`. "
+    "It never changes. Before the block is final, the post has none.",
+    Response(
+        "The proof.",
+        PostProof,
+        proof_response(RecordedPost(INDEXED_POST, FACTS.chain.id, MARKETPLACE, 0, True)),
+        tagged=True,
+    ),
+    (Code.INVALID_POST_ID, Code.NOT_FOUND, Code.NOT_FINAL, *WITHHELD_CODES, *_INDEX_CODES),
+    parameters=(_ID, IF_NONE_MATCH),
+)
+
 GET_POST_MARKDOWN = Operation(
     "getPostMarkdown",
     "get",
     "/posts/{id}.md",
     Topic.POSTS,
     "Get a post as Markdown",
-    "Returns title, author, date, hashtags and description. A free post that is stored here "
-    "has its text. For any other post, the document has its opening, and says what it costs and "
-    "how to buy it.",
+    "Returns title, author, date, hashtags and description. A post that is stored here has its "
+    "text, if it is free or the caller may read it: by a session, or by a proof in "
+    "`SIGN-IN-WITH-X`. For anybody else, the document has the opening, and says what the post "
+    "costs and how to buy it; the status is 402 if it is for sale here.",
     Response(
         "The post.",
         "Markdown",
         MachinePages(LINKS).post(ShownPost(FREE_POST, None, 0), CONTENT),
         ("text/markdown",),
         tagged=True,
+        paid=True,
     ),
     (
         Code.INVALID_POST_ID,
-        Code.CHAIN_UNAVAILABLE,
         Code.INDEX_UNAVAILABLE,
+        *PROOF_CODES,
         *WITHHELD_CODES,
+        *SESSION_CODES,
         *DOCUMENT_CODES,
     ),
-    parameters=(_ID, IF_NONE_MATCH),
+    parameters=(_ID, SIGN_IN_WITH_X, PAYMENT_SIGNATURE, IF_NONE_MATCH),
+    takes_session=True,
 )
 
 SHOW_AUTHOR = Operation(
@@ -534,6 +572,7 @@ POST_OPERATIONS = (
     READ_POST_CONTENT,
     READ_OPENING,
     LIST_REVISIONS,
+    GET_POST_PROOF,
     GET_POST_MARKDOWN,
     SHOW_AUTHOR,
     LIST_LIBRARY,

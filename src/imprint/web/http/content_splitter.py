@@ -1,7 +1,7 @@
-"""Content splitter: separates the content of a large JSON body from the rest unparsed.
+"""Content splitter: separates the content of a large JSON body from the rest without parsing it.
 
-Unauthenticated clients must not make the service parse megabytes. The rest, which is small,
-is parsed immediately and identifies the signer. The content is decoded once the signer is
+Unauthenticated clients must not make the service parse megabytes. The rest, which is small, is
+parsed immediately and identifies the signer. The content is decoded after the signer has been
 verified.
 """
 
@@ -12,7 +12,7 @@ import msgspec
 from imprint.domain.errors import Code, Refusal
 
 MAX_TOKENS = 4096
-"""Maximum number of brackets, colons and strings besides the content. A write has about 70."""
+"""Maximum number of brackets, colons and strings outside the content. A write has about 70."""
 
 MAX_DEPTH = 500
 """Maximum nesting depth of a body. The parser of small bodies gives up at twice this depth."""
@@ -43,7 +43,7 @@ class ContentSplitter:
         self._is_escaped = False
         """Whether the next byte of the string follows a backslash."""
         self._key = slice(0, 0)
-        """The range in the envelope of the last string of the outermost object."""
+        """The position in the envelope of the last string in the outermost object."""
         self._value: int | None = None
         """The start of the value in the envelope, if the last key is `content`."""
         self._least_size = 0
@@ -66,10 +66,9 @@ class ContentSplitter:
                 raise Refusal(Code.TOO_LARGE, detail)
 
     def decode_content(self) -> str:
-        """Return the content and discard it.
+        """Return the content, and drop it from memory.
 
-        Refuses with `invalid_json` for invalid JSON strings, such as those with lone
-        surrogates.
+        Refuses with `invalid_json` for invalid JSON strings, such as strings with lone surrogates.
         """
         content, self._content = self._content or bytearray(), None
         content += b'"'
@@ -146,7 +145,7 @@ class ContentSplitter:
         return len(chunk) if found is None else found.end()
 
     def _measure(self, content: bytearray, added: int) -> None:
-        """Count the bytes added to the content. An escape of 2 or 6 bytes is at least one byte."""
+        """Count the bytes added to the content. An escape sequence counts as at least one byte."""
         start = len(content) - added
         escapes = content.count(b"\\", start) + 4 * content.count(b"\\u", start - 1)
         self._least_size += added - escapes

@@ -19,10 +19,10 @@ _XML = {
     ord("\r"): "&#xD;",
     **{ord(char): f"&#x{ord(char):X};" for char in _BIDI},
 }
-"""Escapes for characters that are special in XML, normalized by parsers, or reorder text."""
+"""Escapes for characters that are special in XML, are normalized by parsers, or reorder text."""
 
 _MARKDOWN = re.compile(r"[\\`*_\[\]#|~!$^=@]|(?<=[a-zA-Z]):(?=//)|(?<=\b[wW]{3})\.")
-"""Special characters within a line of Markdown, and those that turn addresses into links."""
+"""Special characters within a line of Markdown, and characters that turn addresses into links."""
 
 _LINE_START = re.compile(r"^(?:[-+]|\d{1,9}(?=[.)]))")
 """Characters that begin a list or underline a heading in Markdown."""
@@ -42,7 +42,7 @@ def xml_text(text: str) -> str:
 
 
 def markdown_line(text: str) -> str:
-    """Escape a text as one line of plain Markdown: no links, HTML or lists."""
+    """Escape a text as one line of plain Markdown without links, HTML or lists."""
     line = " ".join(_CONTROLS.sub(_REPLACEMENT, text).split())
     line = _MARKDOWN.sub(r"\\\g<0>", html.escape(line, quote=False))
     return _LINE_START.sub(_escape_start, line)

@@ -1,4 +1,4 @@
-"""Large responses: their bytes are reserved from a budget before loading, and sent in chunks."""
+"""Large responses, which reserve memory from a budget before loading and are sent in chunks."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping
@@ -15,18 +15,18 @@ from imprint.domain.rate_limits import Budget
 from imprint.metrics import OVERLOADS
 
 PIECE = 64 * 1024
-"""Number of bytes passed to the server at a time. It waits until the client has read them."""
+"""Number of bytes passed to the server at a time. The server waits until they have been read."""
 
 WAIT_SECONDS = 20.0
-"""How long a response waits for its bytes. A client that reads none is dropped earlier."""
+"""Seconds that a response waits for memory. A client that does not read is dropped earlier."""
 
 MAX_WAITING = 128
-"""Maximum number of waiting responses. One client may have a quarter of them."""
+"""Maximum number of waiting responses. One client may have a quarter of this number."""
 
 
 @dataclass(slots=True)
 class _SharedBody:
-    """A body sent to several clients at once. `clients` counts the responses per client."""
+    """A body that is sent to several clients at once. `clients` counts the responses per client."""
 
     body: bytes
     charged: int
@@ -35,7 +35,7 @@ class _SharedBody:
 
 @dataclass(slots=True, eq=False)
 class _Waiter:
-    """A response that waits for this many bytes, or for the body with this name."""
+    """A response that waits for bytes of the budget, or for the body with this name."""
 
     number: int
     client: str
@@ -59,16 +59,15 @@ class Reservation:
 
 
 Load = Callable[[], Awaitable[tuple[bytes, int]]]
-"""Loads a body, and returns it and the number of bytes of memory that it took."""
+"""Loads a body. Returns the body and the number of bytes of memory that it took."""
 
 
 @dataclass(slots=True)
 class ResponseBudget:
     """The memory budget in bytes for the large responses of a process.
 
-    A client that has used its share, or finds the budget exhausted, waits for a while.
-    Concurrent responses with the same body share one copy. It counts once in total, and
-    once per client.
+    A client that has used its share, or finds the budget exhausted, waits for a while. Concurrent
+    responses with the same body share one copy. The copy counts once in total, and once per client.
     """
 
     budget: Budget
@@ -115,8 +114,8 @@ class ResponseBudget:
     async def share(self, client: str, name: str, expected: int, load: Load) -> Reservation:
         """Return the body with this name, loading it unless another response has it in memory.
 
-        `expected` bytes are reserved while it is first loaded. Refuses as `reserve` does,
-        and raises the errors of `load`.
+        `expected` bytes are reserved while the body is first loaded. Refuses as `reserve` does, and
+        raises the errors of `load`.
         """
         if expected <= SMALL_DOCUMENT:
             body, _ = await load()
@@ -200,7 +199,7 @@ class ResponseBudget:
         self._wake()
 
     def _wake(self) -> None:
-        """Wake the responses that can proceed, starting with the clients that hold the least."""
+        """Wake the responses that can proceed, starting with clients that hold the fewest bytes."""
         if not self._waiters:
             return
         free = self.budget.total - self.budget.taken
@@ -229,7 +228,7 @@ def _overloaded() -> Unavailable:
 class LargeResponse(Response):
     """A response that is sent in chunks, so that the server buffers little of it.
 
-    It closes its reservation when it has been sent or the client has disconnected.
+    The reservation is closed when the response has been sent or the client has disconnected.
     """
 
     def __init__(

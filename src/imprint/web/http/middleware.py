@@ -1,8 +1,8 @@
 """The outermost middleware, which handles every request and response.
 
-It chooses the request ID, applies the rate limits per client and the budgets that all
-requests share, drains refused bodies, adds the security headers, counts and logs the
-response, and responds to unexpected errors.
+The middleware chooses the request ID, applies the rate limits per client and the budgets that all
+requests share, drains refused bodies, adds the security headers, counts and logs the response, and
+responds to unexpected errors.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ from imprint.web.http.problems import error_response
 from imprint.web.http.proxies import FORWARDED_FOR, warn_of_untrusted_proxy
 
 WEBHOOK_PATHS = "/webhook/"
-"""Paths that only servers call, for which no page is permitted by CORS."""
+"""Path prefix of webhooks. Only servers call these paths, so CORS permits no page."""
 
 TRACE_HEADERS = ("baggage", "sentry-trace", "traceparent", "tracestate")
 """Headers that tracing libraries add to every request from a page. The service ignores them."""
@@ -52,8 +52,12 @@ class PageCors(CORSMiddleware):
                 "Content-Type",
                 "If-None-Match",
                 "If-Range",
+                "PAYMENT-SIGNATURE",
                 "Range",
+                "SIGN-IN-WITH-X",
                 "X-Request-Id",
+                # Clients of x402 send this header of responses with their requests.
+                "Access-Control-Expose-Headers",
                 *TRACE_HEADERS,
             ],
             expose_headers=[
@@ -62,6 +66,8 @@ class PageCors(CORSMiddleware):
                 "Date",
                 "ETag",
                 "Link",
+                "PAYMENT-REQUIRED",
+                "PAYMENT-RESPONSE",
                 "Retry-After",
                 "WWW-Authenticate",
                 "X-Ipfs-Path",
@@ -78,7 +84,7 @@ class PageCors(CORSMiddleware):
             await super().__call__(scope, receive, send)
 
     def preflight_response(self, request_headers: Headers) -> Response:
-        """Return Starlette's response, but without its text if the page is not permitted."""
+        """Return Starlette's response, without its text if the page is not permitted."""
         response = super().preflight_response(request_headers)
         if response.status_code == HTTPStatus.OK:
             return response
@@ -114,11 +120,13 @@ RAW_SECURITY_HEADERS = [
 """The security headers as raw bytes for the server."""
 
 HEALTH_PATH = "/healthz"
-"""The path that has no limits at all."""
+"""The path that is exempt from all limits."""
 
 UNLIMITED_PATHS = (HEALTH_PATH, "/readyz", WEBHOOK_PATHS)
-"""Paths without a rate limit here. Probes must get through, and `WebhookRoutes` has its own
-limit."""
+"""Paths that the middleware does not limit.
+
+Probes must always succeed, and `WebhookRoutes` has its own limit.
+"""
 
 SIGNED_PATHS = (
     "/auth/",
@@ -133,10 +141,13 @@ SIGNED_PATHS = (
 )
 """Paths on which every POST verifies a signature, commits to the database, or tries a secret."""
 
-PREVIEW_PATH = "/studio/preview"
-"""The path on which every POST costs a rendering.
+PROOF_HEADERS = frozenset({b"sign-in-with-x", b"payment-signature"})
+"""Headers that carry a signature. A request with one of them costs as much as a login."""
 
-It is counted separately, so that previews never block saving.
+PREVIEW_PATH = "/studio/preview"
+"""The path on which every POST renders a text.
+
+Its requests are counted separately, so that previews never block saving.
 """
 
 CONTENT_PATHS = ("/create/", "/update/", "/publish/")
@@ -155,13 +166,13 @@ Bodies sent by mistake are smaller.
 """
 
 DRAIN_SECONDS = 2.0
-"""How long a refused body is drained."""
+"""Seconds for which a refused body is drained."""
 
 UNDRAINED = (Code.REQUEST_TIMEOUT, Code.OVERLOADED)
-"""Refusals meant to save time, for which bodies are not drained."""
+"""Codes of refusals that are meant to save time, so bodies are not drained."""
 
 UNCOUNTED_BODY = 64 * 1024
-"""Body bytes that do not count as in flight, because a connection buffers that many anyway."""
+"""Number of body bytes that do not count as in flight. A connection buffers that many anyway."""
 
 _MAX_LENGTH_DIGITS = len(str(MAX_DRAINED)) + 1
 
@@ -189,8 +200,8 @@ class RequestLimits:
 class RequestBody:
     """The `receive` of one request, which tracks whether the whole body has arrived.
 
-    It holds what the request has taken from the budgets until `release`. If the body
-    `is_stored`, it has a rate limit by size.
+    The object holds the request's part of the budgets until `release`. A body that `is_stored` has
+    a rate limit by size.
     """
 
     receive: Receive
@@ -237,7 +248,7 @@ class RequestBody:
         return message
 
     def take_slot(self, slots: Budget) -> None:
-        """Take one of these slots for the request. Raises `Unavailable` if there is none."""
+        """Take one of these slots for the request. Raises `Unavailable` if no slot is free."""
         if not slots.take(self.client):
             is_general = slots is self.limits.slots
             OVERLOADS.labels("requests" if is_general else "webhooks").inc()
@@ -245,7 +256,7 @@ class RequestBody:
         self._slots = slots
 
     def release(self) -> None:
-        """Release everything that the request has taken."""
+        """Release all parts of the budgets that the request has taken."""
         if self._slots is not None:
             self._slots.give_back(self.client)
             self._slots = None
@@ -256,8 +267,8 @@ class RequestBody:
     async def drain(self) -> None:
         """Read and discard the rest of the body, within `MAX_DRAINED` and `DRAIN_SECONDS`.
 
-        A client that is still sending when its connection is closed never sees the
-        response, because its operating system discards it.
+        A client that is still sending when its connection is closed never sees the response,
+        because the client's operating system discards the response.
         """
         # A client that expects 100 Continue has not sent its body, and will not after a refusal.
         if self.expects_continue or (self.declared or 0) > MAX_DRAINED:
@@ -281,7 +292,7 @@ class RequestBody:
         if self.limits.body_bytes.take(self.client, self.received - self._counted):
             self._counted = self.received
             return
-        # The reader of the body drops what it has, so others can have the bytes at once.
+        # The body's reader drops its bytes, so that other requests can use them at once.
         self.is_over_budget = True
         self.release()
         OVERLOADS.labels("body_bytes").inc()
@@ -296,10 +307,9 @@ def _respond_to_failure(request: Request) -> Response:
 class RequestMiddleware:
     """The middleware around the whole application. `paths` are the routes without parameters.
 
-    With `counts_clients`, each client has limits, so a proxy that hides its clients is a
-    mistake. With `logs_addresses`, the log line of a request has the IP address of its
-    client. `respond_to_failure` builds the response to a request that caused an unexpected
-    error.
+    With `counts_clients`, each client has limits, so a proxy must not hide its clients' addresses.
+    With `logs_addresses`, the log line of a request has the IP address of its client.
+    `respond_to_failure` builds the response to a request that caused an unexpected error.
     """
 
     app: ASGIApp
@@ -339,7 +349,7 @@ class RequestMiddleware:
             await send(message)
 
         try:
-            self._limit(scope, body)
+            self._limit(scope, body, headers)
             await self.app(scope, body, send_response)
         except Exception as error:
             log.error("unexpected failure", exc_info=error)
@@ -352,10 +362,10 @@ class RequestMiddleware:
                 span.end(route, status)
             request_id.reset(id_token)
 
-    def _limit(self, scope: Scope, body: RequestBody) -> None:
-        """Record in the state of the request that the router must refuse it.
+    def _limit(self, scope: Scope, body: RequestBody, headers: Mapping[bytes, bytes]) -> None:
+        """Record in the state of the request that the router must refuse this request.
 
-        It is not refused here, because pages of other origins can read only responses that
+        The request is not refused here, because pages of other origins can read only responses that
         passed the CORS middleware.
         """
         path: str = scope["path"]
@@ -373,15 +383,16 @@ class RequestMiddleware:
                 body.take_slot(limits.slots)
             elif path.startswith(CONTENT_PATHS):
                 body.is_stored = True
-            limiter = self._limiter(method, path)
+            limiter = self._limiter(method, path, headers)
             if limiter.rate is not None:
                 limiter.admit(body.client, limits.monotonic())
         except (Unavailable, RateLimited) as problem:
             scope["state"]["refusal"] = problem
 
-    def _limiter(self, method: str, path: str) -> RateLimiter:
+    def _limiter(self, method: str, path: str, headers: Mapping[bytes, bytes]) -> RateLimiter:
         """Return the rate limiters that count this request."""
-        if method == "POST" and path.startswith(SIGNED_PATHS):
+        is_signed = method == "POST" and path.startswith(SIGNED_PATHS)
+        if is_signed or not PROOF_HEADERS.isdisjoint(headers):
             return self.limits.signed
         if method == "POST" and path == PREVIEW_PATH:
             return self.limits.previews
@@ -394,7 +405,7 @@ class RequestMiddleware:
         _response_counter(label, status, code or "").inc()
         _response_histogram(label, status).observe(seconds)
         if log.isEnabledFor(logging.INFO):
-            # Without the query, which may contain a page token.
+            # The query is left out, because it may contain a page token.
             fields = {
                 "method": scope["method"],
                 "path": _logged_path(path),
@@ -427,9 +438,8 @@ def _path_label(path: str) -> str:
 def _logged_path(path: str) -> str:
     """Return the path for the log, with the secret token of a private feed removed.
 
-    This covers every spelling, including paths that are not found, such as
-    `/FEEDS/private/…` or `/feeds/%2570rivate/…`, which still contain an escape, because their
-    token is a real one.
+    The token is removed in every spelling of the path, such as `/FEEDS/private/…` or
+    `/feeds/%2570rivate/…`. The service does not find these paths, but the token in them is real.
     """
     secret = _BEFORE_SECRET.search(path)
     if secret is None:

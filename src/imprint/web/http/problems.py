@@ -12,6 +12,7 @@ from imprint.domain.errors import (
     Code,
     NonceUsed,
     OutOfRange,
+    PaymentRequired,
     Problem,
     RateLimited,
     Refusal,
@@ -23,7 +24,7 @@ from imprint.domain.formats.instants import format_instant
 from imprint.interface import problems as records
 from imprint.interface.codec import encode_json
 from imprint.interface.problems import FAILURE
-from imprint.web.http.responses import PROBLEM_TYPE, file_record
+from imprint.web.http.responses import OWN, PAID_VARY, PROBLEM_TYPE, file_record
 
 STATUSES: dict[int, tuple[Code, ...]] = {
     400: (
@@ -52,6 +53,7 @@ STATUSES: dict[int, tuple[Code, ...]] = {
         Code.SESSION_ENDED,
         Code.WEBHOOK_SIGNATURE_INVALID,
     ),
+    402: (Code.PAYMENT_REQUIRED,),
     403: (
         Code.NOT_OWNER,
         Code.NOT_AUTHOR,
@@ -68,6 +70,7 @@ STATUSES: dict[int, tuple[Code, ...]] = {
         Code.NONCE_USED,
         Code.NOT_PENDING,
         Code.ALREADY_ONCHAIN,
+        Code.NOT_FINAL,
         Code.TOO_MANY_FEEDS,
         Code.TOO_MANY_REVISIONS,
         Code.TOO_MANY_WRITING_SESSIONS,
@@ -93,7 +96,7 @@ STATUSES: dict[int, tuple[Code, ...]] = {
 STATUS_OF = {code: status for status, codes in STATUSES.items() for code in codes}
 
 HIDDEN = {Code.NOT_OWNER: 404, Code.NOT_ENTITLED: 404}
-"""Different statuses for the earlier front end, which signs its user out on any 403."""
+"""Other statuses for the earlier front end, which signs its user out after every 403."""
 
 _HIDING = STATUS_OF | HIDDEN
 
@@ -124,6 +127,8 @@ def problem_response(problem: Problem, statuses: Mapping[Code, int] = STATUS_OF)
         extra["file"] = file_record(problem.file) if problem.file else None
     if isinstance(problem, RateLimited):
         headers["Retry-After"] = str(problem.retry_after)
+    if isinstance(problem, PaymentRequired):
+        headers |= payment_headers(problem)
     if isinstance(problem, OutOfRange):
         headers["Content-Range"] = f"bytes */{problem.size}"
     if isinstance(problem, Unavailable):
@@ -131,6 +136,14 @@ def problem_response(problem: Problem, statuses: Mapping[Code, int] = STATUS_OF)
     if problem.code in CHALLENGED:
         headers["WWW-Authenticate"] = _challenge(problem.code)
     return _response(statuses[problem.code], problem.code, problem.detail, headers, extra)
+
+
+def payment_headers(required: PaymentRequired) -> dict[str, str]:
+    """Return the headers of every response with status 402."""
+    headers = {"PAYMENT-REQUIRED": required.offer, "Cache-Control": OWN, "Vary": PAID_VARY}
+    if required.retry_after is not None:
+        headers["Retry-After"] = str(required.retry_after)
+    return headers
 
 
 def error_response() -> Response:
@@ -145,7 +158,7 @@ async def on_problem(request: Request, problem: Problem) -> Response:
 
 
 async def on_hidden_problem(request: Request, problem: Problem) -> Response:
-    """Respond like `on_problem`, with the statuses of `HIDDEN`."""
+    """Respond as `on_problem` does, but with the statuses of `HIDDEN`."""
     request.scope["state"]["code"] = problem.code
     return problem_response(problem, _HIDING)
 
@@ -167,7 +180,7 @@ def _challenge(code: Code) -> str:
 
 
 def problem_body(status: int, code: str, detail: str, **extra: Any) -> records.Problem:
-    """Build the body of a problem. `extra` are members that only some codes have."""
+    """Build the body of a problem. `extra` contains members that only some codes have."""
     kind, title = f"urn:imprint:problem:{code}", HTTPStatus(status).phrase
     return records.Problem(kind, title, status, detail, code, detail, **extra)
 

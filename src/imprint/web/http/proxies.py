@@ -1,7 +1,7 @@
 """Trusted proxies, and the address of a client whose request came through them.
 
-uvicorn's middleware also reads all lines and networks, but it accepts text that is not an
-address as the client, and does not trust an IPv4 proxy on an IPv6 socket.
+The middleware of uvicorn also handles several header lines and networks. However, it accepts text
+that is not an address as the client, and does not trust an IPv4 proxy on an IPv6 socket.
 """
 
 import logging
@@ -12,9 +12,9 @@ from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 MAX_HOPS = 32
-"""Maximum number of addresses read per request, from the last one back.
+"""Maximum number of addresses read per request, starting with the last.
 
-No real proxy chain is this long.
+No real chain of proxies is this long.
 """
 
 FORWARDED_FOR = b"x-forwarded-for"
@@ -34,11 +34,11 @@ class TrustedProxies:
         return self._cached(address)
 
     def find_client(self, peer: str, lines: Iterable[bytes]) -> str:
-        """Return the address that a request comes from, from its peer and `X-Forwarded-For` lines.
+        """Return the client's address, derived from the peer and the lines of `X-Forwarded-For`.
 
-        Each proxy adds the address that called it, so the client is the last address that
-        is not a trusted proxy. Anything before it is the client's own claim. Text that is
-        not an address ends the search at the proxy that forwarded it.
+        Each proxy adds the address that called it, so the client is the last address that is not a
+        trusted proxy. Addresses before the client's address are only claims by the client. Text
+        that is not an address ends the search at the proxy that forwarded it.
         """
         client = peer
         listed = b",".join(lines).decode("latin-1").rsplit(",", MAX_HOPS)[-MAX_HOPS:]
@@ -59,7 +59,7 @@ class TrustedProxies:
 
 
 class ForwardedClient:
-    """Middleware that replaces the address of a trusted proxy with that of its client."""
+    """Middleware that replaces the address of a trusted proxy with the address of its client."""
 
     def __init__(self, app: ASGIApp, proxies: TrustedProxies) -> None:
         self.app = app
@@ -102,7 +102,7 @@ def _parse_hop(text: str) -> IPv4Address | IPv6Address | None:
 
 
 def _parse_address(text: str) -> IPv4Address | IPv6Address | None:
-    """Parse an IP address without its zone. An IPv4-mapped one becomes its IPv4 address."""
+    """Parse an IP address without its zone. Converts an IPv4-mapped address to IPv4."""
     try:
         parsed = ip_address(text)
     except ValueError:

@@ -33,18 +33,18 @@ class Form:
     files: Mapping[str, bytes]
 
     def field(self, name: str, default: bytes | None = None) -> bytes:
-        """Return a field that is not a file. Refuses a missing one unless there is a default."""
+        """Return a field that is not a file. Refuses a missing field unless there is a default."""
         value = self.fields.get(name, default)
         if value is None:
             raise Refusal(Code.INVALID_REQUEST, f"The form needs a text field '{name}'.")
         return value
 
     def text(self, name: str) -> str:
-        """Return a text field. Refuses a missing one, and one that is not UTF-8."""
+        """Return a text field. Refuses a missing field, and a text that is not UTF-8."""
         return decode_text(self.field(name), Code.INVALID_REQUEST)
 
     def file(self, name: str) -> bytes:
-        """Return the bytes of a file. Refuses a missing one."""
+        """Return the bytes of a file. Refuses a missing file."""
         if name not in self.files:
             raise Refusal(Code.INVALID_REQUEST, f"The form needs a file '{name}'.")
         return self.files[name]
@@ -77,10 +77,10 @@ takes at most 4 ms.
 """
 
 FILE_FIELD = "file"
-"""The only file field of a form. Every other field is text, whatever its part declares."""
+"""The name of a form's only file field. Every other field is text, whatever its part declares."""
 
 ESCAPED = 6
-"""Maximum ratio of a JSON string's length to its text: the length of an escaped character."""
+"""Maximum ratio of a JSON string's length to its text. An escape has up to six characters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,12 +152,12 @@ class UnreadContent(UnreadBody):
     max_content: int
 
     async def parse(self, schema: type[WithContent]) -> tuple[WithContent, str | Callable[[], str]]:
-        """Return the value and its content. Large content is a function that decodes it, once.
+        """Return the value and its content, or a function that decodes the content if it is large.
 
-        Refuses as `UnreadJson.parse` does, and for content that is too large or has NUL
-        characters or lone surrogates. Only the size of large content is checked here, and the
-        function checks the rest. It takes up to a tenth of a second, so call it only for
-        verified signers.
+        Refuses as `UnreadJson.parse` does, and for content that is too large or has NUL characters
+        or lone surrogates. Only the size of large content is checked here, and the function checks
+        the rest. The function takes up to a tenth of a second, so call it only for verified
+        signers.
         """
         sink = _ContentSink(self.max_content)
         await self.receive(sink.take)
@@ -172,7 +172,7 @@ class UnreadContent(UnreadBody):
 
 
 class _ContentSink:
-    """Keeps a small body unchanged, and splits a larger one as it arrives."""
+    """Stores a small body unchanged, and splits a larger body as it arrives."""
 
     __slots__ = ("_max_content", "body", "splitter")
 
@@ -203,7 +203,7 @@ class UnreadForm(UnreadBody):
         return Refusal(Code.TOO_LARGE, detail)
 
     async def parse(self) -> Form:
-        """Read the form. Refuses one that is malformed, truncated, or repeats a field."""
+        """Read the form. Refuses a form that is malformed, truncated, or repeats a field."""
         chunks: deque[bytes] = deque()
         await self.receive(chunks.append)
         parser = _InMemoryParser(self.request.headers, chunks)
@@ -270,19 +270,18 @@ class _InMemoryParser(MultiPartParser):
 
 @dataclass(frozen=True, slots=True)
 class BodyReader:
-    """Opens request bodies. `timeout` is the number of seconds that a client may take to send
-    one."""
+    """Opens request bodies. A client may take `timeout` seconds to send a body."""
 
     timeout: float
 
     def open(self, request: Request, limit: int) -> UnreadBody:
-        """Open a body of at most `limit` bytes. Refuses one whose headers declare more."""
+        """Open a body of at most `limit` bytes. Refuses a body whose headers declare more."""
         unread = UnreadBody(request, limit, self.timeout)
         unread.check_length()
         return unread
 
     def open_json(self, request: Request, limit: int) -> UnreadJson:
-        """Open a JSON body of at most `limit` bytes. Also refuses other or compressed media."""
+        """Open a JSON body of at most `limit` bytes. Refuses other media types and compression."""
         unread = UnreadJson(request, limit, self.timeout)
         unread.check_length()
         _check_media_type(request, "application/json")
@@ -396,14 +395,14 @@ MAX_CACHED_QUERY = 512
 """Maximum length in bytes of queries whose parsed parameters are cached."""
 
 MAX_QUERY = 8 * 1024
-"""Maximum length in bytes of a query: twice the longest list of hashtags.
+"""Maximum length in bytes of a query, which is twice the longest list of hashtags.
 
-60 KB of fields take 50 ms to parse.
+It takes 50 ms to parse 60 KB of fields.
 """
 
 
 MAX_NAMED = 3
-"""Maximum number of unknown parameters that a refusal names, and of characters of each."""
+"""Maximum number of unknown parameters that a refusal names, and of characters per name."""
 
 NAMED_CHARACTERS = 40
 
@@ -428,7 +427,7 @@ def _cached_params(query: bytes) -> QueryParams:
 
 
 def check_parameters(request: Request, known: frozenset[str] = frozenset()) -> QueryParams:
-    """Return the query parameters. Refuses those that the endpoint does not have."""
+    """Return the query parameters. Refuses parameters that the endpoint does not have."""
     given = query_params(request)
     refuse_unknown(given, known)
     return given
@@ -449,7 +448,7 @@ def given_values(query: QueryParams, name: str) -> list[str]:
 
 
 def only_value(query: QueryParams, name: str, code: Code = Code.INVALID_REQUEST) -> str | None:
-    """Return the value of a parameter, if given. Refuses one that is given more than once."""
+    """Return the value of a parameter, if given. Refuses a parameter that is given twice."""
     values = given_values(query, name)
     if len(values) > 1:
         raise Refusal(code, f"The parameter '{name}' is given more than once.")

@@ -39,13 +39,14 @@ RESERVED_TAGS = frozenset(
 )
 """Hashtags that cannot be members of `keyvalues`.
 
-These are names of other members in any letter case, and those that JavaScript objects
-inherit. Names with two leading underscores, such as `__proto__`, are also left out.
+The names of its other members, in any letter case, are reserved, and so are the names that
+JavaScript objects inherit. Names with two leading underscores, such as `__proto__`, are also left
+out.
 """
 
 
 def key_values(file: File) -> Any:
-    """Return the `KeyValues` of a file with its hashtags, none of which replaces another member."""
+    """Return the `KeyValues` of a file. Its hashtags never replace another member."""
     publication = file.publication
     if not file.hashtags and publication is None:
         return records.KeyValues(file.owner, file.state.value)
@@ -75,7 +76,7 @@ _KEPT = 2_048
 """Number of cached records, each about a kilobyte including its file."""
 
 _records: BoundedCache[int, tuple[File, records.File]] = BoundedCache(_KEPT)
-"""Records by the identity of their files, which the catalog caches between lists."""
+"""Records keyed by the identity of their files, which the catalog caches between lists."""
 
 
 def read_record(file: File) -> records.File:
@@ -97,7 +98,7 @@ def _make_record(file: File) -> records.File:
         file.size,
         file.created_at,
         file.group_id,
-        # Encoded once: lists repeat the same records.
+        # Records are encoded once, because lists repeat the same records.
         encode_once(key_values(file)),
         file.hashtags,
         file.thumbnail_cid,
@@ -127,7 +128,7 @@ def login_response(signed_in: SignedIn) -> Session:
 
 
 def duration_text(seconds: int) -> str:
-    """Format a duration in the largest of hours, minutes and seconds that gives a whole number."""
+    """Format a duration in the largest of hours, minutes and seconds that is a whole number."""
     for unit, length in (("h", 3600), ("m", 60)):
         if seconds % length == 0:
             return f"{seconds // length}{unit}"
@@ -156,14 +157,20 @@ SHORT_LIVED = "public, max-age=5"
 """Cache header for public responses that the next block may change, such as lists and totals."""
 
 SHARED = "public, max-age=5, stale-while-revalidate=25"
-"""Cache header for pages, feeds and files for crawlers, which are the same for everybody: half a
-minute in total, because a withheld post must disappear from shared caches within a minute."""
+"""Cache header for pages, feeds and files for crawlers, which are the same for everybody.
+
+The header allows half a minute in total, because a withheld post must disappear from shared caches
+within a minute.
+"""
 
 PRIVATE = "no-store"
 """Cache header for responses that are for one reader or change all the time."""
 
 OWN = "private, no-store"
 """Cache header for records of one address, such as its library, sales and private feeds."""
+
+PAID_VARY = "Authorization, SIGN-IN-WITH-X, PAYMENT-SIGNATURE"
+"""The `Vary` header of responses that depend on the reader of a paid post."""
 
 
 def json_response(value: object, cache: str | None = None) -> Response:
@@ -178,7 +185,7 @@ def own_response(value: object, status: int = 200) -> Response:
 
 
 def empty_response(cache: str = OWN) -> Response:
-    """Build the 204 response, without a body, after something was ended or removed."""
+    """Build a response with status 204 and no body."""
     return Response(status_code=204, headers={"Cache-Control": cache})
 
 
@@ -196,21 +203,21 @@ def is_current(request: Request, tag: str) -> bool:
 
 
 def not_modified(tag: str, cache: str) -> Response:
-    """Build the 304 response: the client's copy is current."""
+    """Build the 304 response for a client whose copy is current."""
     return Response(status_code=304, headers={"ETag": tag, "Cache-Control": cache})
 
 
 TAG_BYTES = 20
-"""Number of hash bytes in an entity tag: 32 digits in base32."""
+"""Number of hash bytes in an entity tag. In base32, they have 32 digits."""
 
 
 def content_tag(body: bytes) -> str:
-    """Return the strong entity tag of a body, the same in every process."""
+    """Return the strong entity tag of a body, which is the same in every process."""
     return entity_tag(b32encode(sha256(body).digest()[:TAG_BYTES]).decode().lower())
 
 
 def validators(body: bytes, modified_at: datetime | None = None) -> dict[str, str]:
-    """Return the headers `ETag` and, with a date, `Last-Modified`."""
+    """Return the header `ETag` and, if there is a date, `Last-Modified`."""
     headers = {"ETag": content_tag(body)}
     if modified_at is not None:
         headers["Last-Modified"] = format_datetime(modified_at, usegmt=True)
@@ -232,7 +239,7 @@ def is_unchanged(request: Request, headers: Mapping[str, str]) -> bool:
 def cached_response(
     request: Request, body: str | bytes, media_type: str, cache: str, cache_tag: str | None = None
 ) -> Response:
-    """Build a response with an entity tag, or 304. `cache_tag` is its name in shared caches."""
+    """Build a response with an entity tag, or a 304. `cache_tag` names it in shared caches."""
     content = body.encode() if isinstance(body, str) else body
     headers = {**validators(content), "Cache-Control": cache}
     if cache_tag is not None:
@@ -245,7 +252,7 @@ def cached_response(
 def reserved_response(
     request: Request, reservation: Reservation, headers: Mapping[str, str], media_type: str
 ) -> Response:
-    """Build the response with a reservation's body, or 304. The headers have its validators."""
+    """Build the response with a reservation's body, or a 304. Both contain the validators."""
     if is_unchanged(request, headers):
         reservation.close()
         return Response(status_code=304, headers=headers)
@@ -258,7 +265,7 @@ CSV_TYPE = "text/csv"
 HTML_TYPE = "text/html"
 
 MAX_ACCEPT = 1024
-"""Number of characters of `Accept` that are read. Browsers send about 200."""
+"""Maximum number of characters of `Accept` that are read. Browsers send about 200."""
 
 _QUALITY = re.compile(r"(?:0(?:\.[0-9]*)?|1(?:\.0*)?)\Z", re.ASCII)
 

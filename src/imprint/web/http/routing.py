@@ -46,7 +46,7 @@ class TableRouter(Router):
         self._handlers = exception_handlers
 
     async def app(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send the endpoint's response, or that of the handler for the exception it raised."""
+        """Send the endpoint's response, or the response of the handler for its exception."""
         if scope["type"] != "http":
             await super().app(scope, receive, send)
             return
@@ -84,7 +84,7 @@ class TableRouter(Router):
         return path in self._table or self._match(path, scope) is not None
 
     def _match(self, path: str, scope: Scope) -> Route | None:
-        """Return the first route that matches this path, among those with its first segment.
+        """Return the first route that matches this path, among the routes with its first segment.
 
         Parameters are texts without a slash. The pattern is recorded for the metrics.
         """
@@ -105,22 +105,22 @@ class TableRouter(Router):
 
 async def _redirect_without_slash(request: Request) -> Response:
     """Redirect a client to the path without its trailing slash, keeping the query."""
-    # Quoted from the decoded path, in which a slash may have been an escape.
+    # The decoded path is quoted again, because it may contain a slash that was escaped.
     location = with_query(quote(request.scope["path"][:-1]), request)
     return Response(status_code=308, headers={"Location": location})
 
 
 def _first_segment(path: str) -> str:
-    """Return the first segment of a path. Patterns have no parameter there."""
+    """Return the first segment of a path. Patterns have no parameter in this segment."""
     return path.split("/", 2)[1] if "/" in path else path
 
 
 class Application(Starlette):
     """Starlette over a `TableRouter`, without the two middlewares that Starlette adds.
 
-    The router does the work of `ExceptionMiddleware`. `RequestMiddleware` does that of
-    `ServerErrorMiddleware`: it counts and logs every response, and so must be the outermost
-    middleware.
+    The router does the work of `ExceptionMiddleware`. `RequestMiddleware` does the work of
+    `ServerErrorMiddleware`. `RequestMiddleware` counts and logs every response, so it must be the
+    outermost middleware.
     """
 
     def __init__(

@@ -16,7 +16,7 @@ from imprint.web.api.feed_links import thumbnail_path
 from imprint.web.site.words import page_words
 
 MAX_DESCRIPTION = 300
-"""Maximum number of characters of a description in a card."""
+"""Maximum number of characters in the description on a card."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class FeedLink:
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """The metadata in the head of a page. URLs are paths, which are prefixed with `service`."""
+    """The metadata in the head of a page. URLs are paths, to which `service` is prefixed."""
 
     service: str
     path: str
@@ -78,7 +78,7 @@ class Card:
         if self.image_url is not None:
             found["image"] = [self.image_url]
         if not post.free:
-            # Search engines ask for this, so that they do not take a paywall for cloaking.
+            # Search engines require this, so that they do not mistake a paywall for cloaking.
             part = {"@type": "WebPageElement", "isAccessibleForFree": False, "cssSelector": "#text"}
             found["hasPart"] = part
         return found
@@ -124,7 +124,7 @@ class Cards:
         return Card(self.service, path, title, description, feeds, image, indexed=indexed)
 
     def front(self, image: str | None, *, indexed: bool, feeds: tuple[FeedLink, ...] = ()) -> Card:
-        """Build the head of the front page. `feeds` are those of the author whose page it is."""
+        """Build the head of the front page. `feeds` has an author's feeds if the page shows one."""
         about = self.description or page_words().text("front.about", name=self.name)
         card = self.page("/", self.name, about, image=image, indexed=indexed)
         return replace(card, feeds=feeds or card.feeds)
@@ -143,8 +143,7 @@ class Cards:
         )
 
     def author(self, author: AccountSummary, image: str | None, *, indexed: bool) -> Card:
-        """Build the head of an author's page. `image` is used if they have no picture of their
-        own."""
+        """Build the head of an author's page. `image` is used if the author has no picture."""
         address, profile, words = author.address, author.profile, page_words()
         name = short_address(address)
         title = words.text("author.title", name=name)
@@ -160,7 +159,7 @@ class Cards:
         )
 
     def post(self, post: IndexedPost, about: str = "", *, indexed: bool = True) -> Card:
-        """Build the head of a post's page; `about` describes a post without a description."""
+        """Build the head of a post's page. `about` describes a post without a description."""
         feed = FeedLink(f"{self.name}: {author_name(post)}", author_path(post.author))
         return Card(
             self.service,

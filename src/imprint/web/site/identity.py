@@ -1,4 +1,4 @@
-"""The operator's identity on the pages: files named by their content, links, additional pages."""
+"""The operator's identity on the pages: own files, links and pages."""
 
 import re
 from dataclasses import dataclass
@@ -22,10 +22,10 @@ from imprint.web.site.texts.post_html import text_markup
 from imprint.web.site.words import page_words
 
 ICON_PATH = "/icon.svg"
-"""The icon of a site whose operator provides none."""
+"""The path of the icon of a site whose operator provides none."""
 
 OWN_NAME = "Imprint"
-"""The default name of a site, with Imprint's icon."""
+"""The name of a site without a name of its own. A site with this name has Imprint's icon."""
 
 _ENDINGS = {
     "image/png": "png",
@@ -39,14 +39,14 @@ _STALE = re.compile(r"(accent|icon|logo)-[0-9a-f]{16}\.[a-z]{3,4}")
 
 @dataclass(frozen=True, slots=True)
 class OwnFile:
-    """A file of the operator. Its name contains its digest, so that it can be cached forever."""
+    """A file of the operator. Its name contains a digest, so that it can be cached forever."""
 
     name: str
     asset: Asset
 
     @property
     def url(self) -> str:
-        """The path at which it is served."""
+        """The path at which the file is served."""
         return ASSET_PATH + self.name
 
     @property
@@ -65,7 +65,7 @@ class OwnFiles:
 
     @classmethod
     def of(cls, identity: SiteIdentity) -> "OwnFiles":
-        """The files of a site."""
+        """Return the files of a site."""
         logo, icon, accent = identity.logo, identity.icon, identity.accent
         return cls(
             None if logo is None else _file("logo", logo.content, logo.media_type),
@@ -74,10 +74,9 @@ class OwnFiles:
         )
 
     def find(self, name: str) -> OwnFile | None:
-        """Return the file with this name, or for the name of an earlier file, the one that replaced
-        it.
+        """Return the file with this name, or the file that replaced it.
 
-        A page that a cache kept over a reload still names the earlier file.
+        A cached page may still name an earlier file.
         """
         match = _STALE.fullmatch(name)
         found: OwnFile | None = None if match is None else getattr(self, match[1])
@@ -111,7 +110,7 @@ class RenderedOwnPage:
 
     @property
     def path(self) -> str:
-        """The path at which it is served."""
+        """The path at which the page is served."""
         return f"/{self.name}"
 
 
@@ -144,7 +143,7 @@ class Frame:
 
     @classmethod
     def of(cls, identity: SiteIdentity) -> "Frame":
-        """Build the frame of a site. It always has a page about itself, the first one."""
+        """Build the frame of a site. Its first page is always the page about the site."""
         words = page_words()
         written = {page.name: render_own_page(page) for page in identity.pages}
         about = written.pop(
@@ -183,7 +182,7 @@ class Frame:
 
     @property
     def drawn_icon(self) -> str:
-        """Draw the icon of a site without one: the first letter of its name."""
+        """Draw an icon with the first letter of a site's name, for a site without an icon."""
         if self.name == OWN_NAME:
             return ICON
         return (
@@ -197,7 +196,7 @@ class Frame:
 
 
 def web_manifest(frame: Frame) -> bytes:
-    """The manifest with which browsers install the site."""
+    """Return the manifest that browsers need to install the site."""
     described = {} if frame.description is None else {"description": frame.description}
     return msgspec.json.encode(
         {
@@ -215,13 +214,15 @@ def web_manifest(frame: Frame) -> bytes:
 
 
 INERT = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
-"""Content security policy of a picture that is opened by itself. An SVG may have its own styles,
-but no scripts."""
+"""Content security policy of a picture that is opened by itself.
+
+An SVG may contain styles, but no scripts.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class AssetRoutes:
-    """Files that are named by their content: built ones, and those of the operator."""
+    """Serves files that are named by their content, both built files and the operator's files."""
 
     assets: Assets
     own: OwnFiles = OwnFiles()

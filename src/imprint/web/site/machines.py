@@ -1,27 +1,32 @@
 """Endpoints for machines: posts as Markdown, `llms.txt`, `robots.txt` and the sitemap."""
 
 import asyncio
+import json
+import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from starlette.requests import Request
 from starlette.responses import Response
 
 from imprint.domain.drafts.documents import SMALL_DOCUMENT
-from imprint.domain.errors import Code, Refusal
+from imprint.domain.errors import Code, PaymentRequired, Refusal, Unpaid
 from imprint.domain.formats.instants import format_instant
 from imprint.domain.posts.feeds import PRIVATE_FEEDS
 from imprint.domain.posts.indexed_posts import IndexedPost
 from imprint.domain.posts.market_events import parse_position
 from imprint.domain.posts.openings import MARK, without_marks
 from imprint.domain.posts.post_text import is_markdown, markdown_text
+from imprint.domain.posts.slugs import page_path
 from imprint.domain.posts.text_work import TextWork, TooIntricate
 from imprint.ports.post_index import PostAddress
 from imprint.services.site import BEGINNING, Pages, ShownPost, Sitemap
 from imprint.web.api.feed_links import FeedLinks
+from imprint.web.api.paywall import MARKDOWN, MARKDOWN_PATH, OpenedPost, Paywall
 from imprint.web.http.escapes import markdown_line, xml_text
-from imprint.web.http.large_responses import Reservation, ResponseBudget
+from imprint.web.http.large_responses import LargeResponse, Reservation, ResponseBudget
+from imprint.web.http.problems import payment_headers
 from imprint.web.http.requests import canonical_post_id, client_of
 from imprint.web.http.responses import (
     SHARED,
@@ -65,10 +70,7 @@ class MachinePages:
     own_pages: tuple[str, ...] = ()
 
     def post(self, shown: ShownPost, text: str | None, opening: str | None = None) -> str:
-        """Render a post with this Markdown.
-
-        One that is not free has its opening and instructions for buying it.
-        """
+        """Render a post with this Markdown, or a paid post with its opening and an offer."""
         post = shown.post
         lines = [f"# {markdown_line(post.title) or f'Post {post.post_id}'}", ""]
         author = f"`{post.author}`"
@@ -108,9 +110,14 @@ class MachinePages:
             f"3. `GET {links.service}/posts/{post.post_id}/content` with the session returns the "
             "text."
         )
+        yield ""
+        yield (
+            "A client that speaks x402 finds the same in the header `PAYMENT-REQUIRED`, and reads "
+            "without a session by the header `SIGN-IN-WITH-X`."
+        )
 
     def llms(self, posts: Sequence[IndexedPost]) -> str:
-        """Render `llms.txt`: what the service is, and where to find everything."""
+        """Render `llms.txt`, which describes the service and links to its resources."""
         links, at = self.links, self.links.service
         lines = [
             f"# {markdown_line(self.links.name)}",
@@ -169,7 +176,7 @@ class MachinePages:
         return f'{_XML}<sitemapindex xmlns="{_SITEMAPS}">\n{pages}</sitemapindex>\n'
 
     def sitemap(self, posts: Sequence[PostAddress], *, is_first: bool = False) -> str:
-        """Render a page of the sitemap. The first one includes the operator's own pages."""
+        """Render a page of the sitemap. The first page includes the operator's own pages."""
         own = self.own_pages if is_first else ()
         urls = "".join(f"<url><loc>{self.links.service}{path}</loc></url>\n" for path in own)
         urls += "".join(
@@ -180,7 +187,70 @@ class MachinePages:
         return f'{_XML}<urlset xmlns="{_SITEMAPS}">\n{urls}</urlset>\n'
 
 
-MARKDOWN = "text/markdown"
+@dataclass(frozen=True, slots=True)
+class FrontMatterPages(MachinePages):
+    """Pages in which a post has front matter for site generators such as Hugo.
+
+    `live` is the public URL of the service, or None if the service is given up.
+    """
+
+    live: str | None = None
+
+    def post(self, shown: ShownPost, text: str | None, opening: str | None = None) -> str:
+        members = "".join(f"{name}: {value}\n" for name, value in self._members(shown))
+        body = [text] if text is not None else [*([opening] if opening else []), self._rest(shown)]
+        return f"---\n{members}---\n\n{_joined(body)}"
+
+    def _members(self, shown: ShownPost) -> Iterator[tuple[str, str]]:
+        post, links = shown.post, self.links
+        path = page_path(post.post_id, post.title)
+        yield "title", _quoted(post.title.strip() or f"Post {post.post_id}")
+        yield "date", format_instant(post.created_at)
+        if post.revision is not None:
+            yield "lastmod", format_instant(post.revision.created_at)
+        yield "author", _quoted(post.author if post.byline is None else post.byline.name)
+        yield "author_address", _quoted(post.author)
+        if post.description.strip():
+            yield "description", _quoted(post.description)
+        yield "tags", f"[{', '.join(map(_quoted, post.hashtags))}]"
+        if shown.price is not None:
+            yield "price", _quoted(links.amount(shown.price))
+            yield "price_wei", _quoted(str(shown.price))
+        yield "cid", _quoted(post.cid)
+        if (picture := links.picture(post)) is not None:
+            yield "images", f"[{_quoted(picture)}]"
+        yield "url", _quoted(f"{path}/")
+        yield "original", _quoted(f"{self.live or links.service}{path}")
+
+    def _rest(self, shown: ShownPost) -> str:
+        """Return the text shown in place of the part that is not free."""
+        post, links = shown.post, self.links
+        if not post.hosted:
+            return "The text of this post is not stored here."
+        price = "" if shown.price is None else f" for {links.amount(shown.price)}"
+        if self.live is not None:
+            at = f"{self.live}{page_path(post.post_id, post.title)}"
+            return f"[Read the whole post{price}]({at})"
+        return (
+            f"To buy this post{price}, call `subscribePost({post.post_id})` of the contract "
+            f"`{links.contract}` on the chain with the id {links.chain_id}."
+        )
+
+
+_UNPRINTABLE = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
+"""Characters that must be escaped in YAML but not in JSON."""
+
+
+def _quoted(text: str) -> str:
+    """Return a text of one line as a YAML scalar."""
+    written = json.dumps(" ".join(text.split()), ensure_ascii=False)
+    return _UNPRINTABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", written)
+
+
+def _joined(parts: Sequence[str]) -> str:
+    return "\n\n".join(part.strip("\n") for part in parts) + "\n"
+
+
 LICENSE_TYPE = "application/rsl+xml"
 
 CRAWLED = "public, max-age=3600"
@@ -197,22 +267,55 @@ class MachineRoutes:
     pages: Pages
     sitemaps: Sitemap
     written: MachinePages
+    paywall: Paywall
     budget: ResponseBudget
 
     async def post(self, request: Request) -> Response:
+        """Return a post as Markdown. A caller without access gets its opening, with status 402."""
         post_id = canonical_post_id(request.path_params["id"])
-
-        async def write() -> bytes:
-            shown = await self.pages.show(post_id)
-            unlisted.extend([] if shown.is_listed else [post_id])
-            return await self._write_post(client_of(request), shown)
-
-        unlisted: list[int] = []
+        shown = await self.pages.show(post_id)
+        opened = required = None
+        if shown.file is None and shown.post.hosted:
+            try:
+                opened = await self._open(request, shown)
+            except PaymentRequired as problem:
+                required = problem
+                shown = replace(shown, price=problem.price)
+        if opened is not None:
+            shown = replace(shown, file=(await self.pages.reads.newest(opened.file)).text)
+        write = partial(self._write_post, client_of(request), shown)
         reservation = await self.budget.admit(client_of(request), write)
-        response = _send(request, reservation, MARKDOWN, f"post-{post_id}")
-        if unlisted:
+        if opened is not None:
+            response = await self._send_paid(reservation, opened)
+        elif required is not None:
+            request.scope["state"]["code"] = required.code
+            headers = payment_headers(required)
+            response = LargeResponse(reservation, reservation.body, 402, headers, MARKDOWN)
+        else:
+            response = _send(request, reservation, MARKDOWN, f"post-{post_id}")
+        if not shown.is_listed:
             response.headers["X-Robots-Tag"] = "noindex"
         return response
+
+    async def _open(self, request: Request, shown: ShownPost) -> OpenedPost | None:
+        """Open a paid post. Returns None if the caller has no access and cannot buy it here."""
+        try:
+            return await self.paywall.open(request, shown.post.post_id, MARKDOWN_PATH)
+        except Unpaid:
+            return None
+        except Refusal as refusal:
+            if refusal.code is Code.NOT_FOUND:
+                # The chain's entry is not the post of the index.
+                return None
+            raise
+
+    async def _send_paid(self, reservation: Reservation, opened: OpenedPost) -> Response:
+        try:
+            await self.paywall.spend(opened)
+        except BaseException:
+            reservation.close()
+            raise
+        return LargeResponse(reservation, reservation.body, 200, opened.headers, MARKDOWN)
 
     async def _write_post(self, client: str, shown: ShownPost) -> bytes:
         reads, file = self.pages.reads, shown.file

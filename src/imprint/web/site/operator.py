@@ -1,4 +1,4 @@
-"""The operator's pages: a secret opens them, and a cookie without the secret keeps them open."""
+"""The operator's pages, which are opened with a secret and kept open by a cookie."""
 
 import csv
 import logging
@@ -64,7 +64,7 @@ HEADERS = {
 
 WRONG_SECRET, FROM_ELSEWHERE = "operator.wrong_secret", "operator.from_elsewhere"
 UNREADABLE = "operator.unreadable"
-"""Keys of what a form is refused with."""
+"""Text key of the message that refuses an unreadable form."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +161,7 @@ class OperatorRoutes:
         return Response(msgspec.json.encode(records), 200, HEADERS, "application/json")
 
     async def log_csv(self, request: Request) -> Response:
-        """`/operator/log.csv`: every decision, as a table."""
+        """`/operator/log.csv`: every decision of the operator, as a table."""
         if not self._is_signed_in(request):
             return self._form(403)
         text = StringIO()
@@ -212,7 +212,7 @@ class OperatorRoutes:
         return self.sessions.is_valid(request.cookies.get(COOKIE, ""), self.clock())
 
     def _is_own_form(self, request: Request) -> bool:
-        """Whether a form was sent from this page. Only browsers send an origin."""
+        """Whether a form was sent from this page. Only browsers send the header `Origin`."""
         kind = request.headers.get("content-type", FORM_TYPE).partition(";")[0].strip().lower()
         if kind != FORM_TYPE:
             return False
@@ -235,11 +235,11 @@ class OperatorRoutes:
 
 
 COLUMNS = ("number", "at", "measure", "kind", "target", "ground", "statement")
-"""The header line of the log as a table."""
+"""The header line of the decision log as a table."""
 
 
 def _read_fields(body: bytes) -> dict[str, str]:
-    """Return the fields of a form, or none if it cannot be read."""
+    """Return the fields of a form, or no fields if it cannot be read."""
     try:
         return dict(parse_qsl(body.decode("ascii"), keep_blank_values=True, max_num_fields=16))
     except ValueError:

@@ -82,7 +82,7 @@ DAILY = "public, max-age=86400"
 """Cache header for the licence."""
 
 KEPT_BYTES = 16 * 1024 * 1024
-"""Cache size in bytes for list pages, and for post pages.
+"""Cache size in bytes, both for list pages and for post pages.
 
 The least recently read pages are evicted.
 """
@@ -90,7 +90,7 @@ The least recently read pages are evicted.
 SEARCH_BYTES = 1024 * 1024
 """Cache size in bytes for search pages.
 
-Few searches are repeated, and a crawler that tries words must not evict the front page.
+Few searches are repeated, and a crawler that tries many words must not evict the front page.
 """
 
 LARGEST_KEPT = KEPT_BYTES // 4
@@ -100,13 +100,13 @@ MOST_BOUGHT = 5
 """Number of popular posts that the front page lists besides the newest."""
 
 FURTHER = 3
-"""Number of posts to read next at the end of a post."""
+"""Number of posts suggested at the end of a post."""
 
 POPULAR_TAGS = 12
 """Number of popular hashtags that the front page lists."""
 
 ESCAPED_PREVIEW = 2
-"""Maximum ratio of the length of a preview's body to its text."""
+"""Maximum ratio of the length of a preview's body to the length of its text."""
 
 TOKEN = "next_page_token"
 
@@ -154,7 +154,7 @@ class SiteRoutes:
     ai_training: str
     rpc_url: str | None
     pictures: str | None
-    """The origin of another gateway, which may have thumbnails."""
+    """The origin of another gateway, which may have thumbnails that are not stored here."""
     clock: Clock
     words: Words = field(default_factory=page_words)
     _lists: Derived[RenderedPage] = field(default_factory=_kept_pages)
@@ -211,7 +211,7 @@ class SiteRoutes:
         return self._respond(request, self._lists.of(listed, (tag, token, self._year), render))
 
     async def _featured(self) -> list[IndexedPost]:
-        """Return the posts that the operator features, without those that do not exist."""
+        """Return the posts that the operator features, except any that do not exist."""
         found = []
         for post_id in self.front_page.featured:
             with suppress(Refusal):
@@ -224,8 +224,7 @@ class SiteRoutes:
         return await self._author_page(request, address, self.front_page.author == address)
 
     async def _author_page(self, request: Request, address: Address, is_front: bool) -> Response:
-        """Return the page of an author, which may be the front page, even before their first
-        post."""
+        """Return the page of an author, who may have no posts. It may be the front page."""
         token = only_value(query_params(request), TOKEN)
         listed = await self.sources.posts.list(ListRequest({"author": address}, token))
         author: AccountSummary | None = None
@@ -297,7 +296,7 @@ class SiteRoutes:
     # A post
 
     async def post(self, request: Request) -> Response:
-        """`/p/{id}/{slug}`: a post, with its text if it is free.
+        """`/p/{id}/{slug}`: a post, with its text if the post is free.
 
         Any other slug, or none, redirects to the slug of the title.
         """
@@ -323,7 +322,7 @@ class SiteRoutes:
         return LargeResponse(reservation, reservation.body, 200, headers, HTML_TYPE)
 
     async def _post_page(self, client: str, shown: ShownPost) -> RenderedPage:
-        """Return the page of a post. A cached page needs neither its text nor a turn."""
+        """Return the page of a post. A cached page needs neither its text nor a queued turn."""
         post, file = shown.post, shown.file or shown.opening
         shown_cid = None if file is None else file.cid
         # A measure on one of the further posts changes this page too.
@@ -357,7 +356,7 @@ class SiteRoutes:
         return page
 
     async def _further(self, post: IndexedPost) -> tuple[IndexedPost, ...]:
-        """Return other posts to read next: the author's newest, then everybody's."""
+        """Return posts to read next: first the author's newest, then the newest of all authors."""
         posts = self.sources.posts
         try:
             own = await posts.list(ListRequest({"author": post.author}, None, FURTHER + 1))
@@ -397,8 +396,8 @@ class SiteRoutes:
     ) -> T:
         """Return the output of `write` for a content and its images.
 
-        Without images, the content is not read. The output is large, so clients take turns
-        as for the text itself.
+        Without images, the content is not read. The output is large, so clients take turns, as they
+        do for the text.
         """
         reads = self.sources.reads
 
@@ -447,9 +446,10 @@ class SiteRoutes:
         )
 
     async def changes(self, request: Request) -> Response:
-        """`/p/{id}/changes`: what a correction changed, for those who may read the post.
+        """`/p/{id}/changes`: the changes of a correction, for readers who may read the post.
 
-        Without a number, all corrections together. With a session it is an HTML fragment.
+        Without a number, shows the changes of all corrections. With a session, returns an HTML
+        fragment.
         """
         file, post = await self._readable(request)
         reads, client = self.sources.reads, client_of(request)
@@ -477,7 +477,7 @@ class SiteRoutes:
         return await self._send_version(request, convert)
 
     async def first(self, request: Request) -> Response:
-        """`/p/{id}/first`: a post as it was first published, for those who may read it."""
+        """`/p/{id}/first`: a post as first published, for readers who may read it."""
         file, post = await self._readable(request)
         client = client_of(request)
 
@@ -495,7 +495,7 @@ class SiteRoutes:
         return await self._send_version(request, write)
 
     async def _readable(self, request: Request) -> tuple[File, IndexedPost]:
-        """The post of a request, if its session may read it, or if it is free."""
+        """Return the post of a request, if its session may read it, or if it is free."""
         post_id = canonical_post_id(request.path_params["id"])
         reads = self.sources.reads
         if "authorization" in request.headers:
@@ -506,7 +506,7 @@ class SiteRoutes:
         return file, (await self.sources.posts.post(post_id)).post
 
     def _version_page(self, request: Request, post: IndexedPost, **values: Any) -> bytes:
-        """A view of the versions of a post: a page, or with a session a fragment of it."""
+        """Return a view of a post's versions as a page, or as an HTML fragment with a session."""
         if "authorization" in request.headers:
             if values["changes"] is None:
                 text: Markup = values["text"]
@@ -532,7 +532,7 @@ class SiteRoutes:
     # The library, the Studio
 
     async def library(self, request: Request) -> Response:
-        """`/library`: the reader's library, filled in by scripts once they know the reader."""
+        """`/library`: the reader's library. Scripts fill it in after the reader has signed in."""
         return self._respond(request, self._rendered("library.html", self._unindexed("library")))
 
     async def studio(self, request: Request) -> Response:
@@ -595,7 +595,7 @@ class SiteRoutes:
         return problem_page(self.templates, problem, detail, self.rpc_url)
 
     def _unindexed(self, name: str) -> Card:
-        """Build the head of a page that search engines do not need."""
+        """Build the head of a page that search engines should not list."""
         title, about = self.words.text(f"{name}.title"), self.words.text(f"{name}.about")
         return self.cards.page(f"/{name}", title, about, indexed=False)
 
@@ -605,7 +605,7 @@ class SiteRoutes:
 
     @property
     def _year(self) -> int:
-        """The current year, which dates on pages omit."""
+        """Return the current year, which dates on pages omit."""
         return self.clock().year
 
     def _respond(self, request: Request, page: RenderedPage, tag: str = "posts") -> Response:
@@ -633,7 +633,7 @@ def _beginning(content: str, work: TextWork) -> str:
 
 
 def _compare(before: str, after: str, work: TextWork) -> Changes:
-    """The changes between two texts; of those that are too intricate, only that there are some."""
+    """Return the changes between two texts, or only that they differ if comparing is too slow."""
     try:
         old, new = (
             each if is_markdown(each) else markdown_text(each, work) for each in (before, after)

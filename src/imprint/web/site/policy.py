@@ -9,14 +9,21 @@ def content_policy(
     style_nonce: str | None = None,
     pictures: str | None = None,
 ) -> str:
-    """Return the policy of a page: resources of the service itself, and images in texts.
+    """Return a page's policy, which allows only resources of the service and images in texts.
 
-    Nothing else is allowed. `rpc_url` is the node that pages of `imprint dev` call. The
-    editor writes its own styles, and marks them with `style_nonce`. `pictures` is the
-    origin of another gateway, to which requests for thumbnails are redirected.
+    `rpc_url` is the node that pages of `imprint dev` call. The editor writes its own styles, and
+    marks them with `style_nonce`. `pictures` is the origin of another gateway, to which requests
+    for thumbnails are redirected.
     """
     nonce = "" if style_nonce is None else f" 'nonce-{style_nonce}'"
     return _policy(_origin(rpc_url), nonce, "" if pictures is None else f" {pictures}")
+
+
+COPY_POLICY = (
+    "default-src 'none'; style-src 'self'; img-src 'self' data:; font-src 'self'; "
+    "base-uri 'none'; form-action 'none'"
+)
+"""The policy in the pages of a static copy, which have no scripts and make no requests."""
 
 
 def _policy(origin: str, nonce: str, pictures: str) -> str:

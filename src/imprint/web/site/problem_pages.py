@@ -19,19 +19,21 @@ ProblemHandler = Callable[[Request, Any], Awaitable[Response]]
 """Handler that responds to an exception."""
 
 Refuse = Callable[[Response, str], Response]
-"""Renders the page shown in place of a problem response, with this sentence in it."""
+"""Renders the page shown in place of a problem response. The page contains this sentence."""
 
 PAGES = frozenset({"/", "/search", "/library", "/studio", "/operator", "/docs"})
 PAGE_PREFIXES = ("/p/", "/t/", "/a/", "/studio/", "/posts/", "/authors/")
-"""Paths of pages, and of routes that redirect browsers to one. A site also has its operator's
-pages."""
+"""Path prefixes of pages, and of routes that redirect browsers to pages.
 
-KEPT_HEADERS = ("retry-after", "allow")
+A site also has its operator's pages.
+"""
+
+KEPT_HEADERS = ("retry-after", "allow", "payment-required")
 """Headers of a problem response that its page also carries."""
 
 
 def wants_page(request: Request, own: Collection[str]) -> bool:
-    """Whether a request comes from a browser and is for a page. `own` are the operator's paths."""
+    """Whether a browser requests a page. `own` contains the paths of the operator's pages."""
     path = request.url.path
     is_page = path in PAGES or path in own or path.startswith(PAGE_PREFIXES)
     return is_page and prefers(request, HTML_TYPE)
@@ -51,7 +53,7 @@ def page_handler(handler: ProblemHandler, refuse: Refuse, own: Collection[str]) 
 
 
 def _explain(problem: Problem) -> str:
-    """Return the sentence shown to a reader, for a withheld post also why, and since when."""
+    """Return the sentence shown to a reader. For a withheld post, it says why and since when."""
     if not isinstance(problem, Withheld):
         return problem.detail
     since = page_words().text("problem.since", day=write_day(problem.since))
@@ -59,7 +61,7 @@ def _explain(problem: Problem) -> str:
 
 
 def failure_responder(refuse: Refuse, own: Collection[str]) -> Callable[[Request], Response]:
-    """Return a responder to unexpected errors. It renders the page now, so as not to fail later."""
+    """Return a responder to unexpected errors. Its page is rendered now, so that it cannot fail."""
     page = refuse(error_response(), FAILURE_DETAIL)
 
     def respond(request: Request) -> Response:

@@ -11,11 +11,11 @@ from imprint.web.http.responses import HTML_TYPE, content_tag, entity_tag, is_cu
 SMALLEST_COMPRESSED = 1_024
 """Minimum size in bytes of a page that is compressed.
 
-Pages have no secrets that their lengths could reveal.
+Pages contain no secrets that a compressed length could reveal.
 """
 
 LARGEST_COMPRESSED = 1024 * 1024
-"""Maximum size in bytes of a page that is compressed. Larger ones are mostly images."""
+"""Maximum size in bytes of a page that is compressed. Larger pages consist mostly of images."""
 
 LICENSE_LINK = '</license.xml>; rel="license"; type="application/rsl+xml"'
 
@@ -51,8 +51,7 @@ class RenderedPage:
         return entity_tag(f"{self.tag[1:-1]}.gz")
 
     def headers(self, policy: str, cache: str, cache_tag: str) -> dict[str, str]:
-        """Return the headers of a response with this page. `cache_tag` is its name in shared
-        caches."""
+        """Return the headers of a response with this page. `cache_tag` is for shared caches."""
         return {
             "Cache-Tag": cache_tag,
             "ETag": self.tag,

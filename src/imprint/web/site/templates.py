@@ -27,16 +27,18 @@ from imprint.web.site.cards import (
 from imprint.web.site.words import page_words, write_day
 
 FONTS = ("source-serif-4-latin-400-normal.woff2", "source-serif-4-latin-600-normal.woff2")
-"""Fonts used above the fold, which pages preload before their style sheet requests them."""
+"""Fonts used above the fold. Pages preload them before the style sheet requests them."""
 
 
 PICTURE_WIDTHS = (384, 640, 960, 1280, 1920)
-"""Widths in pixels of the pictures that pages offer, which are the sizes of cached thumbnails."""
+"""Widths in pixels of the pictures that pages offer. Thumbnails are cached in these sizes."""
 
 
 class Templates:
-    """Renders templates. `shared` are the values that every page has, and `coin` is the symbol of
-    the chain's coin."""
+    """Renders templates.
+
+    `shared` contains the values that every page has, and `coin` is the symbol of the chain's coin.
+    """
 
     def __init__(self, assets: Assets, shared: dict[str, Any], coin: str) -> None:
         self._environment = _environment(assets, coin)
@@ -88,7 +90,7 @@ def script_data(value: object) -> Markup:
 
 
 def _srcset(address: str) -> str:
-    """Return the sizes of a picture among which browsers choose."""
+    """Return the `srcset` of a picture, with the sizes from which browsers choose."""
     return ", ".join(f"{address}?img-width={width} {width}w" for width in PICTURE_WIDTHS)
 
 
@@ -98,8 +100,7 @@ def _link_text(link: str) -> str:
 
 
 def _shared_names(posts: Iterable[IndexedPost]) -> frozenset[str]:
-    """Return the names that more than one author of these posts has, as `name_key` compares
-    them."""
+    """Return the names shared by several authors of these posts, as compared by `name_key`."""
     named = {(post.author, name_key(post.byline.name)) for post in posts if post.byline}
     counted = Counter(name for _, name in named)
     return frozenset(name for name, count in counted.items() if count > 1)

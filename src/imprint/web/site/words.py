@@ -10,11 +10,11 @@ from typing import Any
 from markupsafe import Markup
 
 Sentence = str | Mapping[str, str]
-"""A text, or its forms by number: `one` and `other`."""
+"""A text, or its singular and plural forms: `one` and `other`."""
 
 
 class Words:
-    """Texts by their dotted keys. An unknown key raises `KeyError`."""
+    """Texts of pages, keyed by dotted names. An unknown key raises `KeyError`."""
 
     def __init__(self, document: Mapping[str, Any]) -> None:
         self._sentences = dict(_flat(document, ""))
@@ -50,7 +50,7 @@ def page_words(language: str = "en") -> Words:
 
 
 def write_day(moment: datetime, current_year: int | None = None) -> str:
-    """The date of a moment in words: 3 November 2026, without the current year."""
+    """Return the date of a time in words, such as 3 November 2026. Omits the current year."""
     moment, words = moment.astimezone(UTC), page_words()
     month = words.text(f"dates.months.{moment.month}")
     if moment.year == current_year:

@@ -1,4 +1,4 @@
-"""SQLite copies of a PostgreSQL catalog: complete, and consistent as of one moment."""
+"""SQLite copies of a PostgreSQL catalog are complete, and consistent as of one moment."""
 
 import sqlite3
 from contextlib import closing

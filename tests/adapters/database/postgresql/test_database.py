@@ -184,7 +184,7 @@ async def test_exceeding_the_server_connection_limit_raises_unavailable(database
     await server.execute("DROP OWNED BY guest; DROP ROLE guest", "catalog")
 
 
-async def test_a_role_that_may_not_create_tables_can_be_probed(database, server):
+async def test_a_probe_succeeds_for_a_role_that_may_not_create_tables(database, server):
     await open_postgresql_stores(database.address).close()
     await server.execute(
         "DROP ROLE IF EXISTS clerk; CREATE ROLE clerk LOGIN;"
@@ -229,7 +229,7 @@ async def test_one_busy_owner_leaves_connections_for_others(database):
 
 @dataclass
 class Load:
-    """Writers that keep going despite failures and record what was committed."""
+    """Writers that keep going despite failures and record their commits."""
 
     world: World
     committed: list = field(default_factory=list)

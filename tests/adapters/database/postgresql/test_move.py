@@ -1,4 +1,4 @@
-"""Moving a catalog to PostgreSQL: complete, resumable, and verified at the end."""
+"""A move of a catalog to PostgreSQL is complete, resumable, and verified at the end."""
 
 import asyncio
 import os
@@ -89,6 +89,14 @@ async def test_the_usage_counts_of_each_signer_are_moved(source, target):
     counted = "SELECT owner, used_bytes, drafts FROM owners ORDER BY owner"
     assert await target.rows(counted) == await source.rows(counted)
     assert await target.rows(COMPARE_USAGE) == []
+
+
+async def test_the_numbers_of_erased_revisions_are_moved(source, target):
+    with closing(sqlite3.connect(source.path)) as connection, connection:
+        connection.execute("INSERT INTO counters VALUES ('revisions:bafy', 7)")
+    await move_catalog(source.path, target.address, report_nothing)
+    kept = "SELECT value FROM counters WHERE name = 'revisions:bafy'"
+    assert await target.rows(kept) == [(7,)]
 
 
 async def test_the_installation_id_and_the_fence_are_also_moved(source, target):

@@ -1,4 +1,4 @@
-"""Cached results: which callers share a query, and that no commit is missed."""
+"""Cached results are shared between concurrent callers, and never miss a commit."""
 
 import asyncio
 from collections.abc import Callable
@@ -120,7 +120,7 @@ async def test_a_list_from_another_snapshot_or_server_is_not_current() -> None:
     assert not await lists.is_current(FIRST)
 
 
-async def test_no_query_is_needed_after_a_known_change_or_write() -> None:
+async def test_a_snapshot_known_to_be_outdated_is_not_queried_again() -> None:
     lists, left = lists_that_see(SECOND, SECOND)
     for number in range(2):
         lists.remember(key_of(number), FIRST, [])

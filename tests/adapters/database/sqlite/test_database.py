@@ -243,7 +243,7 @@ PHRASED = [f"word{number}" for number in range(16)]
 
 
 async def test_a_search_for_a_phrase_that_matches_no_post_is_interrupted(world, monkeypatch):
-    """FTS5 returns no row until it has read the positions of all of these words."""
+    """FTS5 returns no row until it has read the positions of every word in the phrase."""
     await world.stores.database.transact((), add_words)
     monkeypatch.setattr(sqlite_database, "_CHECKED_EVERY", 40)
     monkeypatch.setattr(sqlite_database, "_LONGEST_SEARCH", 0.0)

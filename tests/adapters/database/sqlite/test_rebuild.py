@@ -43,7 +43,7 @@ async def test_a_damaged_index_is_detected_when_the_catalog_is_opened(tmp_path):
     await stores.close()
 
 
-async def test_a_page_that_nothing_uses_is_detected(tmp_path):
+async def test_an_orphaned_page_is_detected(tmp_path):
     path = tmp_path / "catalog.db"
     await open_sqlite_stores(path).close()
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:

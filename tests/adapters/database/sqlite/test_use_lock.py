@@ -1,4 +1,4 @@
-"""The usage lock of a catalog: shared or exclusive, and released when its process ends."""
+"""The usage lock of a catalog is shared or exclusive, and is released when its process ends."""
 
 import os
 import signal

@@ -157,7 +157,7 @@ async def test_a_slow_write_succeeds_until_its_intent_is_collected(world):
 
 
 @pytest.mark.parametrize("purged", [False, True])
-async def test_writing_a_document_marked_for_deletion_is_refused_without_cost(world, purged):
+async def test_a_refused_write_of_a_document_marked_for_deletion_spends_no_nonce(world, purged):
     write, version = world.write(Action.CREATE, nonce="n"), world.version()
     intent = await world.begin(write, version)
     world.later(hours=1)
@@ -240,7 +240,7 @@ async def test_open_create_opens_and_begins_a_write_in_one_step(world, rate):
 
 
 @pytest.mark.parametrize("rate", [None, Rate(5, 60)], ids=str)
-async def test_open_create_with_a_spent_nonce_begins_nothing(world, rate):
+async def test_open_create_with_a_spent_nonce_begins_no_write(world, rate):
     file = await world.draft(nonce="n")
     write, _, intent = create_of(world, "n")
     with pytest.raises(NonceUsed) as refused:
@@ -249,7 +249,7 @@ async def test_open_create_with_a_spent_nonce_begins_nothing(world, rate):
     assert await world.stores.garbage.recount_usage() == 0
 
 
-async def test_open_create_above_the_rate_begins_nothing_and_counts_once(world):
+async def test_open_create_above_the_rate_limit_begins_no_write(world):
     rate = Rate(2, 60)
     for _ in range(2):
         write, _, intent = create_of(world)

@@ -1,4 +1,4 @@
-"""Quotas: what counts towards the usage of a signer, and what is refused above the limit."""
+"""Quotas: which data counts towards a signer's usage, and which writes are refused."""
 
 import asyncio
 import sys

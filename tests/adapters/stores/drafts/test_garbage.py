@@ -1,4 +1,4 @@
-"""Detached documents: kept for a while, marked for deletion when unused, then purged."""
+"""Detached documents are kept for a while, marked for deletion when unused, and then purged."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -378,7 +378,7 @@ async def test_strays_are_found_until_they_are_detached(world):
 
 
 async def test_a_clock_ahead_of_the_server_does_not_shorten_the_grace_period(world, kind):
-    """SQLite has only this clock, but live documents are safe with any clock."""
+    """SQLite has no server clock, but live documents are safe with any clock."""
     world.now = datetime.now(UTC) - timedelta(hours=1)
     live, file = await world.draft(), await world.draft()
     await world.delete(file)

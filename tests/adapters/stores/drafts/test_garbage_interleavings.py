@@ -23,10 +23,10 @@ from imprint.domain.formats.cids import Cid, document_cid
 from imprint.ports import ContentStore
 
 SIZES = {"row": 100, "file": 100_000}
-"""The sizes of a document stored as a row and of one stored as a file."""
+"""Sizes in bytes of a document stored as a row and of a document stored as a file."""
 
 SHARE = 8
-"""Only one in `SHARE` of the 420 orders is tested, because testing all takes half a minute."""
+"""Only one in `SHARE` of the 420 orders is tested, as testing all of them takes half a minute."""
 
 AHEAD = (timedelta(0), timedelta(minutes=15))
 """How far the clocks of the two collectors are ahead of the writers' clock."""
@@ -96,7 +96,7 @@ class Writer:
 
 @dataclass
 class Story:
-    """A log of the steps. `check` must pass after every one."""
+    """A log of the steps. `check` must pass after every step."""
 
     world: World
     store: ContentStore

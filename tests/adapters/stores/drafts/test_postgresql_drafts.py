@@ -1,4 +1,4 @@
-"""PostgreSQL's single statements behave like the rules in every situation."""
+"""PostgreSQL's single-statement writes have the same effects as the rules in every situation."""
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -49,14 +49,14 @@ SELECT owner, last_number, used_bytes, drafts - (
 ) FROM owners o ORDER BY owner""",
     "rate limits": "SELECT * FROM paces ORDER BY key",
 }
-"""All tables that writes change.
+"""The queries that read every table changed by writes.
 
-A draft deleted by a statement keeps counting until it is settled.
+A draft deleted by a statement counts towards the quota until it is settled.
 """
 
 
 class Author(Chaos):
-    """An author who also opens writes with spent nonces and above rate limits and quotas."""
+    """An author who also opens writes with spent nonces, and beyond rate limits and quotas."""
 
     async def act(self) -> None:
         if self.random.random() < 0.7:
@@ -117,7 +117,7 @@ async def by_rules(postgresql: Server) -> AsyncIterator[World]:
 
 
 async def outcome(author: Author) -> list[Any]:
-    """Return what an author sees after one more step."""
+    """Return an author's view after one more step."""
     try:
         await author.act()
     except Problem as problem:

@@ -1,4 +1,4 @@
-"""Leases: one holder at a time, even with wrong clocks."""
+"""A lease has one holder at a time, even if clocks are wrong."""
 
 from datetime import timedelta
 
@@ -113,7 +113,7 @@ async def test_a_lease_taken_by_an_earlier_release_with_a_wrong_clock_has_expire
 
 
 async def _insert_old(tx):
-    """Insert a lease of an earlier release: microseconds since 1970, and no duration."""
+    """Insert a lease as an earlier release did: in microseconds since 1970, without a duration."""
     await tx.execute(
         "INSERT INTO leases (name, holder, held_until) VALUES ('follow', 'old', :until)",
         until=7_780_000_000_000_000,

@@ -1,4 +1,4 @@
-"""Record checksums: verified whenever a file is read, and added where missing."""
+"""Record checksums are verified whenever a file is read, and added where they are missing."""
 
 import sqlite3
 from contextlib import closing

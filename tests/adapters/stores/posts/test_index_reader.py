@@ -154,7 +154,9 @@ async def test_a_post_has_the_values_of_its_events(world: World, market: RandomM
         assert not post.hosted
 
 
-async def test_unknown_posts_and_accounts_are_none(world: World, market: RandomMarket) -> None:
+async def test_unknown_posts_and_accounts_are_returned_as_none(
+    world: World, market: RandomMarket
+) -> None:
     reader = world.stores.index_reader
     assert await reader.indexed_post(2**256 - 1) is None
     assert await reader.priced_post(2**256 - 1) is None
@@ -203,7 +205,7 @@ def balances(market: RandomMarket, holder: Address) -> dict[int, int]:
     return held
 
 
-async def test_sales_counts_times_daily_figures_and_totals_match_the_events(
+async def test_sales_daily_figures_and_totals_match_the_events(
     world: World, market: RandomMarket
 ) -> None:
     reader = world.stores.index_reader
@@ -267,7 +269,7 @@ async def test_the_next_read_sees_a_commit(world: World, market: RandomMarket) -
 
 
 async def test_a_page_of_a_sparse_list_ends_early_and_can_be_continued(world: World) -> None:
-    """Publish a rare post that comes after more candidates than one request visits."""
+    """Publish a rare post behind more candidates than one request examines."""
     reader = world.stores.index_reader
     market = RandomMarket(Random(1))
     for number in range(index_sql.WALK + 10):

@@ -103,7 +103,9 @@ async def test_posts_are_found_by_position(world: World) -> None:
     ]
 
 
-async def test_an_indexed_address_has_only_as_much_title_as_its_slug_needs(world: World) -> None:
+async def test_an_indexed_address_has_only_the_part_of_the_title_its_slug_needs(
+    world: World,
+) -> None:
     title = "é" * 10_000
     entry = {"place": 0, "post_id": "1", "text": title.encode(), "at": micros(START)}
 

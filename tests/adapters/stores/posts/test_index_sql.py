@@ -1,4 +1,4 @@
-"""No statement that reads the index scans a whole table or sorts, on either database."""
+"""No statement that reads the index scans a whole table or sorts rows, on either database."""
 
 import asyncio
 import sqlite3
@@ -16,7 +16,7 @@ from imprint.adapters.stores.posts import index_sql
 ROWS = 8_000
 
 PARTS = {"HOSTED", "POST_COLUMNS", "NEWEST_REVISION", "_SHOWN_TEXT"}
-"""Parts of statements."""
+"""Fragments of statements, not run on their own."""
 
 ONE_ROW = {"IS_COMPLETE", "TOTALS"}
 """Statements on a table with a single row."""

@@ -40,7 +40,7 @@ CHAIN = PostScope.CHAIN
 
 
 DOCUMENT = Cid("document")
-"""The document of every text; what the index of these posts names is not a CID."""
+"""A placeholder CID for every stored text, as the indexed posts have no valid CIDs."""
 
 
 class Market:
@@ -117,7 +117,7 @@ class Market:
         self.texts[place] = replace(self.texts[place], body=body)
 
     async def read(self, place: int, body: str, opening: str | None = None) -> None:
-        """Store the text of a pending post as its reader does."""
+        """Store the text of a pending post, as the text reader does."""
         (pending,) = await self.search.pending_texts(place - 1, 1)
         facts = TextFacts(len(body.split()), body, opening)
         await self.search.store_text(pending, DOCUMENT, facts, is_free=pending.free)
@@ -302,7 +302,7 @@ async def test_the_text_of_a_post_without_a_document_is_not_stored(market: Marke
     assert await market.find("garden") == []
 
 
-async def test_the_text_of_an_unbound_file_is_not_shown(market: Market) -> None:
+async def test_the_text_of_a_post_that_lost_its_file_is_not_shown(market: Market) -> None:
     place = await market.add("title")
     await market.host(place)
     await market.store(place, "garden")
@@ -381,7 +381,7 @@ async def test_frequent_and_rare_words_are_found_among_many_posts(market: Market
 
 
 SHARES = {"frequent": 0.9, "half": 0.5, "tenth": 0.1, "tenths": 0.1, "rare": 0.01, "single": 0.001}
-"""Words with the number of posts that contain each of them."""
+"""The share of posts that contain each word."""
 
 BUCKETS, IN_BUCKET = 4, 400
 

@@ -75,7 +75,7 @@ def article_of(operation: Operation) -> str:
 
 
 def section_of(article: str, opening: str) -> str:
-    """Return the definition list that starts with this tag or title, or none if there is none."""
+    """Return the definition list that starts with this tag or title, or an empty text."""
     return article.partition(opening)[2].partition("</dl>")[0]
 
 

@@ -1,4 +1,4 @@
-"""Texts in feeds: absolute addresses, bounded sizes, and nothing that a page would not show."""
+"""Texts in feeds have absolute addresses, bounded sizes, and nothing that a page would not show."""
 
 import base64
 import re
@@ -46,7 +46,7 @@ class Balance(HTMLParser):
         assert self.opened.pop() == tag
 
 
-def test_lists_code_and_tables_are_kept_without_what_only_pages_use() -> None:
+def test_lists_code_and_tables_are_kept_without_markup_for_pages() -> None:
     content = "## Part\n\n1. one\n2. two\n\n```py\na < b\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |"
     assert html_of(content).replace("\n", "") == (
         "<h2>Part</h2><ol><li>one</li><li>two</li></ol><pre><code>a &lt; b</code></pre>"
@@ -140,7 +140,7 @@ def test_pictures_are_included_as_long_as_they_fit() -> None:
     assert len(shown) < 1_500 + len(LINK) + 2
 
 
-def test_a_picture_without_a_description_leaves_words_behind() -> None:
+def test_an_omitted_picture_without_a_description_is_replaced_by_a_text() -> None:
     shown = html_of(f"[![]({picture(5_000)})](https://elsewhere.example)", longest=1_000)
     assert ">Picture on the page</a>" in shown
     Balance(shown)

@@ -141,7 +141,7 @@ def test_footnotes_are_listed_at_the_end_with_links_both_ways() -> None:
         ("A[^1]\n\n> [^1]: Quoted.", "A1 Quoted. ↩"),
     ],
 )
-def test_what_is_no_footnote_stays_text(text: str, shown: str) -> None:
+def test_text_that_only_resembles_a_footnote_stays_text(text: str, shown: str) -> None:
     markup = post_html(text)
     assert " ".join(re.sub("<[^>]*>", "", markup).split()) == shown
     check_safe(markup)
@@ -276,7 +276,7 @@ INTRICATE = {
     "items": json.dumps({"blocks": [{"type": "list", "data": {"items": ["a"] * 6_000}}]}),
     "blocks": json.dumps({"blocks": [{"type": "x", "data": {"text": ""}}] * 2_600}),
 }
-"""Texts at a tenth of the size that would take seconds, minutes or gigabytes without limits."""
+"""Texts that, at ten times the size, would take seconds, minutes or gigabytes without limits."""
 
 
 @pytest.mark.parametrize("text", INTRICATE.values(), ids=INTRICATE)

@@ -61,14 +61,14 @@ async def copy_catalog(url: str, target: Path) -> None:
     except sqlite3.Error as error:
         raise Unavailable.database() from error
     finally:
-        # Nothing is left to be said to a server that no longer responds.
+        # A server that no longer responds needs no further message.
         source.terminate()
     sync_path(target)
     sync_path(target.parent)
 
 
 async def _copy(source: Connection, writer: sqlite3.Connection) -> None:
-    # A copy that is not complete is discarded.
+    # An incomplete copy is discarded.
     writer.execute("PRAGMA journal_mode = OFF")
     writer.execute("PRAGMA synchronous = OFF")
     number = await find_schema(source)

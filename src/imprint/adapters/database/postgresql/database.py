@@ -3,7 +3,7 @@
 The isolation level is READ COMMITTED: every statement sees what was committed before it. Locks are
 advisory transaction locks, so what a rule reads under them stays valid. Unique indexes are the
 second line of defence: a conflicting transaction is rolled back and run again, and then sees the
-other's rows. A conflict in every attempt is `Unstorable`.
+other's rows. If every attempt conflicts, `Unstorable` is raised.
 """
 
 import asyncio
@@ -67,7 +67,7 @@ CONNECTIONS = 10
 """Maximum number of connections per process. Writes of one owner wait for each other anyway."""
 
 _SEARCHES = 2
-"""Number of connections reserved for searches, the slowest reads, if there are eight or more."""
+"""Number of connections reserved for searches, the slowest reads, in a pool of eight or more."""
 
 _COMMIT = "SET LOCAL statement_timeout = 0; COMMIT"
 """Disables the server's timeout for commits, because an interrupted commit that waits for a standby
@@ -108,10 +108,10 @@ def open_postgresql(
     `before_creation` is called before a catalog is created, and may raise. Leases use the server's
     clock, or `clock` if one is given.
 
-    Raises what `expect_schema` does, `Unfinished` for the target of an unfinished move, and
+    Raises the errors of `expect_schema`, `Unfinished` for the target of an unfinished move, and
     `UnsuitableServer`. Connections are made later, on the event loop that uses them.
     """
-    # The caller reports why it cannot be opened, and may retry for hours.
+    # The caller reports why the database cannot be opened, and may retry for hours.
     with translated(logging.DEBUG), ThreadPoolExecutor(1, "catalog-schema") as thread:
         preparation = prepare(url, access, before_creation)
         identity = thread.submit(asyncio.run, preparation).result()
@@ -121,7 +121,7 @@ def open_postgresql(
 def examine_catalog(url: str) -> tuple[int, int]:
     """The schema version (0 without a catalog) and the size of the tables in bytes.
 
-    Raises as `open_postgresql` does.
+    Raises the errors of `open_postgresql`.
     """
 
     async def examine() -> tuple[int, int]:
@@ -138,9 +138,9 @@ def examine_catalog(url: str) -> tuple[int, int]:
 async def prepare(
     url: str, access: Access = Access.MIGRATE, before_creation: Callable[[], None] | None = None
 ) -> Identity:
-    """The id of the database. Its schema is created or migrated if the access allows it.
+    """Create or migrate the schema if the access allows it, and return the database's id.
 
-    Raises what `open_postgresql` does.
+    Raises the errors of `open_postgresql`.
     """
     connection, migrations = await connect(url), known_migrations("postgresql")
     try:
@@ -153,7 +153,7 @@ async def prepare(
             try:
                 await asyncio.to_thread(before_creation)
             except CannotStart:
-                # Another process may have made catalog and documents meanwhile.
+                # Another process may have created the catalog and documents meanwhile.
                 if not await find_schema(connection):
                     raise
         if access.creates:
@@ -240,7 +240,7 @@ class PostgresqlDatabase(Database):
                     try:
                         return await self._try(locks, rule, args, durable)
                     except NonceUsed as used:
-                        # The lost statement may have spent it.
+                        # The lost statement may have spent the nonce.
                         raise (Unavailable.database() if lost else used) from None
 
         return await self._settle(run())
@@ -299,10 +299,10 @@ class PostgresqlDatabase(Database):
     async def probe(self, *, grow: bool = False) -> None:
         await super().probe()
         if grow:
-            # A role without the right to create tables only has the heartbeat.
+            # A role that may not create tables can only update the heartbeat.
             with translated(), suppress(asyncpg.InsufficientPrivilegeError):
                 async with asyncio.timeout(CALL_SECONDS), self.pool.connection() as connection:
-                    # A unique name: other processes create their tables at the same time.
+                    # The name is unique, because other processes create such tables, too.
                     await connection.execute(_GROW.format(pid=connection.get_server_pid()))
 
     async def read(self, rule: Rule[*Ts, T], *args: *Ts, reach: int = 0) -> T:
@@ -314,10 +314,10 @@ class PostgresqlDatabase(Database):
     async def retry_read(self, read: Callable[[*Ts], Coroutine[Any, Any, T]], *args: *Ts) -> T:
         """Run a read, retrying it once if its connection is lost.
 
-        Raises `Unavailable` after `CALL_SECONDS`, whatever it waits for.
+        Raises `Unavailable` after `CALL_SECONDS`, no matter what the read is waiting for.
         """
         try:
-            # The deadline is the caller's: a query that several share goes on without this one.
+            # Only this caller times out: a query that several callers share continues.
             with timed_call("database", "read"), translated():
                 async with asyncio.timeout(CALL_SECONDS):
                     try:

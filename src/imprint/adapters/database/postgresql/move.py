@@ -1,9 +1,9 @@
 """Moves a catalog from SQLite to PostgreSQL in batches. A move can be resumed.
 
 Both catalogs are compared at the end. Until then, a table in the target stores the progress and
-keeps services from opening it. Tables that exist in only one of the databases are derived from the
-others and are not moved. The post index is not moved either: the service rebuilds it from the chain
-on the target.
+keeps services from opening the target. Tables that exist in only one of the databases are derived
+from the others and are not moved. The post index is not moved either: the service rebuilds it from
+the chain on the target.
 """
 
 import json
@@ -35,13 +35,14 @@ _BATCH = 2_000
 """Number of rows copied per transaction."""
 
 _COUNTER = "SELECT value FROM counters WHERE name = ?"
+_REVISION_NUMBERS = "SELECT name, value FROM counters WHERE name GLOB 'revisions:*'"
 
 _SUM_DIGITS = 15
 """Number of hexadecimal digits of a row's hash that are summed, chosen to fit a BIGINT."""
 
 _NOT_MOVED = INDEX_TABLES | {"schema_migrations", "counters", UNFINISHED}
-"""Tables that are not copied. The heartbeat restarts, and the position sequence and the fence are
-set at the end."""
+"""Tables that are not copied. The heartbeat restarts, and the position sequence, the fence and the
+numbers of erased revisions are set at the end."""
 
 _IDENTITY = "installation"
 """Tables whose rows in the target are replaced, because a service started too early leaves an id
@@ -72,8 +73,8 @@ class CannotMove(Exception):
 async def move_catalog(source: Path, url: str, progress: Progress) -> int:
     """Move a catalog file into an empty database, or resume a move, and return its number of rows.
 
-    Meanwhile, no service can use either of them. Raises `CannotMove` if one does, if the target has
-    records, or if the copies differ at the end.
+    Meanwhile, no service can use the file or the database. Raises `CannotMove` if a service is
+    using one of them, if the target has records, or if the copies differ at the end.
     """
     with closing(_lock(source)), closing(_open(source)) as reader:
         writer = await connect(url)
@@ -106,7 +107,7 @@ def _lock(source: Path) -> UseLock:
 
 
 async def _refuse_users(writer: Connection) -> None:
-    """Lock all others out of the target for as long as this connection lives."""
+    """Keep all other clients out of the target for as long as this connection lives."""
     if not await writer.fetchval("SELECT pg_try_advisory_lock($1)", USE_LOCK):
         raise CannotMove(
             "The target is in use: a service or a command is connected to it"
@@ -195,7 +196,9 @@ async def _finish(
             )
     (position,) = reader.execute(_COUNTER, ("position",)).fetchone()
     (fence,) = reader.execute(_COUNTER, ("fence",)).fetchone()
+    numbers = reader.execute(_REVISION_NUMBERS).fetchall()
     async with writer.transaction():
+        await writer.executemany("INSERT INTO counters (name, value) VALUES ($1, $2)", numbers)
         await writer.execute("SELECT setval('positions', $1)", max(position, 1))
         await writer.execute("UPDATE counters SET value = $1 WHERE name = 'fence'", fence)
         await writer.execute(f"DROP TABLE {UNFINISHED}")

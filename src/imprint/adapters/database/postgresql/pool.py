@@ -29,11 +29,11 @@ CONNECT_SECONDS = 3.0
 """Timeout in seconds for connecting outside the pool."""
 
 ACQUIRE_SECONDS = 2.0
-"""Timeout in seconds for waiting for a free connection and connecting, together."""
+"""Total timeout in seconds for waiting for a free connection and for connecting."""
 
 CALL_SECONDS = 4.5
-"""Total timeout in seconds of a read or transaction, with every wait and attempt. Including
-overhead, less than five."""
+"""Total timeout in seconds of a read or transaction, including every wait and attempt. With
+overhead, it stays below five seconds."""
 
 COMMAND_SECONDS = 4.5
 """Seconds before the connection of a running statement is dropped. The server's limit is lower."""
@@ -56,9 +56,9 @@ SESSION = {
     # A process that freezes in the middle of a transaction must not block the others for long.
     "idle_in_transaction_session_timeout": "10s",
     "jit": "off",
-    # Lists walk an index in its order; a bitmap would fetch all of an owner's drafts for one page.
+    # Lists walk an index in order. A bitmap would fetch all of an owner's drafts for one page.
     "enable_bitmapscan": "off",
-    # One plan per statement, whatever its values: the one that is tested to use indexes.
+    # One plan per statement for all values: the plan that is tested to use indexes.
     "plan_cache_mode": "force_generic_plan",
 }
 """Session settings of every connection."""
@@ -119,7 +119,7 @@ def translated(level: int = logging.ERROR) -> Iterator[None]:
 
 def failed(error: BaseException, level: int = logging.ERROR) -> Unavailable:
     """Log a database error and return the exception to raise for it."""
-    # Neither the text nor the details: they quote values.
+    # The text and the details are not logged, because they quote values.
     name, state = type(error).__name__, getattr(error, "sqlstate", "")
     _log.log(level, "The database failed: %s %s", name, state)
     return Unavailable.database()
@@ -149,7 +149,7 @@ class Connection(_Connection):
         try:
             return await statement.fetch(*values)
         except asyncpg.InvalidCachedStatementError:
-            # A migration has changed the types of its columns.
+            # A migration has changed the column types of the statement.
             del self._prepared[text]
             raise
 
@@ -164,7 +164,7 @@ class Connection(_Connection):
 
 
 class _Lent:
-    """Borrows a pooled connection for a block. A class, because a generator takes twice as long."""
+    """Borrows a pooled connection for a block. A generator would take twice as long as a class."""
 
     __slots__ = ("_connection", "_pool")
 
@@ -189,7 +189,7 @@ class _Lent:
 
 
 class Pool:
-    """Up to `size` connections, opened on demand. The most recently used is reused first.
+    """Up to `size` connections, opened on demand and reused starting with the most recently used.
 
     asyncpg's own pool starts a task for every release, but reads are too short for that.
     """
@@ -255,7 +255,7 @@ class Pool:
             connection.terminate()
             return
         if isinstance(error, asyncpg.ReadOnlySQLTransactionError):
-            # The server became a standby; the other connections lead to it as well.
+            # The server became a standby. The other connections lead to it as well.
             self._generation += 1
         await _roll_back(connection)
 
@@ -290,7 +290,7 @@ class Pool:
                 await turn
         except BaseException:
             if turn.done() and not turn.cancelled():
-                # Its turn came at the moment it stopped waiting.
+                # A connection became free at the moment when the caller stopped waiting.
                 self._give_back()
             raise
         return until - loop.time()
@@ -350,7 +350,7 @@ async def _close(connection: Connection) -> None:
 
 
 async def _roll_back(connection: Connection) -> None:
-    """Roll back the open transaction, if any. Terminate the connection if that takes too long."""
+    """Roll back the open transaction, if any. Terminate the connection if it takes too long."""
     if connection.is_closed() or not connection.is_in_transaction():
         return
     try:

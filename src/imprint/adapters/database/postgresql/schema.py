@@ -40,8 +40,8 @@ _PAUSE = 0.25
 """Seconds between attempts, during which blocked requests can continue."""
 
 _LOCK_TIMEOUT = "SET LOCAL lock_timeout = '400ms'"
-"""How long a migration waits for a table lock. Later requests queue behind it. After a second, the
-server checks for deadlocks, whose victim might be a request."""
+"""How long a migration waits for a table lock. Later requests queue behind the migration. After a
+second, the server checks for deadlocks, whose victim might be a request."""
 
 _BUSY = (asyncpg.LockNotAvailableError, asyncpg.DeadlockDetectedError)
 
@@ -92,7 +92,7 @@ async def find_schema(connection: Connection) -> int:
 
 
 async def migrate(connection: Connection, migrations: tuple[Migration, ...]) -> None:
-    """Bring the schema up to date in one transaction. A second process finds it done.
+    """Bring the schema up to date in one transaction. A second process changes nothing.
 
     Processes of the previous release keep running, and the migration is retried while they hold
     locks. Raises `NewerSchema` if the database is ahead of these migrations, `Unfinished` for the

@@ -17,11 +17,11 @@ REMEMBERED = 1024
 """Number of results per cache."""
 
 Snapshot = tuple[str, str]
-"""A server, and the transactions on it that a statement sees."""
+"""A server, and the transactions on that server that a statement can see."""
 
 SNAPSHOT = "CAST(pg_current_snapshot() AS TEXT)"
-"""The transactions that a statement sees. Two statements with the same snapshot on one server see
-the same rows (docs/decisions/query-cache.md)."""
+"""SQL expression for the transactions that a statement can see. Two statements with the same
+snapshot on one server see the same rows (docs/decisions/query-cache.md)."""
 
 
 async def read_snapshot(pool: Pool) -> Snapshot:
@@ -48,8 +48,8 @@ class SnapshotCache(Generic[T]):
         return self._results.get(key)
 
     async def is_current(self, snapshot: Snapshot) -> bool:
-        """Whether nothing has changed since. Returns False without a query while much is
-        changing."""
+        """Whether nothing has changed since this snapshot. Returns False without a query while much
+        is changing."""
         if not self._is_quiet or snapshot != self._newest:
             return False
         current = await self._rounds.take()
@@ -73,7 +73,7 @@ class SnapshotCache(Generic[T]):
 class RememberedReads:
     """Cached reads of the index, each with the snapshot that was current before it.
 
-    While the snapshot is unchanged, no transaction has ended before, during or after the read.
+    As long as the snapshot is unchanged, no transaction has ended during the read or after it.
     """
 
     def __init__(self, pool: Pool) -> None:

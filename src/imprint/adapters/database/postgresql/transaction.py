@@ -35,7 +35,7 @@ _LIMIT = "limit"
 best plan for ten rows differs from the best plan for a tenth of the table."""
 
 CLASH = (asyncpg.UniqueViolationError, asyncpg.ForeignKeyViolationError)
-"""A transaction conflicts with rows that another one has committed meanwhile."""
+"""Errors of a transaction that conflicts with rows committed by another transaction."""
 
 CONFLICT = (asyncpg.SerializationError, asyncpg.DeadlockDetectedError, *CLASH)
 """Conflicts between transactions, after which a retry may succeed."""
@@ -57,8 +57,8 @@ class Statement:
     text: str
     values: Mapping[str, ListValue]
     lock_first: str = ""
-    """Statements that take locks first, so that the next statement sees what the last holders
-    wrote."""
+    """Statements that take locks first, so that the next statement sees the writes of the last
+    holders."""
 
 
 class NotCommitted(asyncpg.InterfaceError):

@@ -31,7 +31,7 @@ def copy_catalog(source: Path, target: Path) -> None:
     """Copy a snapshot of the catalog. The copy gets its final name when it is complete.
 
     Raises `FileExistsError` for an existing target, and `DamagedCopy` for a damaged source. The
-    source is checked too. The copy is built from the source's tables, so it would not reveal index
+    source is checked, too. The copy is built from the source's tables, so it would not reveal index
     entries whose rows a damaged table has lost.
     """
     if target.exists():
@@ -59,7 +59,7 @@ SCHEMA_STEPS = 1_000_000
 """Number of SQLite instructions allowed for reading a schema. Our schema needs a few thousand."""
 
 SCHEMA_BYTES = 64 * 1024
-"""Longest statement accepted in a schema."""
+"""Length limit in bytes for a statement in a schema."""
 
 SCHEMA_ROWS = 1000
 """Maximum number of tables and indexes to compare. Our schema has fewer than a hundred."""
@@ -114,7 +114,7 @@ def _check_records(connection: sqlite3.Connection) -> None:
 def remove_writing_sessions(path: Path) -> None:
     """Remove the writing sessions from a copy, so that revoked ones cannot come back."""
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
-        # The copy of an earlier release has no such table.
+        # A copy from an earlier release lacks this table.
         if ("table", "writing_sessions") in {each[:2] for each in _read_schema(connection)}:
             connection.execute("DELETE FROM writing_sessions")
 

@@ -23,20 +23,20 @@ _READER_TIMEOUT = 500
 log."""
 
 _WAL_ATTEMPTS = 100
-"""Number of attempts to switch to the write-ahead log, which fail while others open the file."""
+"""Number of attempts to switch to the write-ahead log, because concurrent opens can prevent it."""
 
 _WAL_PAUSE = 0.05
 """Seconds between attempts to switch to the write-ahead log."""
 
 CACHE_KILOBYTES = 16_000
-"""Default page cache size per connection."""
+"""Default page cache size per connection, in kilobytes."""
 
 _LOG_SIZE = 64 * 1024 * 1024
 """Size in bytes to which the write-ahead log is truncated after a checkpoint."""
 
 _SETTLED = 3.0
 """Seconds after which a changed folder is certain to have a new modification time. Some file
-systems record a time only every other second."""
+systems record times with a resolution of two seconds."""
 
 
 class UnrecoveredLog(OSError):
@@ -56,9 +56,9 @@ Connect = Callable[[Path, int], sqlite3.Connection]
 def closing_on_error(connection: sqlite3.Connection) -> Iterator[None]:
     """Close a connection if the block fails.
 
-    An abandoned connection may live on in the error's traceback. Until it is gone, SQLite keeps the
-    descriptors of all other closed connections to the file, and repeated attempts would exhaust
-    them.
+    An abandoned connection may live on in the error's traceback. Until the connection is gone,
+    SQLite keeps the descriptors of all other closed connections to the file, and repeated attempts
+    would exhaust them.
     """
     try:
         yield
@@ -84,10 +84,10 @@ def connect_writer(
         connection.execute(f"PRAGMA page_size = {page_size}")
         _switch_to_wal(connection)
         connection.execute("PRAGMA foreign_keys = ON")
-        # A savepoint keeps a journal; a file for it costs more than the change.
+        # Savepoints need a journal, and a file for it would cost more than the change.
         connection.execute("PRAGMA temp_store = MEMORY")
         connection.execute(f"PRAGMA journal_size_limit = {_LOG_SIZE}")
-        # On macOS a plain fsync stops at the drive's cache; elsewhere these change nothing.
+        # On macOS a plain fsync stops at the drive's cache. Elsewhere these settings do nothing.
         connection.execute("PRAGMA fullfsync = ON")
         connection.execute("PRAGMA checkpoint_fullfsync = ON")
     return connection
@@ -138,7 +138,7 @@ def connect_copier(path: Path) -> sqlite3.Connection:
 
 
 def _connect(path: Path | str, timeout: int, cache: int) -> sqlite3.Connection:
-    # Each connection is used by one thread at a time; it may be closed by another one.
+    # Each connection is used by one thread at a time, and may be closed by another thread.
     connection = sqlite3.connect(
         path, isolation_level=None, check_same_thread=False, uri=isinstance(path, str)
     )
@@ -214,7 +214,7 @@ class OpenedFiles:
         if sign != self._seen:
             self._seen, self._seen_at = sign, now
         elif now - self._seen_at > _SETTLED:
-            # A later change of the folder cannot have the same time.
+            # A later change of the folder cannot have the same modification time.
             self._settled = sign
 
     def _miss(self, name: str, replaced: bool) -> NoReturn:

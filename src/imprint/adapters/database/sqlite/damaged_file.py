@@ -1,4 +1,4 @@
-"""Repairs a SQLite file that no process has open: reads what is left and replaces the file."""
+"""Repairs a SQLite file that no process has open: reads the intact rows and replaces the file."""
 
 import fcntl
 import os
@@ -97,9 +97,9 @@ def _copy(handle: int, target: Path) -> None:
 def replace_file(new: Path, file: Path, at: datetime) -> Path:
     """Replace the old file with a new one and return the new path of the old file.
 
-    The old file's log must be gone before the new file takes its name, or SQLite would write it
-    into the new file. After a kill in between, `check_log` refuses the old file, and the next
-    `copy_locked` completes the replacement.
+    The old file's log must be gone before the new file takes its name, or SQLite would apply the
+    log to the new file. If the process is killed in between, `check_log` refuses the old file, and
+    the next `copy_locked` completes the replacement.
     """
     kept = file.with_name(f"{file.name}.damaged-{at:%Y%m%dT%H%M%SZ}")
     for source, target in ((file, kept), (log_file(file), log_file(kept))):

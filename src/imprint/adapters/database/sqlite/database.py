@@ -1,9 +1,9 @@
 """`Database` in a SQLite file that several processes of one machine may share.
 
 One thread writes. Reads run on the event loop: they walk an index and take microseconds, less than
-a switch to a thread and back. A list by several common tags can take longer. It is interrupted
-after a while and then runs in a separate thread. Searches have their own thread and are interrupted
-as well. Between two commits, no list is read twice.
+a switch to a thread and back. A list filtered by several common tags can take longer, so it is
+interrupted after a while and run again in a separate thread. Searches have their own thread and are
+interrupted as well. Between two commits, no list is read twice.
 """
 
 import asyncio
@@ -64,8 +64,9 @@ _LONGEST_SEARCH = 0.5
 """Seconds of processor time before a search is interrupted."""
 
 _CHECKED_EVERY = 400
-"""Number of SQLite instructions between checks of the processor time: about ten microseconds of a
-list. A full-text query takes four instructions per index page, so there it is four milliseconds."""
+"""Number of SQLite instructions between checks of the processor time. When reading a list, they
+take about ten microseconds. In a full-text query, which runs four instructions per index page, they
+take four milliseconds."""
 
 _LARGEST_COMMIT = 256
 """Maximum number of transactions per commit, so that the first does not wait long."""
@@ -89,12 +90,12 @@ def open_sqlite(
     Leases use `clock`, which all processes sharing the file must have in common. A copy that no
     other process uses is not locked against a move. A small database is checked first.
 
-    Raises what `expect_schema` does, `DamagedLog` if commits would be lost, and `BeingMoved` while
-    the catalog is being moved.
+    Raises the errors of `expect_schema`, `DamagedLog` if commits would be lost, and `BeingMoved`
+    while the catalog is being moved.
     """
     found = read_schema(path)
     if found is not None:
-        # A refusal leaves nothing beside the file.
+        # If opening is refused, no file is left next to the database.
         expect_schema(found, known_migrations(), access)
     lock = None if is_copy else UseLock(path, makes_file=access is not Access.READ)
     try:
@@ -119,7 +120,7 @@ def read_schema(path: Path) -> int | None:
         with closing(connect_looker(path)) as connection:
             return find_schema(connection)
     except (sqlite3.Error, OSError):
-        # Whoever opens it says why.
+        # Opening the file reports the reason.
         return None
 
 
@@ -143,7 +144,7 @@ def _open(path: Path, clock: Monotonic, access: Access) -> "SqliteDatabase":
             database.note_findings(findings)
         return database
     except (sqlite3.Error, OSError) as error:
-        # The caller reports why it cannot be opened, and may retry for hours.
+        # The caller reports why the database cannot be opened, and may retry for hours.
         _log.debug("The catalog cannot be opened: %s", error)
         raise Unavailable.database() from error
 
@@ -209,10 +210,10 @@ class Writer:
     """The writer thread: runs all waiting transactions and commits them with one fsync.
 
     If a rule fails, only its own changes are undone. Nearly all rules fail before changing
-    anything. For the others, the whole commit is run again with a savepoint around each rule.
-    Callers get a result only after the commit. Cancelling a caller does not cancel its transaction:
-    once queued, it takes effect or fails as a whole. A transaction that waited too long for another
-    process's commit is not run, because its caller has already received an error.
+    anything. If a rule fails later, the whole commit is run again with a savepoint around each
+    rule. Callers get a result only after the commit. Cancelling a caller does not cancel its
+    transaction: once queued, it takes effect or fails as a whole. A transaction that waited too
+    long for another process's commit is not run, because its caller has already received an error.
     """
 
     def __init__(
@@ -230,7 +231,7 @@ class Writer:
         self.commits = 0
 
     async def transact(self, rule: Rule[*Ts, T], args: tuple[*Ts], durable: bool) -> T:
-        """Run a rule and wait for its commit, but without `durable` not for the disk.
+        """Run a rule and wait for its commit, and with `durable` also for the disk.
 
         A non-durable commit becomes durable with the next durable one.
         """
@@ -325,7 +326,7 @@ class Writer:
         except sqlite3.Error as error:
             # The database failed, not the rule: the whole commit fails.
             if is_damage(error):
-                # Without this one it may succeed: the others may use other pages.
+                # The commit may succeed without this job, because the others may use other pages.
                 job.error = unavailable(error)
             raise
         except Problem as problem:
@@ -402,7 +403,7 @@ class SqliteDatabase(Database):
         self._path = path
         self._clock = clock
         self._files = OpenedFiles(path)
-        # Without a log nobody writes; a service that starts meanwhile would change what is read.
+        # Without a log nobody writes, but a service that starts meanwhile would change the file.
         is_unlogged = reads_only and not log_file(path).exists()
         self._unlogged_since = path.stat().st_mtime_ns if is_unlogged else None
         self._connect: Connect = connect_looker if reads_only else connect_reader
@@ -493,12 +494,12 @@ class SqliteDatabase(Database):
         try:
             self._files.check()
         except OSError as error:
-            # The writer recovers what only a deleted log has.
+            # The writer recovers commits that exist only in a deleted log.
             await self.probe()
             raise Unavailable.database() from error
 
     async def examine(self) -> list[str]:
-        """Find damage in the file, up to a few findings. Takes seconds for a large file."""
+        """Check the file for damage and return a few findings. Takes seconds for a large file."""
         loop = asyncio.get_running_loop()
         with ThreadPoolExecutor(1, "catalog-examiner", initializer=lower_scheduling) as thread:
             examine = partial(examine_catalog, self._path, connect=self._connect)
@@ -532,7 +533,7 @@ class SqliteDatabase(Database):
         refuse_ended: Rule[Session, None],
     ) -> T:
         version, result = self._find_cached(key)
-        # No other key of the cache is a text in the form of a session id.
+        # No other cache key is a text in the form of a session id.
         if session is not None and self._cache.find(session.id, _MISSING) is not _MISSING:
             session = None
         if result is _MISSING:
@@ -604,7 +605,7 @@ def _run_within(
     rule: Rule[*Ts, T],
     args: tuple[*Ts],
 ) -> T:
-    """Run a rule for at most `seconds` of processor time. Raises `_TooLong` after that."""
+    """Run a rule. Raises `_TooLong` after `seconds` of processor time."""
     deadline = time.thread_time() + seconds
     connection.set_progress_handler(lambda: time.thread_time() > deadline, _CHECKED_EVERY)
     try:
@@ -638,7 +639,7 @@ def unavailable(cause: Exception) -> Unavailable:
     if isinstance(cause, sqlite3.Error):
         code = getattr(cause, "sqlite_errorcode", None)
         if code is None and isinstance(cause, sqlite3.OperationalError):
-            # Raised by Python's module, which quotes the text.
+            # Python's `sqlite3` module raises this error with a message that quotes the text.
             problem = Damaged.record("a text that is not UTF-8")
         elif is_damage(cause):
             problem = Malformed(problem.code, cause.sqlite_errorname)

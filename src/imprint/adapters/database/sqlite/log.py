@@ -12,10 +12,10 @@ from contextlib import suppress
 from pathlib import Path
 
 HEADER_BYTES = 32
-"""Size of a log without frames."""
+"""Size in bytes of a log without frames."""
 
 LONGEST_LOG = 256 * 1024 * 1024
-"""Write-ahead logs larger than this are not checked. SQLite truncates them far below it."""
+"""Write-ahead logs with more bytes than this are not checked. SQLite keeps logs far smaller."""
 
 _LOG_PAUSES = (0.05, 0.1)
 """Seconds after which a log that seems damaged is read again."""
@@ -45,7 +45,7 @@ class DamagedLog(Exception):
 
     @classmethod
     def alone(cls, log: Path, path: Path) -> "DamagedLog":
-        """There is a log without its database, which SQLite would delete."""
+        """There is a log without a database. SQLite would delete such a log."""
         return cls(
             f"There is a write-ahead log {log}, but {path} is missing or empty. Put that file "
             "back, restore a backup or run imprint repair. To start with an empty file, move "
@@ -54,7 +54,7 @@ class DamagedLog(Exception):
 
     @classmethod
     def interrupted(cls, path: Path) -> "DamagedLog":
-        """The log of a database may already be gone, because a repair was replacing both."""
+        """A database's log may be gone, because a repair was interrupted while replacing both."""
         return cls(f"A repair of {path} was interrupted. Run imprint repair again to complete it.")
 
 
@@ -74,18 +74,18 @@ def replacement_of(path: Path) -> Path:
 
 
 def accepted_log(log: Path) -> Path:
-    """Path of the copy of a damaged log by which an operator accepts the loss."""
+    """Path to which an operator copies a damaged log to accept the loss."""
     return log.with_name(f"{log.name}.damaged")
 
 
 def check_log(path: Path, boot: str | None) -> bool:
     """Raise `DamagedLog` if SQLite would drop commits from a database's log.
 
-    SQLite reads the log up to the first frame with a wrong checksum and overwrites the rest. That
-    is right for a commit interrupted by a crash, which is the last one. If more commits follow, the
-    frame was intact and damaged later. The exception is a power failure, after which the machine
-    may have written only some of them. Damage to the very last commit cannot be distinguished from
-    a crash.
+    SQLite reads the log up to the first frame with a wrong checksum and overwrites the rest.
+    Overwriting is right for a commit that a crash interrupted, because no commit can follow it. If
+    commits do follow, the frame was damaged after it was written. The exception is a power failure,
+    which may leave only some of the last frames on the disk. Damage to the very last commit cannot
+    be distinguished from a crash.
 
     `boot` is the result of `read_boot`. Only the same boot of the same machine proves that no power
     was lost: clocks may be wrong, and a disk may have come from another machine.
@@ -96,7 +96,7 @@ def check_log(path: Path, boot: str | None) -> bool:
         raise DamagedLog.interrupted(path)
     log = log_file(path)
     is_same_start = boot is not None and boot == _noted_boot(path)
-    # Another process that writes meanwhile can make one read inconsistent, but not all.
+    # A concurrent write by another process can make one read inconsistent, but not all.
     for pause in (0.0, *_LOG_PAUSES):
         time.sleep(pause)
         content = _read_log(log)
@@ -171,7 +171,7 @@ def _page_size(path: Path) -> int | None:
     except FileNotFoundError:
         return None
     size = int.from_bytes(head[16:], "big")
-    # 65536 does not fit into two bytes.
+    # The page size 65536 does not fit into two bytes.
     return None if not head else 65536 if size == 1 else size
 
 
@@ -180,9 +180,9 @@ def count_dropped_commits(log: bytes, page_size: int) -> int:
 
     A frame's checksum continues the previous frame's, so a commit was complete if a later frame
     continues it. A commit without a continuation may have been interrupted by a crash, or be the
-    rest of a failed commit that was overwritten by a shorter one. Several of those may follow.
+    rest of a failed commit that was overwritten by a shorter one. Several such commits may follow.
 
-    `page_size` is used if the log does not have its own.
+    `page_size` is used if the log does not record one.
     """
     if len(log) < HEADER_BYTES:
         return 0
@@ -208,7 +208,7 @@ def _count_losses(log: bytes, order: str, page_size: int, *, has_header: bool) -
         before, stored = {stored, computed}, tuple(found[2:])
         is_of_this_use = tuple(found[:2]) == salts
         if not is_of_this_use and not valid:
-            # From an earlier use of the log, all of which is in the database.
+            # The frame is from an earlier use of the log, whose commits are all in the database.
             computed, after_commit = stored, pages != 0
             continue
         framed = log[start : start + 8] + log[start + _FRAME.size : start + length]
@@ -223,7 +223,7 @@ def _count_losses(log: bytes, order: str, page_size: int, *, has_header: bool) -
 
 
 def _sum(order: str, data: bytes, sums: tuple[int, ...]) -> tuple[int, ...]:
-    """A log's checksum, continued over more of it."""
+    """Continue a log's checksum over more of its bytes."""
     first, second = sums
     for one, other in struct.iter_unpack(f"{order}2I", data):
         first = (first + one + second) & 0xFFFFFFFF

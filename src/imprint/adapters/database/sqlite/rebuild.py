@@ -35,13 +35,13 @@ from imprint.domain.installation import INSTALLATION_ID, Identity
 from imprint.ports.damage import CatalogDamaged
 
 SMALL_CATALOG = 16 * 1024 * 1024
-"""Catalogs up to this size are checked before use, which takes a quarter of a second."""
+"""Catalogs of up to this many bytes are checked before use, which takes a quarter of a second."""
 
 _CACHE_KILOBYTES = 64_000
-"""Page cache of a check, which looks up every row in every index."""
+"""Page cache in kilobytes for a check, which looks up every row in every index."""
 
 MOST_FINDINGS = 20
-"""Maximum number of findings to report. One is enough for an alarm."""
+"""Maximum number of findings to report. One finding is enough for an alarm."""
 
 
 _SHARED = ("reference to page", "reelist", "never used")
@@ -64,9 +64,9 @@ def examine_catalog(
 ) -> Findings:
     """Check the catalog in this file for damage.
 
-    Looks up every row in every index, 70 MB per second if the file fits into the cache. Other
-    processes may write meanwhile, but the log grows until the check ends. SQLite 3.44 and newer
-    compare the search words with the texts; older versions check only their pages.
+    Looks up every row in every index, which takes a second per 70 MB if the file fits into the
+    cache. Other processes may write meanwhile, but the log grows until the check ends. SQLite 3.44
+    and newer compare the search words with the texts; older versions check only their pages.
     """
     try:
         with closing(connect(path, _CACHE_KILOBYTES)) as connection:
@@ -85,14 +85,14 @@ def examine_catalog(
 
 
 def _check(connection: sqlite3.Connection, what: str) -> tuple[str, ...]:
-    """Findings about a table and its indexes, or up to this many about all tables."""
+    """Findings about a table and its indexes, or up to this many findings about all tables."""
     try:
         rows = connection.execute(f"PRAGMA integrity_check({what})").fetchall()
     except sqlite3.DatabaseError as error:
         if not is_damage(error):
             raise
         return (str(error),)
-    # The list can contain texts of damaged rows.
+    # The findings can contain texts of damaged rows.
     return tuple(ascii(text)[1:201] for (text,) in rows if text != "ok")
 
 
@@ -132,10 +132,10 @@ _LOST_ROWS = {
     " session can be opened again by whoever has its key, until it would have expired, for 24"
     " hours at most.",
 }
-"""What is lost with rows that have no name."""
+"""For each table, a description of lost rows that have no name."""
 
 _NAMES = {"id": "files_by_id", "name": "files_by_name", "cid": "files_by_cid"}
-"""Columns that name a file, and the indexes that list every file."""
+"""For each column that identifies a file, the index that lists all files by it."""
 
 _KNOWN = """
 CREATE TEMP TABLE known (position INTEGER PRIMARY KEY, id TEXT, name TEXT, cid TEXT) STRICT"""
@@ -145,7 +145,7 @@ SELECT position, name, id, cid FROM temp.known k WHERE NOT EXISTS (
     UNION ALL SELECT 1 FROM main.files f WHERE f.id = k.id
     UNION ALL SELECT 1 FROM main.files f WHERE f.name = k.name
     UNION ALL SELECT 1 FROM main.files f WHERE f.cid = k.cid) ORDER BY position"""
-"""Files that an index names but that have no row."""
+"""Selects files that an index lists but that have no row."""
 
 _FILES_OF_BACKUP = """
 INSERT OR IGNORE INTO main.files (position, id, group_id, owner, name, cid, size, created_at,
@@ -186,13 +186,13 @@ SELECT tag, sum(state = 'onchain'), sum(state = 'pending') FROM file_tags GROUP 
 """Fills the table that counts each tag's live files."""
 
 _CONSISTENT = (
-    # A post needs its event: it is the reason why the file is a post.
+    # A file is a post only because of its event.
     """
 UPDATE OR IGNORE files SET state = 'onchain', post_id = e.post_id, tx_hash = e.tx_hash,
        published_at = max(e.seen_at, files.created_at)
 FROM events e WHERE e.file_id = files.id AND e.cid = files.cid AND e.author = files.owner
   AND e.canonical = 1 AND files.state = 'pending'""",
-    # The follower reads the others again.
+    # The follower reads the other events again.
     """
 DELETE FROM events WHERE canonical = 1 AND NOT EXISTS (
     SELECT 1 FROM files f WHERE f.id = events.file_id AND f.post_id = events.post_id
@@ -201,7 +201,7 @@ DELETE FROM events WHERE canonical = 1 AND NOT EXISTS (
 UPDATE files SET state = 'pending', post_id = NULL, published_at = NULL, tx_hash = NULL,
        draft_position = NULL
 WHERE state = 'onchain' AND NOT EXISTS (SELECT 1 FROM events e WHERE e.file_id = files.id)""",
-    # A file that is not a post has no hashtags of the chain.
+    # A file that is not a post has no hashtags from the chain.
     """
 UPDATE file_groups SET hashtags = '[]', hashtags_of_chain = 0, checksum = NULL
 WHERE hashtags_of_chain = 1 AND NOT EXISTS (
@@ -283,7 +283,7 @@ def examine_copy(path: Path) -> DamagedCatalog:
 
 
 def _read_schema_number(connection: sqlite3.Connection) -> int:
-    """The number of the last migration, or ours if it is lost. Raises `NewerSchema`."""
+    """The last migration's number, or this release's if it is lost. Raises `NewerSchema`."""
     known = known_migrations()[-1].number
     try:
         (number,) = connection.execute(LATEST).fetchone()
@@ -402,7 +402,7 @@ class _Rebuild:
 
     @staticmethod
     def _expected_tables(source: sqlite3.Connection, schema: int) -> set[str]:
-        """Tables of the release that wrote the damaged catalog, and those it actually has."""
+        """Tables of the release that wrote the damaged catalog, and tables that the catalog has."""
         applied = tuple(each for each in known_migrations() if each.number <= schema)
         names = {name for _, name, _ in schema_after(applied)}
         return names | {name for (name,) in source.execute("SELECT name FROM sqlite_schema")}
@@ -540,14 +540,14 @@ class _Rebuild:
                 "INSERT OR IGNORE INTO installation (only_row, id, claimed) VALUES (1, ?, 1)",
                 (installation,),
             )
-        # Documents were stored with fences up to one that is lost; a timestamp is above them all.
+        # The highest fence of a stored document is lost, but a timestamp is above all fences.
         fence = micros(at) if "counters" in self.broken else 0
         for statement in _CONSISTENT:
             self.target.execute(statement, {"now": micros(at), "fence": fence})
 
 
 def _name(row: sqlite3.Row) -> str:
-    """A file's name, built from whatever is known about it."""
+    """A readable name for a file, built from the known facts about it."""
     if row["name"] is not None:
         document = "" if row["cid"] is None else f" with the document {row['cid']}"
         return f"file {row['name']}{document}"
@@ -557,7 +557,7 @@ def _name(row: sqlite3.Row) -> str:
 
 
 def _has_index_of(source: sqlite3.Connection, table: str, count: int) -> bool:
-    """Whether an index has as many rows as the table, which is then complete."""
+    """Whether an index has as many rows as the table, in which case the table is complete."""
     indexes = []
     with suppress(*UNREADABLE):
         indexes = source.execute(f"PRAGMA index_list({table})").fetchall()

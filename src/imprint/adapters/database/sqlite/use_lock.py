@@ -1,7 +1,7 @@
 """Lock on a SQLite catalog: shared by its users, exclusive for a move, repair or upgrade.
 
-It is an operating-system lock on a file next to the database, and is released when its process
-ends. The database itself cannot be locked this way: SQLite loses its own locks when another
+The lock is an operating-system lock on a file next to the database, and is released when its
+process ends. The database itself cannot be locked this way: SQLite loses its own locks when another
 descriptor is closed.
 """
 
@@ -42,9 +42,9 @@ class UseLock:
     def __init__(self, path: Path, *, exclusive: bool = False, makes_file: bool = True) -> None:
         """Take the lock. `makes_file` says whether a missing lock file is created.
 
-        Raises `BeingMoved` if another process holds it exclusively, and `InUse` if this one wants
-        it exclusively and others hold it. A folder that cannot be written to is not locked, so that
-        a service on a full disk still starts.
+        Raises `BeingMoved` if another process holds the lock exclusively, and `InUse` if an
+        exclusive lock is requested and other processes hold the lock. A folder that cannot be
+        written to is not locked, so that a service on a full disk still starts.
         """
         self._descriptor: int | None = None
         try:

@@ -4,19 +4,17 @@ A write begins with an intent, so that the document of a write that never commit
 removed. The committing transaction ends the intent and spends the nonce.
 
 The intent also reserves the signer's usage: the document's size, and one draft if it creates one. A
-committed write keeps that reservation, because the document then counts as a draft's. A replaced
-document counts until it is deleted.
+committed write keeps that reservation, because the document then counts as part of a draft. A
+replaced document counts until it is deleted.
 """
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime
 
 from imprint.adapters.database.database import Database
 from imprint.adapters.database.transaction import (
     Transaction,
     Value,
-    document_lock,
     group_checksum_of,
     key_text,
     micros,
@@ -26,13 +24,12 @@ from imprint.adapters.stores.files import (
     ADD_GROUP,
     DETACH,
     UNPLACED,
-    VERSION_BY_ID,
     SqlFileStore,
     checksum_of,
     count_usage,
+    detach,
     find_draft,
     hashtags_text,
-    live_file_of,
     next_position,
     reattach,
     retag,
@@ -42,23 +39,18 @@ from imprint.adapters.stores.files import (
 )
 from imprint.adapters.stores.publication import apply_kept
 from imprint.adapters.stores.rate_limits import SqlRateLimits
+from imprint.adapters.stores.signed_writes import end_intent, refuse_spent, spend_nonce
 from imprint.domain.drafts.files import Action, File, Intent, Network, Quota, State, Version, Write
-from imprint.domain.errors import Code, NonceUsed, Refusal, Unavailable
+from imprint.domain.errors import Code, Refusal
 from imprint.domain.formats.addresses import Address
 from imprint.domain.formats.cids import Cid
 from imprint.domain.rate_limits import Rate
 from imprint.domain.sessions import no_writing_session
 from imprint.ports.drafts import NO_QUOTA
 
-# Nonces
-
-SPENT_NONCE = "SELECT action, file_id FROM nonces WHERE signer = :signer AND nonce = :nonce"
-SPEND_NONCE = """
-INSERT INTO nonces (signer, nonce, action, file_id, spent_at)
-VALUES (:signer, :nonce, :action, :file_id, :spent_at)"""
 HAS_WRITING_SESSION = "SELECT 1 FROM writing_sessions WHERE id = :session"
 
-# Intents, and what counts for a signer
+# Intents and usage of signers
 
 _WITHIN_QUOTA = """
 SET last_number = {number}, used_bytes = owners.used_bytes + excluded.used_bytes,
@@ -90,8 +82,6 @@ UPDATE owners SET last_number = last_number + 1 WHERE owner = :owner RETURNING l
 ADD_INTENT = """
 INSERT INTO intents (id, signer, nonce, action, cid, network, number, lease_until, size)
 VALUES (:id, :signer, :nonce, :action, :cid, :network, :number, :lease_until, :size)"""
-END_INTENT = "DELETE FROM intents WHERE id = :id RETURNING 1"
-CONDEMNED = "SELECT fence FROM detached WHERE cid = :cid AND network = :network AND condemned = 1"
 
 # Drafts
 
@@ -106,7 +96,7 @@ NO_HASHTAGS = hashtags_text(())
 """Hashtags of a new group."""
 
 NO_LIMIT = 2**62
-"""A quota nobody reaches, in bytes and drafts."""
+"""A quota in bytes or drafts that nobody can reach."""
 
 
 class SqlDraftStore:
@@ -171,7 +161,8 @@ class SqlDraftStore:
 async def begin_write(tx: Transaction, intent: Intent, quota: Quota) -> int | None:
     """Record an intent and reserve its number, or reserve and return the owner's next number.
 
-    Keeps a document that was marked for deletion, and refuses one that exceeds its signer's quota.
+    Keeps a document that was marked for deletion. Refuses a document that exceeds its signer's
+    quota.
     """
     await take_back(tx, intent.cid, intent.network)
     if not await _reserve(tx, intent, quota):
@@ -325,28 +316,6 @@ async def _refuse_revoked(tx: Transaction, session_id: str) -> None:
         raise no_writing_session()
 
 
-async def refuse_spent(tx: Transaction, signer: Address, nonce: str) -> None:
-    """Raise `NonceUsed` if the signer has spent this nonce, with its file if that still exists."""
-    spent = await tx.fetchone(SPENT_NONCE, signer=signer, nonce=key_text(nonce))
-    if spent is not None:
-        row = await tx.fetchone(VERSION_BY_ID, id=spent["file_id"])
-        raise NonceUsed(spent["action"], live_file_of(row))
-
-
-async def spend_nonce(
-    tx: Transaction, signer: Address, nonce: str, at: datetime, *, action: str, file_id: str | None
-) -> None:
-    """Spend a nonce in the transaction of the write that it belongs to."""
-    await tx.execute(
-        SPEND_NONCE,
-        signer=signer,
-        nonce=key_text(nonce),
-        action=action,
-        file_id=file_id,
-        spent_at=micros(at),
-    )
-
-
 async def _spend_nonce(tx: Transaction, write: Write, file: File | None) -> None:
     """Spend the nonce of the write that created `file`, in the same transaction."""
     file_id = None if file is None else file.id
@@ -354,23 +323,19 @@ async def _spend_nonce(tx: Transaction, write: Write, file: File | None) -> None
     await spend_nonce(tx, write.signer, write.nonce, write.at, action=action, file_id=file_id)
 
 
-async def end_intent(tx: Transaction, intent: Intent) -> None:
-    """End an intent whose document is now referenced.
-
-    Refuses a missing intent, because it has expired and its document may have been deleted.
-    """
-    if await tx.fetchone(END_INTENT, id=intent.id) is None:
-        raise Unavailable.storage()
-    if await tx.fetchone(CONDEMNED, cid=intent.cid, network=intent.network.value) is not None:
-        # A process of an earlier release has condemned it since.
-        raise Unavailable.storage()
-
-
 async def _retire(tx: Transaction, draft: File, state: State, write: Write) -> None:
     checksum = checksum_of(replace(draft, state=state))
     await tx.execute(RETIRE_FILE, id=draft.id, state=state.value, checksum=checksum)
     await retag(tx, draft, None)
-    await detach(tx, draft.cid, draft.size, Network.PRIVATE, write)
+    # The document was live: nobody else has it, and nobody has detached it.
+    await tx.execute(
+        DETACH,
+        cid=draft.cid,
+        network=Network.PRIVATE.value,
+        detached_at=micros(write.at),
+        owner=write.signer,
+        size=draft.size,
+    )
 
 
 async def _drop_thumbnail(
@@ -381,26 +346,10 @@ async def _drop_thumbnail(
     if thumbnail is None:
         return
     if thumbnail == successor:
-        # Its bytes already counted, and were reserved again.
+        # The bytes of the thumbnail were already counted, and then reserved again.
         await count_usage(tx, draft.owner, -size)
         return
-    await tx.lock(document_lock(thumbnail, Network.PUBLIC))
-    # Several owners may have had the same picture; it counts for the last one.
-    await reattach(tx, thumbnail, Network.PUBLIC)
-    await detach(tx, thumbnail, size, Network.PUBLIC, write)
-
-
-async def detach(tx: Transaction, cid: Cid, size: int, network: Network, write: Write) -> None:
-    """Record that a write no longer references a document, which counts for its signer until
-    destroyed."""
-    await tx.execute(
-        DETACH,
-        cid=cid,
-        network=network.value,
-        detached_at=micros(write.at),
-        owner=write.signer,
-        size=size,
-    )
+    await detach(tx, thumbnail, Network.PUBLIC, write.signer, size, micros(write.at))
 
 
 def _over_quota() -> Refusal:

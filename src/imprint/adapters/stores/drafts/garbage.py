@@ -18,20 +18,20 @@ from imprint.adapters.database.transaction import (
     micros,
     moment_of,
 )
-from imprint.adapters.stores.drafts.drafts import CONDEMNED, END_INTENT
 from imprint.adapters.stores.files import (
-    DETACH,
     PICTURE_IN_USE,
     TAKE_BACK,
     count_usage,
     reattach,
     release,
 )
+from imprint.adapters.stores.revisions import forget_revisions
+from imprint.adapters.stores.signed_writes import CONDEMNED, END_INTENT
 from imprint.domain.drafts.files import Action, Network
 from imprint.domain.formats.cids import Cid
 from imprint.ports.drafts import Condemned, GarbageReport, PurgeOutcome
 
-# Detached and condemned documents
+# Detached documents, and documents marked for deletion
 
 DETACH_UNLESS_KNOWN = """
 INSERT INTO detached (cid, network, detached_at, owner, size)
@@ -110,7 +110,6 @@ DELETE FROM detached
 WHERE cid = :cid AND network = :network AND condemned = 1 AND fence = :fence
 RETURNING owner, size, drafts"""
 FORGET_VERSION = "DELETE FROM files WHERE cid = :cid RETURNING group_id"
-FORGET_REVISIONS = "DELETE FROM revisions WHERE document = :document RETURNING cid, owner, size"
 FORGET_EMPTY_GROUP = """
 DELETE FROM file_groups
 WHERE id = :id AND NOT EXISTS (SELECT 1 FROM files WHERE group_id = :id)"""
@@ -156,7 +155,7 @@ _BEFORE_ALL = Condemned(Cid(""), Network.PRIVATE, -1)
 
 @dataclass(frozen=True, slots=True)
 class SqlGarbageStore:
-    """Garbage of all owners."""
+    """Unreferenced documents of all owners."""
 
     database: Database
 
@@ -196,7 +195,7 @@ class SqlGarbageStore:
             return await tx.fetchall(COMPARE_USAGE)
 
         async def correct(tx: Transaction) -> None:
-            # Usage that was counted since the differences were found is kept.
+            # Usage that was counted after the differences were found is kept.
             for owner, used_bytes, drafts in differences:
                 await count_usage(tx, owner, used_bytes, drafts=drafts)
 
@@ -227,14 +226,14 @@ async def _condemn_documents(  # noqa: PLR0917  a rule takes its values in order
     limit: int,
     after: Condemned | None,
 ) -> list[Condemned]:
-    """Find up to `limit` documents to delete, those already marked first.
+    """Find up to `limit` documents to delete, starting with those already marked.
 
     With `by_server`, a clock ahead of the server's is corrected, so that it cannot shorten the
     grace period.
 
     A document that is referenced again is no longer detached. The version of a marked document is
-    deleted, so that nothing can restore it, and groups without a live file lose it as their
-    thumbnail.
+    deleted, so that nothing can restore it, and groups without a live file lose the document as
+    their thumbnail.
     """
     if by_server:
         ahead = await _time_ahead(tx, now)
@@ -255,7 +254,7 @@ async def _condemn_documents(  # noqa: PLR0917  a rule takes its values in order
     (raised,) = await tx.fetchall(RAISE_FENCE)
     fence = int(raised["value"])
     fenced = [each for each in known if each.fence]
-    # Processes of an earlier release have condemned these.
+    # Processes of an earlier release have marked these documents for deletion.
     fenced += [
         Condemned(old.cid, old.network, fence)
         for old in unfenced
@@ -285,7 +284,7 @@ async def _purge(tx: Transaction, condemned: Condemned) -> PurgeOutcome:
     if await _is_used(tx, cid, network):
         await release(tx, await tx.fetchone(TAKE_BACK, cid=cid, network=network.value))
         return PurgeOutcome.USED
-    # An expired one may still commit as long as nobody has ended it.
+    # The write of an expired intent may still commit as long as nobody has ended the intent.
     if await _is_coming(tx, cid, network, 0):
         return PurgeOutcome.PENDING
     row = await tx.fetchone(PURGE, cid=cid, network=network.value, fence=condemned.fence)
@@ -330,7 +329,7 @@ async def _prune_replays(tx: Transaction, before: datetime) -> None:
     """Delete deliveries, logins, sessions and rate limits that are too old to matter.
 
     Expired sessions are kept as long as logins, because a process whose clock is ahead must not
-    forget an ended session while it is still valid for the others.
+    forget an ended session that other processes still consider valid.
     """
     await tx.execute(FORGET_DELIVERIES, before=micros(before))
     await tx.execute(FORGET_LOGINS, before=micros(before))
@@ -346,9 +345,9 @@ async def _time_ahead(tx: Transaction, now: datetime) -> timedelta:
 
 
 async def _expire(tx: Transaction, intent: Row) -> None:
-    """End an intent. Its document counts for the signer until it is deleted."""
+    """End an intent. The intent's document counts for the signer until it is deleted."""
     if await tx.fetchone(END_INTENT, id=intent["id"]) is None:
-        # Its write took effect since it was read.
+        # The intent's write took effect after the intent was read.
         return
     detached = await tx.fetchone(
         DETACH_UNLESS_KNOWN,
@@ -376,7 +375,7 @@ async def _condemn(
     if await _is_used(tx, cid, network) or await _is_coming(tx, cid, network, micros(now)):
         await reattach(tx, cid, network)
         return False
-    # It may have been attached and detached again since the candidates were read.
+    # The document may have been attached and detached again since the candidates were read.
     still = await tx.fetchone(
         CONDEMN,
         cid=cid,
@@ -396,20 +395,6 @@ async def _condemn(
             await tx.execute(FORGET_EMPTY_GROUP, id=row["group_id"])
         await forget_revisions(tx, cid, micros(now))
     return True
-
-
-async def forget_revisions(tx: Transaction, document: Cid, at: int) -> None:
-    """Delete the revisions of a document; theirs count for the author until they are destroyed."""
-    for row in await tx.fetchall(FORGET_REVISIONS, document=document):
-        await tx.lock(document_lock(row["cid"], Network.PRIVATE))
-        await tx.execute(
-            DETACH,
-            cid=row["cid"],
-            network=Network.PRIVATE.value,
-            detached_at=at,
-            owner=row["owner"],
-            size=row["size"],
-        )
 
 
 async def _is_used(tx: Transaction, cid: Cid, network: Network) -> bool:

@@ -53,7 +53,7 @@ class PostgresqlDraftStore(SqlDraftStore):
     ) -> int | None:
         admitted = None if rate is None else admission(key, rate, write.at)
         statement = writes.open_create_statement(intent, admitted, quota)
-        # Not settled: an interrupted one leaves at most an intent, which expires.
+        # Not settled, because an interrupted statement leaves at most an intent, which expires.
         row = None if statement is None else await self._server.run_alone(statement)
         if row is None:
             return await super().open_create(write, rate, key, intent, quota)
@@ -70,7 +70,7 @@ class PostgresqlDraftStore(SqlDraftStore):
         )
 
     def _begun(self, intent: Intent, row: Row) -> int | None:
-        """The number reserved instead of the intent's, or None if its position has been
+        """The number reserved instead of the intent's number, or None if the position was
         recorded."""
         reserved: int | None = row["reserved"]
         if reserved is None:

@@ -1,8 +1,8 @@
 """Signed writes as single statements, each its own transaction, for PostgreSQL.
 
 Each statement does what its rule in `drafts` does in the usual case, in one round trip. In any
-unusual case, it changes nothing and returns no row, or is refused for a conflict. Then the rule
-decides (docs/decisions/single-statements.md).
+unusual case, a statement changes nothing and returns no row, or is refused for a conflict. In these
+cases, the rule decides (docs/decisions/single-statements.md).
 
 All parts of a statement see the same snapshot, which is older than the locks that the statement
 takes. So a row that must be unchanged is locked, which reads its newest version; a row that must
@@ -167,8 +167,8 @@ known AS MATERIALIZED (
     SELECT condemned FROM detached
     WHERE cid = :cid AND network = :network AND EXISTS (SELECT 1 FROM locked) FOR UPDATE
 ),"""
-"""Thumbnail part of a statement. Other owners may have the same thumbnail, and the garbage
-collector may be about to mark it."""
+"""Like `_KNOWN`, but locks a thumbnail, because other owners may have it and the garbage collector
+may be about to mark it."""
 
 _NUMBERED = {"within_quota": _WITHIN_QUOTA, "also": ""}
 
@@ -191,8 +191,8 @@ def _open_create(limited: bool, by_session: bool) -> str:
 
 
 OPEN_CREATE = {key: _open_create(*key) for key in product((False, True), repeat=2)}
-"""Statements that open a create and record its intent, keyed by whether it is rate-limited and
-signed by a session."""
+"""Statements that begin the creation of a draft and record its intent, keyed by whether it is
+rate-limited and signed by a session."""
 
 
 def begin_statement(intent: Intent, quota: Quota) -> Statement | None:
@@ -224,7 +224,7 @@ def begin_statement(intent: Intent, quota: Quota) -> Statement | None:
 def open_create_statement(
     intent: Intent, admission: Mapping[str, Value] | None, quota: Quota
 ) -> Statement | None:
-    """Open a create and record its intent, if it is admitted and its nonce is unused."""
+    """Begin the creation of a draft and record its intent, if admitted and its nonce is unused."""
     statement, session = begin_statement(intent, quota), intent.write.session
     if statement is None or statement.text != BEGIN_VERSION:
         return None
@@ -245,7 +245,7 @@ WITH locked AS MATERIALIZED (
                 ELSE pg_advisory_xact_lock(key) END
     FROM unnest(CAST(:locks AS BIGINT[])) AS key
 ),"""
-"""Takes locks in key order, as in all transactions."""
+"""Takes locks in key order, as all transactions do."""
 
 _DRAFT = """
 draft AS MATERIALIZED (
@@ -263,7 +263,7 @@ draft AS MATERIALIZED (
 
 _LOCKED_DRAFT = _DRAFT.format(locked="AND EXISTS (SELECT 1 FROM locked)")
 _DRAFT_ALONE = "WITH" + _DRAFT.format(locked="")
-"""Used in a statement whose locks are taken before it begins."""
+"""Like `_DRAFT`, for a statement whose locks are taken before it begins."""
 
 _ENDED = """
 ended AS (
@@ -294,7 +294,7 @@ retired AS (
     SELECT :old_cid, 'private', CAST(:at AS BIGINT), :signer, CAST(:old_size AS BIGINT), {drafts}
     FROM {after}
 ),"""
-"""A deleted draft keeps counting, so that its owner's row does not change
+"""Retires a draft, which still counts for its owner, so that the owner's row does not change
 (docs/decisions/usage-counters.md)."""
 
 _DROP_THUMBNAIL = """
@@ -381,7 +381,7 @@ counted AS (
     UPDATE owners SET used_bytes = used_bytes - its_group.thumbnail_size FROM its_group
     WHERE owner = :signer AND EXISTS (SELECT 1 FROM ended)
 ),"""
-"""Reserves the bytes of the same thumbnail a second time, although they were already counted."""
+"""Uncounts the bytes of an unchanged thumbnail, because they were reserved a second time."""
 
 
 def _prepare(change: str) -> str:

@@ -285,7 +285,7 @@ async def _compare_file(tx: Transaction, exported: ExportedFile) -> ImportOutcom
 async def _import_file(
     tx: Transaction, exported: ExportedFile, thumbnail_size: int, fence: int | None
 ) -> ImportOutcome:
-    # Read under the locks of the documents: an earlier condemnation has been committed.
+    # Read under the documents' locks, so that earlier deletion marks have been committed.
     if fence is not None and fence != await read_fence(tx):
         raise FenceRaised
     file = exported.file
@@ -325,7 +325,7 @@ def _document_of(row: Row) -> StoredDocument:
 def _exported(row: Row) -> ExportedFile:
     file = file_among(row)
     if row["hashtags_of_chain"]:
-        # The importing service reads them from the chain, where a reorg may change them.
+        # The importing service reads these hashtags from the chain, where a reorg may change them.
         file = replace(file, hashtags=())
     if file.publication is None:
         return ExportedFile(file, None)

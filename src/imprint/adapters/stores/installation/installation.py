@@ -46,7 +46,7 @@ SELECT (SELECT count(*) FROM files WHERE state = 'pending') AS drafts,
        + (SELECT CAST(coalesce(sum(avatar_size), 0) AS BIGINT) FROM profiles)
        + (SELECT CAST(coalesce(sum(size), 0) AS BIGINT) FROM revisions) AS stored_bytes,
        (SELECT CAST(coalesce(sum(size), 0) AS BIGINT) FROM detached) AS detached_bytes"""
-"""Counts walk the draft and post indexes. The sums read every live file once."""
+"""Measures usage. Counts walk the draft and post indexes, and sums read every live file once."""
 
 
 # Keys
@@ -194,8 +194,8 @@ class SqlLeaseStore:
 
     async def take_lease(self, name: str, holder: str, length: timedelta) -> bool:
         async def take(tx: Transaction) -> bool:
-            # The clock is read inside: otherwise a transaction that waited would take a lease taken
-            # meanwhile for one with a wrong clock.
+            # The clock is read inside. Otherwise, a transaction that waited would mistake a lease
+            # taken meanwhile for one taken with a wrong clock.
             now, microseconds = self.database.lease_now(), length // _MICROSECOND
             row = await tx.fetchone(
                 TAKE_LEASE, name=name, holder=holder, length=microseconds, now=now

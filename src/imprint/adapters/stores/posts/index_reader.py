@@ -32,12 +32,13 @@ from imprint.domain.posts.indexed_posts import (
     PostScope,
     PricedPost,
     PricePoint,
+    RecordedPost,
     Sale,
     Sales,
     ShownTotals,
     inactive_account,
 )
-from imprint.domain.posts.market_events import block_of
+from imprint.domain.posts.market_events import block_of, log_index_of
 from imprint.domain.posts.posts import BlockRef
 from imprint.domain.posts.revisions import RevisionSummary
 from imprint.domain.posts.slugs import READ_CHARACTERS
@@ -48,13 +49,13 @@ _HIGHEST = 2**256 - 1
 """The highest possible price."""
 
 _ABOVE_ALL = b"\xff" * 33
-"""Sorts after every price. A price has 32 bytes."""
+"""Value that sorts after every price. A price has 32 bytes."""
 
 _PRICES = 20
-"""Number of prices shown per post, because authors can change theirs all day."""
+"""Maximum number of prices shown per post, because authors may change prices all day."""
 
 _LONGEST_KEPT = 100
-"""Longest list of sales that is cached. A table of a thousand takes half a megabyte."""
+"""Maximum number of sales in a cached list. A thousand sales take half a megabyte."""
 
 _TIMES = 500
 """Number of timestamps read per statement."""
@@ -136,7 +137,7 @@ def _text(stored: bytes) -> str:
 
 
 def refuse_damaged_index(database: Database) -> None:
-    """Raise `Unavailable` if a post that is not found in the index may exist."""
+    """Raise `Unavailable` if the index is damaged, because a post that is not found may exist."""
     if database.damage.structure is not None or database.damage.index is not None:
         raise Unavailable.database()
 
@@ -170,6 +171,9 @@ class SqlIndexReader:
 
     async def priced_post(self, post_id: int) -> PricedPost | None:
         return await self._cached("priced post", 0, _find_priced_post, post_id)
+
+    async def recorded_post(self, post_id: int) -> RecordedPost | None:
+        return await self._cached("recorded post", 0, _find_recorded_post, post_id)
 
     async def account(self, address: Address) -> AccountSummary | None:
         return await self._cached("account", 0, _find_account, address)
@@ -264,6 +268,20 @@ async def _find_priced_post(tx: Transaction, post_id: int) -> PricedPost | None:
     prices = [PricePoint(int(row["price"]), moment(row["at"])) for row in rows]
     prices.append(PricePoint(post.first_price, post.created_at))
     return PricedPost(post, tuple(prices[:_PRICES]))
+
+
+async def _find_recorded_post(tx: Transaction, post_id: int) -> RecordedPost | None:
+    # One transaction for both, because a final block says nothing about a post read before it.
+    post, state = await _find_post(tx, post_id), await tx.fetchone(sql.INDEX_STATE)
+    if post is None or state is None:
+        return None
+    return RecordedPost(
+        post,
+        state["chain_id"],
+        state["contract"],
+        log_index_of(post.place),
+        post.block.number <= state["final_block"],
+    )
 
 
 # Lists of posts
@@ -385,7 +403,7 @@ def _walks_by_place(query: _Query, after: PostPosition | None) -> Iterator[_Step
 
 
 def _walks_by_value(query: _Query, after: PostPosition | None) -> Iterator[_Step]:
-    """Posts with the same value as the position, then posts with lower values."""
+    """The walks of a sorted list: posts with the position's value, then posts with lower values."""
     if query.which.order is PostOrder.SALES:
         same, lower, also = sql.SAME_SALES, sql.FEWER_SALES, query.also()
         value: Value = END if after is None else min(after.value, END)
@@ -424,7 +442,7 @@ def _position(place: int, value: Any) -> PostPosition:
 
 
 def _number(value: Any) -> int:
-    """A number of sales or a price."""
+    """Decode a number of sales or a price."""
     return value if isinstance(value, int) else int.from_bytes(value, "big")
 
 
@@ -503,7 +521,7 @@ async def _find_account(tx: Transaction, address: Address) -> AccountSummary | N
         row["held"],
         profile,
     )
-    # A reorg may leave the row of an account that did nothing.
+    # A reorg may leave the row of an account without any activity.
     did_anything = summary.posts or summary.purchases.count or summary.held
     return summary if did_anything or profile else None
 
@@ -548,6 +566,7 @@ async def _sales_of(tx: Transaction, author: Address, before: int | None, limit:
             BlockRef(block_of(row["place"]), row["block_hash"]),
             row["tx_hash"],
             None if row["title"] is None else _text(row["title"]),
+            row["receiver"],
         )
         for row in rows
     ]
@@ -597,8 +616,8 @@ async def _shown_totals(tx: Transaction) -> ShownTotals:
 async def _times(
     tx: Transaction, statement: str, who: Address, since: datetime, limit: int
 ) -> list[datetime]:
-    """The newest timestamps since then, in order. They are read in batches, so that older ones
-    are not."""
+    """The newest timestamps since a given time, oldest first. Timestamps are read in batches, so
+    that few older ones are read."""
     earliest, before = micros(since), END
     times: list[int] = []
     while len(times) < limit:
@@ -656,7 +675,7 @@ async def _addresses(tx: Transaction, after: int, limit: int) -> list[PostAddres
         PostAddress(
             row["place"],
             int(row["post_id"]),
-            # SQLite has no part of an empty title.
+            # SQLite returns NULL for a part of an empty title.
             _text(row["title"] or b""),
             moment(row["created_at"]),
         )

@@ -13,13 +13,13 @@ from functools import lru_cache
 from imprint.adapters.database.transaction import Sql
 
 WALK = 5_000
-"""Number of candidates visited per request. The page token continues after them."""
+"""Number of candidates visited per request. The page token continues after the last one."""
 
 SORTED = 2_000
 """Maximum number of a tag's or author's posts that are sorted by sales or price."""
 
 BATCHES = (1, 4, 16, 64, 256)
-"""Number of rows that one statement finds by their keys. The last key is repeated to fill it up."""
+"""Numbers of keys that one statement looks up. The last key is repeated to fill a batch."""
 
 HOSTED = "(SELECT 1 FROM files f WHERE f.post_id = p.post_id AND f.state = 'onchain' LIMIT 1)"
 """1 if the document of post `p` is stored here, NULL otherwise."""
@@ -28,13 +28,13 @@ NEWEST_REVISION = (
     "(SELECT r.{column} FROM revisions r WHERE r.document = p.cid AND r.owner = p.author"
     " ORDER BY r.number DESC LIMIT 1)"
 )
-"""A column of the newest revision of post `p`'s document, NULL without one."""
+"""A column of the newest revision of post `p`'s document, or NULL if there is none."""
 
 _SHOWN_TEXT = f"""
 (SELECT t.{{column}} FROM files f
  JOIN text_facts t ON t.cid = COALESCE({NEWEST_REVISION.format(column="cid")}, f.cid)
  WHERE f.post_id = p.post_id AND f.state = 'onchain' AND f.cid = p.cid LIMIT 1)"""
-"""A fact of the newest text of post `p`, if its document is stored here."""
+"""A column of the newest text of post `p`, if its document is stored here."""
 
 POST_COLUMNS = f"""
 SELECT p.place, p.post_id, p.author, p.cid, p.spelled_cid, p.thumbnail_cid, p.title, p.description,
@@ -73,6 +73,7 @@ TAGS_OF_POSTS = Sql(
     ),
 )
 """The hashtags of posts on the chain, and of their files."""
+INDEX_STATE = "SELECT chain_id, contract, final_block FROM index_state WHERE only_row = 1"
 IS_COMPLETE = "SELECT complete FROM index_state WHERE only_row = 1"
 ACCOUNT = """
 SELECT address, posts, first_post_at, last_post_at, sales, volume, worth, readers, purchases, spent,
@@ -83,9 +84,9 @@ SELECT h.post_id, h.balance, h.arrived, h.arrived_at, h.paid FROM holdings h
 WHERE h.holder = :holder AND h.held = 1 AND h.arrived < :before
     AND (SELECT 1 FROM posts p WHERE p.post_id = h.post_id) = 1
 ORDER BY h.arrived DESC LIMIT :limit"""
-"""Excludes tokens of posts published before the first block of the index."""
+"""Selects a holder's tokens, except those of posts published before the index's first block."""
 SALES_OF = """
-SELECT s.place, s.post_id, s.buyer, s.price, s.at, s.block_hash, s.tx_hash,
+SELECT s.place, s.post_id, s.buyer, s.receiver, s.price, s.at, s.block_hash, s.tx_hash,
        (SELECT p.title FROM posts p WHERE p.post_id = s.post_id) AS title
 FROM purchases s WHERE s.author = :author AND s.place < :before
 ORDER BY s.place DESC LIMIT :limit"""
@@ -142,7 +143,7 @@ if a pair of values is compared, and thousands of posts have no sales."""
 
 
 def among_shown(walk: Walk) -> Walk:
-    """The same walk over only those posts that all lists show, by an index that has no others."""
+    """Restrict a walk to posts that all lists show, using an index with only these posts."""
     return Walk(walk.source.replace("WHERE", "WHERE shown = 2 AND"), walk.order, walk.value)
 
 

@@ -131,8 +131,8 @@ def price_bytes(price: int) -> bytes:
 class IndexTable(Generic[K, R]):
     """A mutable table, whose keys consist of one or two of its `columns`.
 
-    `values` are a row's columns and its key, and `row_of` reads both back. An earlier row is stored
-    as JSON of its columns, with bytes as hexadecimal digits.
+    `values` returns a row's columns and its key, and `row_of` converts them back. An earlier row is
+    stored as JSON of its columns, with bytes as hexadecimal digits.
     """
 
     name: str
@@ -180,7 +180,7 @@ class IndexTable(Generic[K, R]):
         return self.key_of(text.split(" "))
 
     def encode_row(self, row: R | None) -> str | None:
-        """Encode a row, to be restored later."""
+        """Encode a row, so that it can be restored later."""
         if row is None:
             return None
         values = self.values(row)
@@ -188,7 +188,7 @@ class IndexTable(Generic[K, R]):
         return json.dumps(plain, separators=(",", ":"))
 
     def decode_row(self, text: str | None) -> R | None:
-        """Decode a row that was encoded to be restored."""
+        """Decode a row that `encode_row` encoded."""
         return None if text is None else self.row_of(json.loads(text))
 
 

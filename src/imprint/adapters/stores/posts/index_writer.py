@@ -61,13 +61,16 @@ INDEX_LOCK = frozenset({"index"})
 _STATE = "SELECT * FROM index_state"
 
 _BEGIN = """
-INSERT INTO index_state (only_row, chain_id, contract, first_block)
-VALUES (1, :chain_id, :contract, :first_block)"""
+INSERT INTO index_state (only_row, chain_id, contract, first_block, adapter)
+VALUES (1, :chain_id, :contract, :first_block, :adapter)"""
 
 _MOVE = """
 UPDATE index_state SET block_number = :number, block_hash = :block_hash, final_block = :final,
     final_hash = :final_hash,
     complete = CASE WHEN :complete = 1 THEN 1 ELSE complete END"""
+
+_TRADED = "SELECT 1 FROM accounts WHERE address IN (:old, :new) LIMIT 1"
+_ADOPT = "UPDATE index_state SET adapter = :adapter"
 
 _APPLIED_LOGS = "SELECT place, block_hash FROM index_logs ORDER BY place"
 _ADD_LOG = "INSERT INTO index_logs (place, block_hash) VALUES (:place, :block_hash)"
@@ -107,8 +110,8 @@ SELECT CAST(:tag AS TEXT), place, shown FROM posts WHERE place = :place"""
 _REMOVE_TAGS_FROM = "DELETE FROM post_tags WHERE place >= :place"
 
 _ADD_PURCHASE = """
-INSERT INTO purchases (place, post_id, author, buyer, price, at, block_hash, tx_hash)
-VALUES (:place, :post_id, :author, :buyer, :price, :at, :block_hash, :tx_hash)"""
+INSERT INTO purchases (place, post_id, author, buyer, receiver, price, at, block_hash, tx_hash)
+VALUES (:place, :post_id, :author, :buyer, :receiver, :price, :at, :block_hash, :tx_hash)"""
 _REMOVE_PURCHASES_FROM = "DELETE FROM purchases WHERE place >= :place"
 
 _ADD_PRICE_CHANGE = """
@@ -134,8 +137,11 @@ class SqlIndexWriter:
     async def restart_index(self, source: IndexSource) -> None:
         await self._database.transact(INDEX_LOCK, _restart, source)
 
+    async def adopt_adapter(self, expected: IndexState, adapter: Address | None) -> bool:
+        return await self._database.transact(INDEX_LOCK, _adopt, expected, adapter)
+
     async def advance_index(self, expected: IndexState, step: IndexStep) -> None:
-        # Derived from the chain; a step that a power loss undoes is applied again.
+        # The index is derived from the chain, so a step that a power loss undoes is applied again.
         locks = INDEX_LOCK | _author_locks(step.events)
         await self._database.transact(locks, _advance, expected, step, durable=False)
         failpoints.reach("after_step")
@@ -153,7 +159,12 @@ async def _read_state(tx: Transaction) -> IndexState | None:
         return None
     number = row["block_number"]
     return IndexState(
-        IndexSource(row["chain_id"], Address(row["contract"]), row["first_block"]),
+        IndexSource(
+            row["chain_id"],
+            Address(row["contract"]),
+            row["first_block"],
+            None if row["adapter"] is None else Address(row["adapter"]),
+        ),
         None if number is None else BlockRef(number, row["block_hash"]),
         bool(row["complete"]),
         row["final_block"],
@@ -189,8 +200,20 @@ async def _restart(tx: Transaction, source: IndexSource) -> None:
         chain_id=source.chain_id,
         contract=source.contract,
         first_block=source.first_block,
+        adapter=source.adapter,
     )
     failpoints.reach("during_restart")
+
+
+async def _adopt(tx: Transaction, expected: IndexState, adapter: Address | None) -> bool:
+    state = await _read_state(tx)
+    if state != expected:
+        raise IndexMoved
+    # An adapter holds each token briefly, so it has an account if it ever bought one.
+    if await tx.fetchone(_TRADED, old=expected.source.adapter or "", new=adapter or "") is not None:
+        return False
+    await tx.execute(_ADOPT, adapter=adapter)
+    return True
 
 
 async def _advance(tx: Transaction, expected: IndexState, step: IndexStep) -> None:
@@ -225,7 +248,7 @@ async def _undo(tx: Transaction, number: int) -> None:
     """Restore the state before this block."""
     before: dict[str, dict[str, str | None]] = {table.name: {} for table in _TABLES}
     for row in await tx.fetchall(_UNDO_FROM, number=number):
-        # The last one belongs to the lowest block.
+        # The last row belongs to the lowest block.
         before[row["table_name"]][row["key"]] = row["before"]
     posts = {int(key): POSTS.decode_row(text) for key, text in before["posts"].items()}
     now = await POSTS.load_rows(tx, posts.keys())
@@ -322,6 +345,7 @@ async def _store(tx: Transaction, ledger: Ledger) -> None:
             "post_id": str(event.post_id),
             "author": author or "",
             "buyer": event.buyer,
+            "receiver": event.receiver if event.is_gift else None,
             "price": str(event.price),
             "at": micros(event.origin.at),
             "block_hash": event.origin.block.block_hash,
@@ -403,7 +427,7 @@ async def _tag_files(tx: Transaction, published: Sequence[PostPublished]) -> Non
 async def _own_hashtags(
     tx: Transaction, published: Sequence[PostPublished]
 ) -> dict[tuple[Cid, Address], tuple[str, ...]]:
-    """Hashtags of the authors' files, by cid and author, with those of the chain as a fallback."""
+    """Hashtags that the authors' publish requests named, keyed by cid and author."""
     cids = [[event.cid] for event in published if event.cid is not None]
     if not cids:
         return {}
@@ -414,9 +438,10 @@ async def _own_hashtags(
 async def _restore_texts(
     tx: Transaction, changes: Sequence[tuple[PostRow | None, PostRow | None]]
 ) -> None:
-    """Drop the texts of posts that are gone or no longer free, and queue those to be read again.
+    """Drop the texts of posts that are gone or no longer free, and queue texts to be read.
 
-    Everybody may read the opening of a paid post. If its document arrives later, it is queued then.
+    Everybody may read the opening of a paid post. If the document arrives later, its text is queued
+    then.
     """
     gone = [before.place for before, now in changes if before and not now]
     new = [now.place for before, now in changes if now and now.price and before is None]

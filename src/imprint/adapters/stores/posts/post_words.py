@@ -8,8 +8,9 @@ from imprint.adapters.stores.posts.index_sql import HOSTED
 from imprint.domain.posts.search import fold
 
 BUCKET = 32_768
-"""Posts per bucket of PostgreSQL's search index. The words of a post begin with the number of its
-bucket and a mark that no word contains, so that the newest matches are found without the others."""
+"""Number of posts per bucket of PostgreSQL's search index. The words of a post begin with the
+number of its bucket and a mark that no word contains, so that the newest matches are found without
+reading older ones."""
 
 _VECTOR = (
     "(SELECT array_to_tsvector(coalesce(array_agg({bucket} || '~' || word), '{{}}'))"

@@ -1,8 +1,8 @@
 """`SearchIndex` in the database: how each database finds the newest matches.
 
-SQLite's index yields matches from newest to oldest, so it stops after the limit. PostgreSQL's
-yields all of them in any order, so it is queried by buckets of posts, newest first. If neither
-finishes in time, the rows of the newest posts are scanned, as far as time allows.
+SQLite's index yields matches from newest to oldest, so the search stops after the limit.
+PostgreSQL's index yields all matches in any order, so it is queried by buckets of posts, newest
+first. If neither finishes in time, the rows of the newest posts are scanned, as far as time allows.
 """
 
 # ruff: noqa: S608  every text here is made of constants; values are always named
@@ -63,7 +63,7 @@ JOIN post_search s ON s.place = m.place
 ORDER BY s.place DESC"""
 
 ROUNDS = 4
-"""How often PostgreSQL is asked for more matches, twice as many each time, if few are in scope."""
+"""Maximum number of queries while few matches are in scope. Each asks for twice as many."""
 
 FindRule = Rule[SearchQuery, int, int, PostScope, Matches]
 
@@ -88,7 +88,7 @@ FROM post_search s WHERE s.place < :before ORDER BY s.place DESC LIMIT :limit"""
 """Compares the newest rows with all patterns, which have only letters, digits and spaces."""
 
 WALKED_AT_ONCE = 16
-"""Number of rows per statement of a scan. Each may have 128 KiB."""
+"""Number of rows per statement of a scan. Each row may have 128 KiB."""
 
 WALKED = 2 * 1024 * 1024
 """Number of characters after which a scan ends."""
@@ -144,7 +144,7 @@ class SqlSearchIndex:
 async def find_in_sqlite(
     tx: Transaction, query: SearchQuery, before: int, limit: int, scope: PostScope
 ) -> Matches:
-    """The newest FTS5 matches. Longer prefixes than the index has are compared with rows."""
+    """The newest FTS5 matches. Prefixes longer than those in the index are compared with rows."""
     long = [pattern_of(term) for term in query.terms if _is_long(term)]
     values: dict[str, Value] = {f"part{number}": part for number, part in enumerate(long)}
     values["match"] = " AND ".join(map(_fts_term, query.terms))
@@ -182,7 +182,7 @@ WHERE post_search MATCH :match AND rowid < :before{also} ORDER BY rowid DESC LIM
 async def find_in_postgresql(
     tx: Transaction, query: SearchQuery, before: int, limit: int, scope: PostScope
 ) -> Matches:
-    """The newest matches, found by a database function, without those outside of the scope."""
+    """The newest matches within the scope, found by a database function."""
     terms = "\n".join(map(_tsquery_term, query.terms))
     patterns = "\n".join(map(pattern_of, query.terms))
     found: list[Match] = []
@@ -201,12 +201,12 @@ async def find_in_postgresql(
 
 
 def _is_in(row: Row, scope: PostScope) -> bool:
-    """Whether a match is in a scope; a post that a reorg has just removed is not."""
+    """Whether a match is in a scope. A post that a reorg has just removed is in no scope."""
     return row["shown"] is not None and row["shown"] >= LOWEST_SHOWN[scope]
 
 
 def _match(query: SearchQuery, row: Row) -> Match:
-    # Folded words contain no line breaks; those that are there separate the three texts.
+    # Folded words contain no line breaks, so each line break separates two of the three texts.
     return Match(row["place"], score(query, *row["folded"].split("\n")))
 
 
@@ -266,7 +266,7 @@ async def _pending_texts(tx: Transaction, after: int, limit: int) -> list[Pendin
 
 
 class _PublicText(NamedTuple):
-    """A text that everybody may search: that of a free post, or an opening."""
+    """A text that everybody may search: the text of a free post, or the opening of a paid one."""
 
     text: str
     folded: str
@@ -276,9 +276,10 @@ class _PublicText(NamedTuple):
 async def _store_text(
     tx: Transaction, pending: PendingText, cid: Cid, facts: TextFacts, public: _PublicText | None
 ) -> bool:
-    """Store the facts of a text, and what everybody may search.
+    """Store the facts of a text, and the part of it that everybody may search.
 
-    False if the post has a newer text, or has become free or paid: it remains pending.
+    Returns False if the post has a newer text, or has become free or paid. The text then remains
+    pending.
     """
     place = pending.place
     row = await tx.fetchone(NEWEST_TEXT, place=place)

@@ -11,7 +11,7 @@ from imprint.web.docs.page.commands import first_example, is_signed
 Json = Mapping[str, Any]
 
 SINGLE = frozenset({"listWritingSessions", "listPrivateFeeds", "listMeasures", "listRevisions"})
-"""Operations that list everything in one response."""
+"""Operations that return the whole list in one response."""
 
 IMPLIED = {"readPost": "user", "listDrafts": "owner"}
 """Parameters that clients fill in from the session."""
@@ -23,14 +23,14 @@ FILTERS: dict[str, dict[str, Any]] = {
     "listIndexedPosts": {"free": True, "sort": "newest"},
     "listLibrary": {"q": "ink"},
 }
-"""Filters shown in client examples instead of those in the document."""
+"""Filters shown in client examples instead of the filters in the OpenAPI document."""
 
 _TAGS = TAGS.split(",")
 
 _PROFILE = PROFILE.texts
 
 _PICTURES = {"publishDraft": ("thumbnail", "thumbnail.png"), "updateProfile": ("avatar", "me.png")}
-"""Operations with a picture: its name, and that of its file."""
+"""Operations with a picture, each with the names of the picture and of its file."""
 
 
 def typescript_example(operation: Json) -> str:
@@ -87,7 +87,7 @@ def _subject(operation: Json) -> tuple[str, bool, bool]:
 
 
 def _values(operation: Json) -> Iterator[tuple[str, str, bool]]:
-    """Return the client parameters: names, examples, and whether they are required."""
+    """Return the client parameters with their names and examples, and whether each is required."""
     for parameter in operation.get("parameters", ()):
         name, example = parameter["name"], parameter.get("example")
         if parameter["in"] == "header" or name == IMPLIED.get(operation["operationId"]):

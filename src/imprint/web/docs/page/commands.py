@@ -14,7 +14,7 @@ SESSION = "$SESSION"
 """The shell variable for a session."""
 
 SIGNED = {"salt": "$SALT", "address": "$ADDRESS", "signature": "$SIGNATURE"}
-"""The members of a signed body, and their shell variables; `$SALT` is JSON."""
+"""The members of a signed body, and their shell variables. `$SALT` is JSON."""
 
 SECRET_NOTE = (
     "`$SECRET` is the signing secret of the provider, as in the settings of this service. Change "
@@ -29,7 +29,7 @@ VARIABLES = {
     "X-QN-Nonce": ("NONCE", "$(openssl rand -hex 16)"),
     "X-QN-Timestamp": ("TIMESTAMP", "$(date +%s)"),
 }
-"""Headers that are signed before the body, with their variables and how to compute them."""
+"""Headers that are signed before the body, with their variables and the commands to set them."""
 
 Json = Mapping[str, Any]
 
@@ -112,7 +112,7 @@ def shell_quote(text: str) -> str:
 
 
 def is_delivery(operation: Json) -> bool:
-    """Whether a provider calls the operation; nobody else has the signing secret."""
+    """Whether a provider calls the operation, because only providers have the signing secret."""
     return Topic.DELIVERIES in operation["tags"]
 
 

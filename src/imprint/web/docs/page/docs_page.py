@@ -38,7 +38,7 @@ class Markup(str):
 
 
 def element(name: str, *children: str, **attributes: str) -> Markup:
-    """Build an element; children that are not markup are escaped. `class_` becomes `class`."""
+    """Build an element. Children that are not markup are escaped. `class_` becomes `class`."""
     given = "".join(
         f' {key.rstrip("_").replace("_", "-")}="{escape(value)}"'
         for key, value in attributes.items()
@@ -112,7 +112,7 @@ Json = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A parameter, or a member of a body at this path; `kind` is its type as shown on the page."""
+    """A parameter, or a member of a body at this path. `kind` is its type as shown on the page."""
 
     path: str
     kind: str
@@ -122,7 +122,7 @@ class Field:
 
 
 def resolve(schema: Json, openapi: Json) -> Json:
-    """Return the schema, with a reference replaced by its target."""
+    """Return the schema, or the target of the reference if the schema is one."""
     while "$ref" in schema:
         found: Any = openapi
         for step in schema["$ref"].removeprefix("#/").split("/"):
@@ -185,11 +185,7 @@ def _json(value: Any) -> str:
 
 
 Access = Literal["none", "optional", "session", "wallet"]
-"""Who may call an operation.
-
-Everybody, everybody (with more for a session), only with a session, or only with a wallet's
-signature.
-"""
+"""The access that an operation needs."""
 
 
 def describe_request(method: str, path: str, operation: Json, openapi: Json) -> dict[str, Any]:
@@ -249,7 +245,7 @@ _THIS_SERVICE = "This service"
 _SIGNING = "Signing for curl"
 
 LANGUAGES = {"curl": "curl", "typescript": "TypeScript", "python": "Python"}
-"""Languages by the values of their radio buttons, in display order."""
+"""Languages keyed by the values of their radio buttons, in display order."""
 
 _LISTED = re.compile(r"<li><code>(\w+)</code>")
 
@@ -267,11 +263,11 @@ class PageAssets:
     theme: str
     """The script that applies the reader's colour theme before the page is painted."""
     site: str | None
-    """The name of the site, which links to it; None if this service has no pages for readers."""
+    """The name of the site, shown as a link. None if this service has no pages for readers."""
 
 
 def docs_page(openapi: Json, facts: Json, assets: PageAssets) -> str:
-    """Render the docs page of an OpenAPI document and a service; all text in it is escaped."""
+    """Render the docs page of an OpenAPI document and a service, with all text escaped."""
     info = openapi["info"]
     topics = {
         topic["name"]: list(_operations_of(topic["name"], openapi)) for topic in openapi["tags"]
@@ -307,12 +303,12 @@ def docs_page(openapi: Json, facts: Json, assets: PageAssets) -> str:
 
 
 def _data(name: str, value: object) -> Markup:
-    """Embed JSON for the page's script in an inert element."""
+    """Embed JSON data for the page's script in an inert element."""
     return element("script", Markup(script_data(value)), type="application/json", id=name)
 
 
 def _bar(site: str | None, software: str, topics: Mapping[str, list[PlacedOperation]]) -> Markup:
-    """The top bar: name, slots for search and account, and a menu on phones."""
+    """Render the top bar with the name, slots for search and account, and a menu on phones."""
     groups = [("Guide", "guide"), *((topic, anchor_of(topic)) for topic in topics)]
     items = [
         element("li", element("a", title, href=f"#{anchor}"))
@@ -395,7 +391,7 @@ def _main(openapi: Json, topics: Mapping[str, list[PlacedOperation]], facts: Jso
 
 
 def _opening(info: Json, facts: Json) -> Markup:
-    """The title, links, and the essentials for a first request."""
+    """Render the title, the links, and the essentials for a first request."""
     words = element(
         "div",
         element("h1", "API reference", id="top"),
@@ -412,7 +408,7 @@ def _opening(info: Json, facts: Json) -> Markup:
 
 
 def _elsewhere() -> Markup:
-    """Links to the machine-readable documents and to the error codes."""
+    """Render links to the machine-readable documents and to the error codes."""
     places = [
         ("OpenAPI document", "openapi.json"),
         ("Parameters of this service", ".well-known/imprint.json"),
@@ -433,7 +429,7 @@ def _signing() -> Iterator[Markup]:
 
 
 def _this_service(facts: Json) -> Iterator[Markup]:
-    """The values that differ between services and are not part of the description."""
+    """Render the values that differ between services and are not part of the description."""
     yield element("h2", _THIS_SERVICE, id=f"guide-{anchor_of(_THIS_SERVICE)}")
     yield element("p", render_line("`GET /.well-known/imprint.json` returns this to programs:"))
     yield _code_block(render_json(dict(facts)))
@@ -565,13 +561,13 @@ def _bodies(operation: Json) -> list[Json]:
 
 
 def _code_block(source: str) -> Markup:
-    """A code block that can be scrolled with the keyboard; the script adds a copy button."""
+    """Render a code block that scrolls with the keyboard. The script adds a copy button."""
     shown = source if isinstance(source, Markup) else render_code(source)
     return element("div", element("pre", shown, tabindex="0"), class_="code")
 
 
 def _request_panels(method: str, path: str, operation: Json) -> Markup:
-    """The request in every language that has a client, selected by radio buttons."""
+    """Render the request in every language that has a client, selected by radio buttons."""
     if is_delivery(operation):
         return _code_block(delivery_command(path, operation))
     sources = {
@@ -604,7 +600,7 @@ def _choice(group: str, language: str) -> Markup:
 
 
 def _error_section() -> Markup:
-    """Every error code with its statuses and its meaning, ordered by status."""
+    """Render every error code with its statuses and its meaning, ordered by status."""
     rows = [
         _code_row(code, status, MEANINGS[code])
         for status, codes in STATUSES.items()
@@ -622,7 +618,7 @@ def _error_section() -> Markup:
 
 
 def _link_codes(errors: Markup) -> Markup:
-    """A list of an operation's error codes, each linked to its explanation."""
+    """Render a list of an operation's error codes, each linked to its explanation."""
     return Markup(_LISTED.sub(r'<li><a href="#error-\1"><code>\1</code></a>', errors))
 
 

@@ -1,4 +1,4 @@
-"""Posts of the earlier front end: EditorJS blocks as HTML, with a few inline elements."""
+"""Posts of the earlier front end: renders EditorJS blocks as HTML with a few inline elements."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -20,14 +20,13 @@ from imprint.web.site.texts.pictures import Pictures
 from imprint.web.site.texts.text_links import link_address, picture_markup
 
 INLINE_TAGS = {"a", "b", "br", "code", "em", "i", "mark", "s", "strong", "u"}
-"""Elements allowed in the text of a block. Of any other element, only the text is kept."""
+"""Elements allowed in the text of a block. Any other element is reduced to its text."""
 
 
 _TAG = re.compile(r"<[^<>]*>")
 
 MAX_TAGS = 1_000
-"""Maximum number of tags in one text, because the sanitiser's time is quadratic in the open
-tags."""
+"""Maximum number of tags in one text. The sanitiser's time is quadratic in the open tags."""
 
 
 def inline_html(text: str) -> str:
@@ -47,9 +46,9 @@ def inline_html(text: str) -> str:
 
 
 def blocks_html(blocks: Sequence[Block], pictures: Pictures, title: str, work: TextWork) -> str:
-    """Render blocks as HTML; a first heading that repeats the title is left out.
+    """Render blocks as HTML, without a first heading that repeats the title.
 
-    An unknown kind is shown as a paragraph with its text. Raises the errors of
+    A block of unknown kind is shown as a paragraph with its text. Raises the errors of
     `TextWork.spend`.
     """
     return "\n".join(_Writer(blocks, pictures, title, work).write())
@@ -91,7 +90,7 @@ class _Writer:
         }
 
     def write(self) -> list[str]:
-        """Yield the HTML of each block that has any."""
+        """Yield the HTML of each block that is not empty."""
         made = [self._kinds.get(kind, self._paragraph)(data) for kind, data in self._blocks]
         return [each for each in made if each]
 

@@ -1,4 +1,4 @@
-"""Code in texts, coloured on the server: spans with a few class names, no styles, no scripts."""
+"""Code in texts, coloured on the server by spans with class names, without styles or scripts."""
 
 from html import escape
 from itertools import groupby
@@ -13,9 +13,9 @@ SPAN_STEPS = 10
 """Work charged per token of code, for the time to recognise, render and sanitise it."""
 
 MAX_CODE = 8_000
-"""Maximum number of characters of a piece of code that is coloured, about 200 lines.
+"""Maximum number of characters in a coloured piece of code, about 200 lines.
 
-Some lexers take a time quadratic in it.
+Some lexers take time quadratic in the length.
 """
 
 LANGUAGES = {
@@ -66,7 +66,7 @@ LANGUAGES = {
     "yaml": "yaml",
     "yml": "yaml",
 }
-"""Pygments' lexers, keyed by the word after the fence. Each was tested against hostile code."""
+"""Pygments' lexers, keyed by the word after the fence. All were tested with hostile code."""
 
 _CLASSES = (
     (Comment, "c-comment"),
@@ -90,7 +90,7 @@ CODE_CLASSES = frozenset(name for _, name in _CLASSES)
 
 
 def coloured_code(code: str, language: str, work: TextWork) -> str:
-    """Return escaped code with spans; without them if its language is unknown or it is too long.
+    """Return escaped code with spans, or without them if it is long or its language is unknown.
 
     Raises the errors of `TextWork.spend`.
     """

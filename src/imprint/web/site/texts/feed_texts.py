@@ -1,4 +1,4 @@
-"""Post texts in feeds: the HTML of their pages with absolute addresses, in a bounded size."""
+"""Post texts in feeds: the HTML of their pages with absolute URLs, limited in size."""
 
 import re
 from dataclasses import dataclass
@@ -39,7 +39,7 @@ class FeedText:
     links: FeedLinks
 
     async def show(self, client: str, entry: FeedEntry) -> str | None:
-        """Return what an entry shows of its post as HTML; None shows the description.
+        """Return the HTML that an entry shows of its post, or None to show the description.
 
         Raises `Damaged`, and `Unavailable` after a long wait.
         """
@@ -74,8 +74,9 @@ def feed_html(
 ) -> str:
     """Convert the HTML of a page for feed readers, which show it outside of the page.
 
-    Beyond `longest` bytes, the text ends, and pictures are replaced with their descriptions.
-    A link to the page follows, as it does if the text is not the `is_whole` one.
+    The text is cut at `longest` bytes, and pictures that do not fit are replaced with their
+    descriptions. A link to the page follows if anything is missing, or if the text is not
+    `is_whole`.
     """
     markup = nh3.clean(
         xml_characters(text.markup),
@@ -95,7 +96,7 @@ def feed_html(
 
 
 def _put_pictures(markup: str, secret: str, content: str, room: int) -> tuple[str, bool]:
-    """Put the pictures back that fit; returns whether all of them did."""
+    """Put back the pictures that fit, and return whether all of them did."""
     pictures, has_all = Pictures(secret), True
     pictures.take_out(content)
 
@@ -118,7 +119,7 @@ def _put_pictures(markup: str, secret: str, content: str, room: int) -> tuple[st
 def cut_html(markup: str, longest: int) -> str:
     """Return the beginning of sanitised HTML, up to this many bytes, with all elements closed.
 
-    It ends after a block, or inside of one that takes most of the space.
+    The result ends after a block, or inside a block that takes most of the space.
     """
     whole = markup.encode()
     if len(whole) <= longest:

@@ -1,4 +1,4 @@
-"""Footnotes in Markdown: `[^1]` in the text and `[^1]: …` below, shown as a list at the end."""
+"""Footnotes in Markdown, written as `[^1]` and `[^1]: …`, and shown as a list at the end."""
 
 import re
 from typing import Any
@@ -8,14 +8,14 @@ from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 
 _LABEL = r"\[\^([^\s\[\]]{1,60})\]"
-"""Labels have a maximum length: a search for their end takes constant time."""
+"""Pattern of a label. Its length is limited, so that a search for its end takes constant time."""
 
 _NOTE = re.compile(_LABEL + r":[ \t]*")
 _REFERENCE = re.compile(_LABEL)
 
 
 def footnote(state: StateBlock, start_line: int, end_line: int, silent: bool) -> bool:
-    """Block rule of a footnote; lines indented by four belong to it."""
+    """Block rule of a footnote. Lines indented by four spaces belong to it."""
     if state.is_code_block(start_line):
         return False
     start = state.bMarks[start_line] + state.tShift[start_line]
@@ -26,7 +26,7 @@ def footnote(state: StateBlock, start_line: int, end_line: int, silent: bool) ->
     state.push("footnote_open", "", 1).meta = {"label": found[1]}
     kept = state.bMarks[start_line], state.tShift[start_line], state.sCount[start_line]
     parent, state.parentType = state.parentType, "footnote"
-    # The rest of the line is the first of its content.
+    # The rest of the line is the first line of the footnote's content.
     state.bMarks[start_line], state.tShift[start_line] = found.end(), 0
     state.blkIndent += 4
     state.sCount[start_line] = state.blkIndent
@@ -39,7 +39,7 @@ def footnote(state: StateBlock, start_line: int, end_line: int, silent: bool) ->
 
 
 def footnote_reference(state: StateInline, silent: bool) -> bool:
-    """Inline rule of a reference to a footnote of the text."""
+    """Inline rule of a reference to a footnote."""
     found = _REFERENCE.match(state.src, state.pos, state.posMax)
     notes = state.env.get("footnotes", {})
     if found is None or found[1] not in notes:
@@ -56,7 +56,7 @@ def footnote_reference(state: StateInline, silent: bool) -> bool:
 
 
 def place_footnotes(tokens: list[Token], env: dict[str, Any]) -> list[Token]:
-    """Return the tokens with the footnotes at the end; those without a reference are left out."""
+    """Return the tokens with the footnotes at the end. Unreferenced footnotes are left out."""
     if "footnotes" not in env:
         return tokens
     text: list[Token] = []
@@ -65,7 +65,7 @@ def place_footnotes(tokens: list[Token], env: dict[str, Any]) -> list[Token]:
     for token in tokens:
         if token.type == "footnote_open":
             within.append([])
-            # Of two footnotes with one label, the first one counts.
+            # Of two footnotes with the same label, the first one counts.
             notes.setdefault(token.meta["label"], within[-1])
         elif token.type == "footnote_close":
             within.pop()

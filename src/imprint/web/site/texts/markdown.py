@@ -1,9 +1,9 @@
 """Markdown to HTML: CommonMark with tables, strikethrough and footnotes.
 
-Embedded HTML is shown as text, code is coloured, and a picture alone in its paragraph can have a
-caption.
+Embedded HTML is shown as text, code is coloured, and a picture that is alone in its paragraph can
+have a caption.
 
-The parser is markdown-it. Every rule that it tries and every token that it creates counts
+The parser is markdown-it. Every rule that the parser tries and every token that it creates counts
 as work, so that time and memory stay proportional to the length of the text.
 """
 
@@ -212,7 +212,7 @@ def _number_headings(tokens: list[Token]) -> None:
 
 
 def _place_captions(tokens: list[Token]) -> None:
-    """Make a figure of each picture that is alone in its paragraph and has a title."""
+    """Turn each picture that is alone in its paragraph and has a title into a figure."""
     for at, token in enumerate(tokens):
         if token.type != "inline" or token.children is None or len(token.children) != 1:
             continue

@@ -1,4 +1,4 @@
-"""Images inside texts: taken out before a text is rendered, and put back into its HTML.
+"""Images inside texts, which are taken out before a text is rendered and put back into its HTML.
 
 An image is a `data:` URL of some megabytes. The renderer and the sanitiser see a short name
 instead.
@@ -14,7 +14,7 @@ SCHEME = "imprint-picture"
 """The URL scheme of the names that replace images."""
 
 SHARED_BYTES = 64 * 1024
-"""Number of leading bytes of an image in which its dimensions are searched for."""
+"""Number of leading bytes of an image that are searched for its dimensions."""
 
 REPEATED = 2
 """How many times the images of a text may be repeated in its HTML, on average."""
@@ -37,7 +37,7 @@ class Pictures:
         self._name = re.compile(rf"{SCHEME}:{self.secret}-([0-9]{{1,6}})(?![0-9])")
 
     def take_out(self, text: str) -> str:
-        """Replace the images in a text by names."""
+        """Replace the images in a text with names."""
 
         def name(found: "re.Match[str]") -> str:
             self.urls.append(found[0])
@@ -46,14 +46,14 @@ class Pictures:
         return PICTURE_URL.sub(name, text)
 
     def left_out(self, text: str) -> str:
-        """Replace each image name in a text by a word."""
+        """Replace each image name in a text with a word."""
         return self._name.sub("picture", text)
 
     def put_back(self, markup: str) -> str:
         """Put the images back into the HTML. A base64 URL needs no escaping.
 
-        A text can refer to one image many times. Together, its images take at most `REPEATED`
-        times their length in the text. Further ones are shown as their descriptions.
+        A text can refer to one image many times. Together, its images take at most `REPEATED` times
+        their length in the text. Images beyond this limit are shown as their descriptions.
         """
         if not self.urls:
             return markup

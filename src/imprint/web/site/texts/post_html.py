@@ -1,6 +1,6 @@
 """Post texts as inert HTML: rendered within limits, then sanitised.
 
-The sanitiser is always the last step, so anything that it does not allow never reaches a page.
+The sanitiser is always the last step, so disallowed HTML never reaches a page.
 """
 
 import re
@@ -62,7 +62,7 @@ _ANCHOR = re.compile(r"s-|fn-[0-9]+\Z|fnref-[0-9]+-[0-9]+\Z")
 class TextMarkup:
     """The HTML of a text with names instead of its pictures, which can be megabytes.
 
-    `secret` is the common part of the names; None if the text has no pictures.
+    `secret` is the common part of the names, or None if the text has no pictures.
     """
 
     markup: Markup
@@ -118,7 +118,7 @@ def _render(text: str, pictures: Pictures, title: str, work: TextWork) -> str:
 
 
 def _as_written(text: str) -> str:
-    """Return the beginning of a text line by line, or for blocks, their words."""
+    """Return the beginning of a text line by line. For blocks, return their words."""
     if not is_markdown(text):
         text = readable_text(text) or text
     notice = page_words().html("text.cut" if len(text) > MAX_TEXT else "text.plain")

@@ -8,7 +8,7 @@ from imprint.web.site.texts.pictures import SCHEME, Pictures
 from imprint.web.site.words import page_words
 
 MAX_ADDRESS = 2_000
-"""Maximum number of characters in a URL. A longer one is not linked."""
+"""Maximum number of characters in a URL. Longer URLs are not linked."""
 
 _IPFS = re.compile(r"(?:ipfs://(?:ipfs/)?|/ipfs/)([A-Za-z0-9]{1,128})/?\Z")
 _OPEN = re.compile(
@@ -20,7 +20,7 @@ _WITHIN = re.compile(r"(?:#|/(?![/\\]))[^\s<>\"\\\x00-\x1f\x7f]*\Z")
 def link_address(given: str) -> str | None:
     """Return the target of a link, or None if it is not allowed.
 
-    Allowed are other sites, mail, documents stored here, and pages of this site.
+    Links to other sites, mail, documents stored here, and pages of this site are allowed.
     """
     if len(given) > MAX_ADDRESS:
         return None
@@ -34,7 +34,7 @@ def link_address(given: str) -> str | None:
 def picture_address(given: str) -> str | None:
     """Return the URL of an image that a page may load, or None.
 
-    Allowed are images in the text itself and at this service.
+    Images in the text itself and images at this service are allowed.
     """
     if given.startswith(f"{SCHEME}:"):
         return given
@@ -53,7 +53,7 @@ def ipfs_path(given: str) -> str | None:
 
 
 def picture_markup(given: str, alt: str, pictures: Pictures) -> str:
-    """Render an image, or a link to an image on another host, from which pages load nothing."""
+    """Render an image. An image on another host becomes a link, so that pages do not load it."""
     source = picture_address(given)
     # A text can contain such a name, or continue after its picture.
     if source is not None and (pictures.has(source) or not source.startswith(f"{SCHEME}:")):

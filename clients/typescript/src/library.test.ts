@@ -1,0 +1,131 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { exportLibrary } from "./library.js";
+import { Refusal } from "./problems.js";
+import { ImprintReader } from "./reader.js";
+import type { Code, HeldPost, ServiceFacts } from "./records.js";
+
+const SERVICE = "https://press.example";
+const CID = "bafkreihdwdcefgh4dqkjv67uzcmw7ojee6xedzdetojuzjevtenxquvyku";
+const PICTURE = "bafkreiflcb7rxvrs2pb7lrzevgoqet37vibt6m6ao2ldqs3ajp7hrlbvfu";
+const AUTHOR = "0x70997970c51812dc3a010c7d01b50e0d17dc79c8";
+
+const held = (id: string, more: Partial<HeldPost> = {}): HeldPost =>
+  ({
+    id,
+    author: AUTHOR,
+    cid: CID,
+    title: `Post "${id}"`,
+    hashtags: ["ink"],
+    createdAt: "2026-11-18T08:00:00Z",
+    byline: null,
+    revision: null,
+    held: { balance: "1", boughtAt: "2026-11-18T09:00:00Z", paid: "5" },
+    links: { self: "", content: "", page: `${SERVICE}/p/${id}/a-title` },
+    ...more,
+  }) as HeldPost;
+
+type Reply = string | object | Code;
+
+/** A service with these responses by path. A code means a refusal; other paths are not found. */
+function serve(posts: HeldPost[], replies: Record<string, Reply | Reply[]>): ImprintReader {
+  const fetch = async (input: string | URL | Request) => {
+    const path = String(input).slice(SERVICE.length);
+    if (path.startsWith("/me/library")) return Response.json({ posts, next_page_token: null });
+    const given = replies[path] ?? "not_found";
+    const reply = Array.isArray(given) ? (given.shift() ?? "not_found") : given;
+    if (typeof reply === "string" && /^[a-z_]+$/.test(reply)) {
+      const problem = { code: reply, status: 409, detail: reply };
+      return Response.json(problem, { status: 409, headers: { "Retry-After": "0" } });
+    }
+    if (typeof reply === "string")
+      return new Response(reply, { headers: { "Content-Type": "image/png" } });
+    return Response.json(reply);
+  };
+  return new ImprintReader(SERVICE, { now: 0 } as ServiceFacts, { fetch: fetch as never });
+}
+
+async function collect(reader: ImprintReader): Promise<Record<string, string>> {
+  const files: Record<string, string> = {};
+  for await (const { path, content } of exportLibrary(reader)) {
+    assert.ok(!(path in files), path);
+    files[path] = typeof content === "string" ? content : new TextDecoder().decode(content);
+  }
+  return files;
+}
+
+test("a post is saved as Markdown with its document, pictures and proof", async () => {
+  const text = `# Words\n\n![A](ipfs://${PICTURE}) ![A](ipfs://${PICTURE})`;
+  const files = await collect(
+    serve([held("7")], {
+      "/posts/7/content": { content: text },
+      "/p/7/document": { content: text },
+      "/posts/7/proof.json": { type: "imprint-proof-1" },
+      [`/ipfs/${PICTURE}`]: "The bytes.",
+    }),
+  );
+  const folder = "posts/7-a-title";
+  const names = ["document.json", "post.md", "proof.json", `${PICTURE}.png`];
+  const paths = ["README.md", ...names.map((name) => `${folder}/${name}`)];
+  assert.deepEqual(Object.keys(files).sort(), paths.sort());
+  assert.ok(files[`${folder}/post.md`]?.endsWith(`![A](${PICTURE}.png) ![A](${PICTURE}.png)\n`));
+  assert.match(files[`${folder}/post.md`] ?? "", /^---\ntitle: "Post \\"7\\""\nauthor: /);
+  assert.equal(files[`${folder}/document.json`], JSON.stringify({ content: text }));
+  assert.match(files["README.md"] ?? "", /\[Post "7"\]\(posts\/7-a-title\/post\.md\)/);
+});
+
+test("a correction is saved with the signature of its author", async () => {
+  const revision = { number: 2, note: "", createdAt: "2026-11-18T10:00:00Z" };
+  const signed = { content: "Better.", revision: 2, proof: { signature: "0x01" } };
+  const files = await collect(
+    serve([held("7", { revision })], { "/posts/7/content?revision=2": signed }),
+  );
+  assert.match(files["posts/7-a-title/post.md"] ?? "", /Better\.\n$/);
+  assert.deepEqual(JSON.parse(files["posts/7-a-title/correction.json"] ?? ""), signed);
+});
+
+test("what is not there is said in the list, and the rest is saved", async () => {
+  const files = await collect(
+    serve([held("7"), held("8")], {
+      "/posts/7/content": "not_entitled",
+      "/posts/8/content": { content: "Words." },
+      "/posts/8/proof.json": "not_final",
+    }),
+  );
+  assert.deepEqual(Object.keys(files), ["posts/8-a-title/post.md", "README.md"]);
+  assert.match(files["README.md"] ?? "", /^- Post "7", by .*isn’t stored at this service/m);
+  assert.match(files["README.md"] ?? "", /^- \[Post "8"\].*isn’t final yet/m);
+});
+
+test("a busy service is asked again", async () => {
+  const replies = { "/posts/7/content": ["rate_limited", "overloaded", { content: "Words." }] };
+  assert.ok("posts/7-a-title/post.md" in (await collect(serve([held("7")], replies))));
+});
+
+test("an outage ends the download", async () => {
+  const reader = serve([held("7")], { "/posts/7/content": "chain_unavailable" });
+  await assert.rejects(collect(reader), (error) => error instanceof Refusal);
+});
+
+test("no path of a hostile service leads out of the folder", async () => {
+  const links = { self: "", content: "", page: `${SERVICE}/p/1/..%2f..%2fetc` };
+  const post = held("../../7", { links, title: "](http://evil.example)<script>" });
+  const files = await collect(serve([post], { "/posts/../../7/content": { content: "" } }));
+  for (const path of Object.keys(files))
+    assert.match(path, /^(README|posts\/7-2f2fetc\/post)\.md$/);
+  assert.doesNotMatch(files["README.md"] ?? "", /\]\(http|<script/);
+});
+
+test("the blocks of the earlier front end become Markdown", async () => {
+  const blocks = [
+    { type: "header", data: { level: 2, text: "A <b>title</b>" } },
+    { type: "paragraph", data: { text: "Words." } },
+    { type: "list", data: { items: ["one", { content: "two" }] } },
+    { type: "code", data: { code: "x < y" } },
+    { type: "delimiter" },
+  ];
+  const content = { content: JSON.stringify({ blocks }) };
+  const files = await collect(serve([held("7")], { "/posts/7/content": content }));
+  const text = "## A title\n\nWords.\n\n- one\n- two\n\n```\nx < y\n```\n";
+  assert.ok(files["posts/7-a-title/post.md"]?.endsWith(`---\n\n${text}`));
+});

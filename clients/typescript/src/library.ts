@@ -1,0 +1,196 @@
+/** A library as files that are readable and verifiable without the service. */
+
+import { Refusal } from "./problems.js";
+import type { ImprintReader } from "./reader.js";
+import type { HeldPost, PostContent } from "./records.js";
+import { pause } from "./transport.js";
+
+/** A file of a library; `path` has only letters, digits, `-`, `.` and single slashes. */
+export interface LibraryFile {
+  readonly path: string;
+  readonly content: string | Uint8Array;
+}
+
+export interface LibraryOptions {
+  /** Called before each post: how many are done, and how many there are. */
+  onPost?(done: number, all: number): void;
+}
+
+/** Refusals after which the same request may succeed later. */
+const BUSY = ["rate_limited", "overloaded"];
+
+/** Refusals of a single post, which do not end the download. */
+const ABSENT = ["not_found", "not_final", "not_entitled", "not_free", "removed", "withheld"];
+
+/** How many times a request is sent while the service is busy. */
+const ATTEMPTS = 8;
+
+/**
+ * Everything that the session's address holds: each post as Markdown, with its document, the
+ * author's signed correction and the proof from the chain, where there are any. The last file is a
+ * list of all of them.
+ */
+export async function* exportLibrary(
+  reader: ImprintReader,
+  { onPost }: LibraryOptions = {},
+): AsyncGenerator<LibraryFile> {
+  const posts = await insist(() => reader.listLibrary({ limit: 50 }).collect());
+  const entries: Entry[] = [];
+  for (const [done, post] of posts.entries()) {
+    onPost?.(done, posts.length);
+    const entry = { post, folder: folderOf(post), names: [] as string[] };
+    entries.push(entry);
+    for await (const file of filesOf(reader, post)) {
+      entry.names.push(file.path);
+      yield { ...file, path: `${entry.folder}/${file.path}` };
+    }
+  }
+  onPost?.(posts.length, posts.length);
+  yield { path: "README.md", content: describe(reader, entries) };
+}
+
+interface Entry {
+  readonly post: HeldPost;
+  readonly folder: string;
+  readonly names: string[];
+}
+
+async function* filesOf(reader: ImprintReader, post: HeldPost): AsyncGenerator<LibraryFile> {
+  const { id, revision } = post;
+  const named = revision ? { revision: revision.number } : {};
+  const found = await find(() => reader.readPostContent(id, named));
+  if (found) {
+    yield* textOf(reader, post, found);
+    if (found.proof) yield { path: "correction.json", content: writeJson(found) };
+  }
+  const document = found && (await find(() => reader.readPostDocument(id)));
+  if (document) yield { path: "document.json", content: document };
+  const proof = await find(() => reader.getPostProof(id));
+  if (proof) yield { path: "proof.json", content: writeJson(proof) };
+}
+
+/** The text with its facts, and those of its pictures that the service has. */
+async function* textOf(
+  reader: ImprintReader,
+  post: HeldPost,
+  { content }: PostContent,
+): AsyncGenerator<LibraryFile> {
+  let text = readBlocks(content) ?? content;
+  const named = text.matchAll(/ipfs:\/\/(baf[a-z2-7]{56})/g);
+  for (const cid of new Set(Array.from(named, ([, cid = ""]) => cid))) {
+    const picture = await find(() => reader.fetchDocument(cid));
+    if (!picture?.mediaType.startsWith("image/")) continue;
+    const name = `${cid}.${picture.mediaType === "image/png" ? "png" : "jpg"}`;
+    text = text.replaceAll(`ipfs://${cid}`, name);
+    yield { path: name, content: picture.bytes };
+  }
+  yield { path: "post.md", content: `${frontMatter(post)}\n${text.trimEnd()}\n` };
+}
+
+const frontMatter = (post: HeldPost): string => {
+  const { id, author, byline, cid, createdAt, hashtags, held, links, title } = post;
+  const facts = {
+    title,
+    ...(byline && { by: byline.name }),
+    author,
+    date: createdAt,
+    ...(post.revision && { corrected: post.revision.createdAt }),
+    tags: hashtags,
+    post: id,
+    cid,
+    since: held.boughtAt,
+    ...(held.paid !== null && { paid: held.paid }),
+    url: links.page,
+  };
+  // JSON is YAML; control characters are escaped.
+  const lines = Object.entries(facts).map(([name, value]) => `${name}: ${JSON.stringify(value)}`);
+  return `---\n${lines.join("\n")}\n---\n`;
+};
+
+/** The text of a document of the earlier front end; null if it is Markdown. */
+function readBlocks(content: string): string | null {
+  if (!content.trimStart().startsWith("{")) return null;
+  let found: { blocks?: Block[] };
+  try {
+    found = JSON.parse(content);
+  } catch {
+    return null;
+  }
+  if (!Array.isArray(found.blocks)) return null;
+  return found.blocks.map(writeBlock).filter(Boolean).join("\n\n");
+}
+
+interface Block {
+  type?: string;
+  data?: { text?: unknown; level?: unknown; items?: unknown; code?: unknown; caption?: unknown };
+}
+
+function writeBlock({ type, data = {} }: Block): string {
+  const plain = (value: unknown) => String(value ?? "").replace(/<[^>]*>/g, "");
+  if (type === "header") return `${"#".repeat(Number(data.level) || 2)} ${plain(data.text)}`;
+  if (type === "code") return `\`\`\`\n${data.code ?? ""}\n\`\`\``;
+  if (type === "quote") return `> ${plain(data.text)}`;
+  if (Array.isArray(data.items))
+    return data.items.map((item) => `- ${plain(item?.content ?? item)}`).join("\n");
+  return plain(data.text ?? data.caption);
+}
+
+const folderOf = ({ id, links }: HeldPost): string => {
+  const slug = new URL(links.page).pathname.split("/")[3] ?? "";
+  // The service may be hostile: a path must not lead out of the folder.
+  const parts = [id, slug].map((part) => part.replace(/[^0-9a-z-]/g, "").slice(0, 80));
+  return `posts/${parts.filter(Boolean).join("-")}`;
+};
+
+function describe(reader: ImprintReader, entries: readonly Entry[]): string {
+  const lines = entries.map(({ post, folder, names }) => {
+    const title = post.title.replace(/[\s\\[\]`*_<>&]+/g, " ").trim() || `Post ${post.id}`;
+    const shown = names.includes("post.md") ? `[${title}](${folder}/post.md)` : title;
+    const lacking = [
+      !names.includes("post.md") && "its text isn’t stored at this service",
+      !names.includes("proof.json") && "its proof isn’t final yet",
+    ].filter(Boolean);
+    return `- ${shown}, by ${post.author}${lacking.length ? ` (${lacking.join("; ")})` : ""}`;
+  });
+  return `# Library
+
+All posts that ${reader.session?.address ?? "you"} holds at ${reader.url}.
+
+${lines.join("\n") || "None."}
+
+## What the files are
+
+- \`post.md\`: the text, with its facts above it.
+- \`document.json\`: what the author published; its hash is the \`cid\` that the chain names.
+- \`proof.json\`: where the chain records it. To check both with any node of the chain:
+  \`imprint verify --proof proof.json --document document.json --rpc URL\`
+- \`correction.json\`: a corrected text, with the signature of its author.
+
+These files don’t need the service. They are yours to keep and to read, not to publish.
+`;
+}
+
+const writeJson = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`;
+
+/** The result of a request; null if there is nothing for this reader. */
+async function find<T>(read: () => Promise<T>): Promise<T | null> {
+  try {
+    return await insist(read);
+  } catch (error) {
+    if (error instanceof Refusal && ABSENT.includes(error.code)) return null;
+    throw error;
+  }
+}
+
+/** The result of a request, which is repeated while the service is busy. */
+async function insist<T>(read: () => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await read();
+    } catch (error) {
+      const isBusy = error instanceof Refusal && BUSY.includes(error.code);
+      if (!isBusy || attempt === ATTEMPTS) throw error;
+      await pause(1000 * Math.min(error.retryAfter ?? 1, 60));
+    }
+  }
+}
