@@ -5,7 +5,7 @@ from tools.mutations.mutation import Mutation
 ACCESS = (
     Mutation(
         "A nonce is accepted only once",
-        "src/imprint/adapters/stores/drafts/drafts.py",
+        "src/imprint/adapters/stores/signed_writes.py",
         "    if spent is not None:\n",
         '    if spent is not None and spent["action"] != "create":\n',
         "test",

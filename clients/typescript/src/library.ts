@@ -20,7 +20,15 @@ export interface LibraryOptions {
 const BUSY = ["rate_limited", "overloaded"];
 
 /** Refusals of a single post, which do not end the download. */
-const ABSENT = ["not_found", "not_final", "not_entitled", "not_free", "removed", "withheld"];
+const ABSENT = [
+  "not_found",
+  "not_final",
+  "not_entitled",
+  "not_free",
+  "payment_required",
+  "removed",
+  "withheld",
+];
 
 /** How many times a request is sent while the service is busy. */
 const ATTEMPTS = 8;

@@ -1,1 +1,0 @@
-import{a,b}from"./part-BI2X3U6T.js";import"./part-GUL5ULQL.js";import"./part-JUIZAPYQ.js";import"./part-SAKBMSFF.js";import"./part-L5Z6D5DW.js";import"./part-K4SABGCS.js";export{a as offerSamples,b as sampleItem};

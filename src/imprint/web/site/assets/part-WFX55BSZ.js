@@ -1,1 +1,0 @@
-import{A as c,B as d,C as e,D as f,E as g,F as h,G as i,y as a,z as b}from"./part-SXKXSZEA.js";import"./part-IHZJHOQ5.js";import"./part-7CKSL2GN.js";import"./part-L5Z6D5DW.js";import"./part-K4SABGCS.js";export{d as AccountChanged,a as Cancelled,c as NoAccount,f as NodeUnreachable,e as TooLittle,b as WrongChain,g as describeUnknownNetwork,h as explain,i as hasSentNothing};
