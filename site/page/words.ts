@@ -61,7 +61,7 @@ export const WORDS = {
   findWallet: "Find a wallet",
   installThenReload: ", install it, then reload this page.",
   openInApp:
-    "This browser has no wallet. If you have a wallet app, open this page in it: each of these apps has its own browser, in which you sign in, buy and publish.",
+    "This browser has no wallet. If you have a wallet app, open this page in the app’s own browser: there you can sign in, buy and publish.",
   openIn: (app: string) => `Open in ${app}`,
   noAppYet: "No wallet app yet? ",
   appsNeedEncryption:
@@ -115,7 +115,7 @@ export const WORDS = {
     "The service can’t reach its database right now. Try again in a moment.",
   listPostsStillBeing: "The list of posts is still being built. Try again in a moment.",
   somethingWentWrongService:
-    "Something went wrong in the service. Try again; if it keeps happening, tell its operator.",
+    "Something went wrong in the service. Try again; if it keeps happening, tell the site’s operator.",
   youreOfflineNothingLost: "You’re offline. Nothing is lost: try again when you’re connected.",
   serviceIsntRespondingNothing:
     "The service isn’t responding. Nothing is lost: try again in a moment.",

@@ -314,7 +314,7 @@ export const WORDS = {
   freeWords: (free: string | number, words: string | number) =>
     `Everybody can read the first ${free} of ${words} words; the rest is for those who buy it.`,
   nothingFree:
-    "Nothing of the text can be read before buying. To show its beginning, go back and choose “Free until here”.",
+    "None of the text can be read before it’s bought. To show its beginning, go back and choose “Free until here”.",
   pictureCouldntCreated: "The picture couldn’t be created.",
   publish: "Publish",
   title: "Title",
@@ -359,7 +359,7 @@ export const WORDS = {
   saveLatestText: "Save the latest text",
   signUploadPicture: "Sign and upload the picture",
   listedSite: "Listed on this site",
-  latestTextGoesService: "The latest text goes to the service.",
+  latestTextGoesService: "Your latest text is being saved.",
   confirmSignatureWalletFree: "Confirm the signature in your wallet, free of charge.",
   postChainWillAppear: "Your post is on the chain and will appear here in a moment.",
   yourePublishingAnotherTab:

@@ -123,7 +123,7 @@ def test_a_reverted_transaction_is_mined_and_charged(bench: Any) -> None:
     assert before.balance - after.balance == receipt.gas_used * receipt.gas_price
 
 
-def test_a_failed_creation_uses_its_nonce_and_leaves_no_code(bench: Any) -> None:
+def test_a_failed_contract_creation_spends_its_nonce_and_creates_no_contract(bench: Any) -> None:
     receipt = bench.send(data=b"\xfe", gas=100_000)
     assert (receipt.success, receipt.created, receipt.gas_used) == (False, None, 100_000)
     assert bench.chain.account(bench.people[0]).nonce == 1

@@ -63,7 +63,7 @@ def test_the_lock_file_has_a_matching_version_of_every_declared_dependency():
 
 
 def test_the_changelog_lists_the_version_below_unreleased():
-    """Between releases, this is the previous version."""
+    """Between releases, the newest version in the changelog is the previous one."""
     changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     headings = re.findall(r"^## \[(.+?)\](?: - \d{4}-\d\d-\d\d)?$", changelog, re.MULTILINE)
     assert headings[0] == "Unreleased"

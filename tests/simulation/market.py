@@ -32,7 +32,7 @@ POST_IN_BYTES = "(bytes,bytes,bytes,bytes,uint256,bytes[])"
 ZERO = "0x" + "00" * 20
 
 CONTRACT = Path(__file__).with_name("OpenMarketplace.json")
-"""The marketplace contract of the simulation, which also allows gifts and burning of tokens."""
+"""The marketplace contract of the simulation, in which tokens can also be given away and burned."""
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,10 @@ export const WORDS = {
     ["Substack", "the zip of Settings → Exports"],
     ["Medium", "the zip of Settings → Security and apps → Download your information"],
     ["WordPress", "the XML files of Tools → Export"],
-    ["Mirror", "the JSON files of your posts from Arweave, whose signatures are checked"],
+    [
+      "Mirror",
+      "the JSON files of your posts from Arweave; the signatures in the files are checked",
+    ],
     ["Jekyll, Hugo, Obsidian", "the folder with your Markdown files and pictures, or a zip of it"],
   ],
   importing: "Importing",

@@ -195,7 +195,7 @@ class PostMethods(Connection):
                 return table
 
     async def show_stats(self) -> Stats:
-        """Return the marketplace's totals and its last 90 days."""
+        """Return the marketplace's totals, and its figures for each of the last 90 days."""
         return await self._read("/stats", Stats)
 
     async def get_global_metrics(self) -> MarketMetrics:

@@ -122,7 +122,7 @@ class ImageRecoder(Protocol):
         """
 
     async def scale(self, image: bytes, box: tuple[int, int], client: str) -> bytes:
-        """Scale down a PNG or JPEG that `recode` returned until it fits the box.
+        """Scale down a PNG or JPEG from `recode` to fit the box.
 
         An image is never enlarged. Refuses with `invalid_image`, and `rate_limited` if too many
         images of this client are waiting.

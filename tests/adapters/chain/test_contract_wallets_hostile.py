@@ -89,7 +89,9 @@ async def test_a_hostile_counterfactual_wallet_gets_a_verdict(
 
 
 @pytest.mark.parametrize("behaviour", FACTORY_BEHAVIOURS)
-async def test_a_hostile_factory_gets_a_verdict(chain: WalletChain, behaviour: str) -> None:
+async def test_a_signature_with_a_hostile_factory_gets_the_expected_verdict(
+    chain: WalletChain, behaviour: str
+) -> None:
     factory = deploy_on(chain.chain, hostile_factory(behaviour))
     code = chain.owned_code()
     wallet = predict(factory, code)
@@ -101,7 +103,7 @@ async def test_a_hostile_factory_gets_a_verdict(chain: WalletChain, behaviour: s
 
 @pytest.mark.parametrize("factory_behaviour", FACTORY_BEHAVIOURS)
 @pytest.mark.parametrize("behaviour", ["UseAllGas", "LoopForever", "ReturnMegabyte", "LookUp"])
-async def test_a_wallet_that_uses_all_gas_still_gets_a_verdict(
+async def test_a_signature_of_a_wallet_that_uses_all_gas_still_gets_a_verdict(
     chain: WalletChain, behaviour: str, factory_behaviour: str
 ) -> None:
     factory = deploy_on(chain.chain, hostile_factory(factory_behaviour))

@@ -254,7 +254,7 @@ async def test_the_verdict_comes_from_the_pinned_block(
 
 
 def _mine_during_the_first_batch(node: WalletNode, then: str = YES) -> None:
-    """Change the block number at the end of the first batch."""
+    """Let a block arrive during the first batch, after which the node gives the verdict `then`."""
 
     def tamper(request: dict[str, Any], response: dict[str, Any]) -> None:
         if len(node.batches) == 1 and request["method"] == "eth_blockNumber":

@@ -70,7 +70,7 @@ async def test_an_unpublished_restored_version_returns_to_its_original_position(
 
 
 @pytest.mark.parametrize("which", [PublicList(drafts_too=True), PublicList(("a",), True)])
-async def test_paging_returns_each_draft_once_while_posts_are_unpublished(world, which):
+async def test_paging_returns_each_draft_once_while_posts_become_drafts_again(world, which):
     there = [await world.prepare(await world.draft(), "a") for _ in range(12)]
     posts = [await world.prepare(await world.draft(), "a") for _ in range(6)]
     events = [world.event(post) for post in posts]

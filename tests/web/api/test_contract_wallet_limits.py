@@ -88,7 +88,7 @@ async def test_the_contract_wallet_limit_does_not_apply_to_key_signatures(
         await world.create(world.wallet(1))
 
 
-async def test_a_flood_of_bad_signatures_does_not_use_up_the_signers_rate(
+async def test_a_flood_of_bad_signatures_does_not_use_up_the_signers_rate_limit(
     tmp_path: Path,
 ) -> None:
     async with open_world(

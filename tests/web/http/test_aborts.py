@@ -1,4 +1,4 @@
-"""Clients that disconnect at any moment: all resources held for them are released."""
+"""When a client disconnects, at any moment, all resources held for it are released."""
 
 import asyncio
 import gc

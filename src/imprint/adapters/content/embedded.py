@@ -416,7 +416,7 @@ class EmbeddedStore:
 
 
 class SmallDocuments:
-    """A network's small documents in a SQLite file, which one thread writes and others read.
+    """The small documents of one network, in a SQLite file that one thread writes.
 
     All methods block, and raise `OSError` or `sqlite3.Error` if the disk fails. Only `commit` calls
     `store`, `delete` and `probe`.

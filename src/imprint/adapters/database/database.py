@@ -52,7 +52,7 @@ class Snapshot(Protocol):
     """A snapshot of the database."""
 
     async def read(self, rule: Rule[*Ts, T], *args: *Ts) -> T:
-        """Run a read-only transaction rule."""
+        """Run a read-only rule on this snapshot."""
         ...
 
 

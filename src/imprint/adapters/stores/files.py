@@ -256,7 +256,10 @@ class ListPlan:
 async def plan_list(
     tx: Transaction, which: ListFilter, before: int | None, limit: int
 ) -> ListPlan | None:
-    """Plan a list by its rarest tag, or return None if the list is empty."""
+    """Choose the statement that lists files, by the rarest of several tags.
+
+    Returns None if one of the tags has no files.
+    """
     end = END if before is None else before
     values: dict[str, Value] = {"before": end, "limit": limit}
     if isinstance(which, OwnDrafts):

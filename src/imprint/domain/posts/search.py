@@ -267,7 +267,7 @@ _FOLDING = _Folding()
 
 
 def _displayed(text: str) -> str:
-    """Return a text on one line, without control characters and direction marks."""
+    """Return the text on one line, without control characters or direction marks."""
     if not text.isascii() or not text.isprintable():
         text = text[:MAX_TEXT].translate(_DISPLAY)
     return " ".join(text[:MAX_TEXT].split())

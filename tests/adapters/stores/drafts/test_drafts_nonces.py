@@ -1,4 +1,4 @@
-"""Write nonces, login nonces, intents, and file numbers."""
+"""Nonces of writes and logins, intents, and file numbers."""
 
 import asyncio
 from dataclasses import replace

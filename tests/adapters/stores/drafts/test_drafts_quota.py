@@ -342,7 +342,7 @@ async def test_a_destroyed_draft_no_longer_counts(world, used):
         await world.draft()
 
 
-async def test_a_deleted_draft_restored_by_an_event_no_longer_counts(world, used):
+async def test_a_deleted_draft_that_an_event_publishes_no_longer_counts(world, used):
     file = await world.draft()
     await world.delete(file)
     assert await world.see(world.event(file)) == [EventStatus.ONCHAIN]

@@ -137,7 +137,7 @@ async def rows_of(world: World) -> dict[str, list[tuple[Any, ...]]]:
 
 
 @pytest.mark.parametrize("seed", range(8))
-async def test_statements_and_rules_have_the_same_outcomes_and_records(
+async def test_single_statement_writes_have_the_same_outcomes_and_records_as_the_rules(
     by_statements: World, by_rules: World, seed: int
 ) -> None:
     authors = [Author(by_statements, seed), Author(by_rules, seed)]

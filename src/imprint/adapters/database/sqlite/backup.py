@@ -1,4 +1,4 @@
-"""Backup copies of a SQLite catalog, consistent while others write."""
+"""Backup copies of a SQLite catalog, which are consistent even if others write meanwhile."""
 
 import re
 import sqlite3

@@ -251,7 +251,7 @@ _LISTED = re.compile(r"<li><code>(\w+)</code>")
 
 
 PlacedOperation = tuple[str, str, Json]
-"""A method, a path, and their operation."""
+"""A method, a path, and the OpenAPI operation that they have."""
 
 
 @dataclass(frozen=True, slots=True)
