@@ -29,7 +29,7 @@ COMMANDS = {
     "check": Command("check", "check", "Check whether the service would run, and what to fix."),
     "completion": Command("completion", "completion", "Print the completion script of a shell."),
     "contract": Command("deploy", "contract", "Print the contract's ABI and bytecode as JSON."),
-    "deploy": Command("deploy", "deploy", "Deploy the marketplace, and print its settings."),
+    "deploy": Command("deploy", "deploy", "Deploy the marketplace or its adapter."),
     "dev": Command("dev", "dev", "Run the service with its own chain, to try it out."),
     "erase": Command("moderate", "erase", "Erase what is stored of a person or a document."),
     "events": Command("events", "events", "List the outcomes of the chain's events."),
@@ -60,7 +60,7 @@ COMMANDS = {
     "upgrade": Command(
         "upgrade", "upgrade", "Bring records and documents up to this version's schema."
     ),
-    "verify": Command("export", "verify", "Verify that an export is complete, and who signed it."),
+    "verify": Command("export", "verify", "Verify an export, or the proof of a post."),
 }
 """Every command by name. A summary fits on one line of 80 columns."""
 

@@ -62,12 +62,13 @@ def deploy(
     yes: bool,
     as_json: bool,
 ) -> None:
-    """Deploy the marketplace, or its purchase adapter, and print the settings.
+    """Deploy the marketplace or its adapter.
 
-    With --key-file, the command signs and sends the transaction. With --from, it prints the
-    transaction as a line of JSON for another wallet to sign and send, and waits for the contract.
-    With --transaction, it waits for a transaction that was already sent. The transaction and the
-    settings go to standard output, everything else to standard error.
+    Prints the settings that name the contract. With --key-file, the command signs and sends the
+    transaction. With --from, it prints the transaction as a line of JSON for another wallet to sign
+    and send, and waits for the contract. With --transaction, it waits for a transaction that was
+    already sent. The transaction and the settings go to standard output, everything else to
+    standard error.
 
     With --adapter, it deploys the contract that buys posts of an existing marketplace for somebody
     else, or several at once.

@@ -42,7 +42,7 @@ async def test_the_facts_name_the_service_its_signing_forms_and_its_features(tow
     assert facts["signing_forms"] == ["imprint-1", "inkdao-1", "imprint-2"]
     assert facts["features"] == [
         *("posts", "feeds", "search", "writing-sessions", "contract-wallets", "profiles"),
-        *("openings", "revisions"),
+        *("openings", "revisions", "payment-required"),
     ]
     # Clients spread this object into the domain of their typed data.
     assert facts["signing"].keys() == {"name", "version", "chainId"}

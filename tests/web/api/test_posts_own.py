@@ -93,9 +93,9 @@ async def test_sales_as_csv_have_a_header_row_and_a_next_link(town: World) -> No
     names, *rows = csv.reader(io.StringIO(response.text, newline=""))
     assert names == [
         *("postId", "buyer", "price", "at", "blockNumber", "blockHash", "transaction"),
-        *("title", "amount", "coin"),
+        *("title", "amount", "coin", "receiver"),
     ]
-    assert [row[8:] for row in rows] == [["0.000000000000000007", "ETH"]] * 2
+    assert [row[8:] for row in rows] == [["0.000000000000000007", "ETH", ""]] * 2
     assert [row[1] for row in rows] == [town.wallet(n).address.lower() for n in (7, 6)]
     link = response.headers["link"]
     assert link.endswith('>; rel="next"')

@@ -18,7 +18,7 @@ ROWS = 8_000
 PARTS = {"HOSTED", "POST_COLUMNS", "NEWEST_REVISION", "_SHOWN_TEXT"}
 """Fragments of statements, not run on their own."""
 
-ONE_ROW = {"IS_COMPLETE", "TOTALS"}
+ONE_ROW = {"INDEX_STATE", "IS_COMPLETE", "TOTALS"}
 """Statements on a table with a single row."""
 
 FILL = f"""
