@@ -110,7 +110,7 @@ def _render_codes() -> str:
 
 
 def _render_commands() -> str:
-    root = click.Context(imprint, info_name="imprint")
+    root = click.Context(imprint, info_name="imprint", **imprint.context_settings)
     named = [(name, imprint.get_command(root, name)) for name in COMMANDS]
     parts = [
         part

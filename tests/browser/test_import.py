@@ -27,7 +27,7 @@ from tests.browser.publishing import (
     see_correction,
     sign_correction,
 )
-from tests.browser.wallet import NewWallet
+from tests.browser.wallet import NewWallet, wait_until
 from tests.browser.writing import editor, line, open_list, sign_in, standing
 from tests.browser.writing import title as title_field
 
@@ -36,11 +36,7 @@ from imprint.domain.posts.feeds import author_path
 
 TITLES = ["On “slow” bread", "Unfinished", "About", "My first oven", "Rye"]
 
-FEED = """async ([path, words]) => {
-  const feed = await (await fetch(path, { cache: "no-store" })).text();
-  return feed.includes(words) && feed;
-}"""
-"""Fetches a feed. Returns it if it contains the words, otherwise false."""
+FEED = """async (path) => (await fetch(path, { cache: "no-store" })).text()"""
 
 
 def choose_export(page: Page, *others: Path) -> None:
@@ -156,7 +152,14 @@ def publish_with_opening(page: Page, export: Export) -> str:
 def feed_with(page: Page, author: Account, words: str) -> str:
     """Wait until an author's feed has these words, and return it."""
     path = f"{author_path(parse_address(author.address))}.atom"
-    found: str = page.wait_for_function(FEED, arg=[path, words], polling=200).json_value()
+    found = ""
+
+    def is_there() -> bool:
+        nonlocal found
+        found = page.evaluate(FEED, path)
+        return words in found
+
+    wait_until(page, is_there)
     return found
 
 
