@@ -46,7 +46,7 @@ test("a post is listed, shown, bought, and then in a library and among the sales
   assert.equal(sales[0].postId, id);
   assert.equal(sales[0].buyer, reader.address.toLowerCase());
   const [names, first] = (await authors.salesCsv()).split("\r\n");
-  assert.equal(names, "postId,buyer,price,at,blockNumber,blockHash,transaction,title,amount,coin");
+  assert.equal(names, "postId,buyer,price,at,blockNumber,blockHash,transaction,title,amount,coin,receiver");
   assert.ok(first.startsWith(`${id},`));
 });
 
