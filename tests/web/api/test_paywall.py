@@ -300,6 +300,22 @@ async def test_a_proof_is_spent_only_when_a_text_is_returned(town: World, ending
     assert problem(await town.client.get(path, headers=tagged)) == (409, "nonce_used")
 
 
+@pytest.mark.parametrize("ending", ENDINGS)
+async def test_a_session_gets_304_for_a_text_that_has_not_changed(town: World, ending: str) -> None:
+    alice = town.wallet(1)
+    post_id, _ = await town.post(alice)
+    await town.index()
+    session = await town.login(alice)
+    first = await town.client.get(f"/posts/{post_id}{ending}", headers=session)
+    assert (first.status_code, first.headers["cache-control"]) == (200, "private, no-store")
+    same = session | {"If-None-Match": first.headers["etag"]}
+    again = await town.client.get(f"/posts/{post_id}{ending}", headers=same)
+    assert (again.status_code, again.content) == (304, b"")
+    without = {"If-None-Match": first.headers["etag"]}
+    refused = await town.client.get(f"/posts/{post_id}{ending}", headers=without)
+    assert refused.status_code == 402
+
+
 async def test_the_author_can_read_with_a_proof(town: World) -> None:
     post_id = await publish(town)
     path = f"/posts/{post_id}/content"

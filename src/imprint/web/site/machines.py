@@ -286,7 +286,7 @@ class MachineRoutes:
         write = partial(self._write_post, client_of(request), shown)
         reservation = await self.budget.admit(client_of(request), write)
         if opened is not None:
-            response = await self._send_paid(reservation, opened)
+            response = await self._send_paid(request, reservation, opened)
         elif required is not None:
             request.scope["state"]["code"] = required.code
             headers = payment_headers(required)
@@ -309,13 +309,19 @@ class MachineRoutes:
                 return None
             raise
 
-    async def _send_paid(self, reservation: Reservation, opened: OpenedPost) -> Response:
+    async def _send_paid(
+        self, request: Request, reservation: Reservation, opened: OpenedPost
+    ) -> Response:
+        headers = {**validators(reservation.body), **opened.headers}
+        if opened.proof is None:
+            return reserved_response(request, reservation, headers, MARKDOWN)
         try:
             await self.paywall.spend(opened)
         except BaseException:
             reservation.close()
             raise
-        return LargeResponse(reservation, reservation.body, 200, opened.headers, MARKDOWN)
+        # A proof is spent only by a text, so a response with a proof always has the text.
+        return LargeResponse(reservation, reservation.body, 200, headers, MARKDOWN)
 
     async def _write_post(self, client: str, shown: ShownPost) -> bytes:
         reads, file = self.pages.reads, shown.file
