@@ -48,6 +48,9 @@ OFFERS = 1_000
 OFFER_ROUNDS = 9
 """Number of rounds that compare offers of paid posts with refusals."""
 
+WITHOUT_OFFERS = {"IMPRINT_SHOW": "allowed"}
+"""Settings of a service that offers no post, because its operator has allowed no author."""
+
 RESPONSE_BYTES = {
     "gated read, warm": 5120,
     "free read": 5120,
@@ -158,15 +161,18 @@ class Bench:
             self.report.ratios[ratio] = median(one / other for one, other in pairs)
 
     def _compare_offers(self, database: Database, fixture: Fixture) -> None:
-        """Compare the offer of a paid post (402) with the refusal of the same post (403)."""
-        post_id = fixture.publish(1)
-        offer = get_request(f"/posts/{post_id}/content")
-        refusal = get_request(f"/freeFileByPostId?postId={post_id}")
-        ratios = []
-        for _ in range(OFFER_ROUNDS):
-            _, offers = send_timed(fixture.service, [offer] * OFFERS)
-            _, refusals = send_timed(fixture.service, [refusal] * OFFERS)
-            ratios.append(offers / refusals)
+        """Compare the offer of a paid post (402) with the refusal by a service without offers."""
+        folder, url = self.folder / f"refusals-{database.name}", database.make()
+        with run_service(folder, self.rpc_url, url, settings=WITHOUT_OFFERS) as service:
+            fixtures = (fixture, Fixture(service, self.rpc_url))
+            loads = [
+                (each.service, [get_request(f"/posts/{each.publish(1)}/content")] * OFFERS)
+                for each in fixtures
+            ]
+            ratios = []
+            for _ in range(OFFER_ROUNDS):
+                offers, refusals = (send_timed(*load)[1] for load in loads)
+                ratios.append(offers / refusals)
         name = f"processor time of an offer on {database.name} / refusal"
         self.report.ratios[name] = median(ratios)
 

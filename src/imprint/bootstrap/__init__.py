@@ -264,6 +264,7 @@ def _payments(
     settings: Settings, adapters: Adapters, wallets: WalletProofs, measures: CurrentMeasures
 ) -> Payments:
     limits, stores = settings.limits, adapters.stores
+    share = SHARE if limits.rate_limits else 1
     return Payments(
         Challenges(_session_keys(settings), settings.server.public_url, settings.chain.id),
         wallets,
@@ -275,7 +276,8 @@ def _payments(
         adapters.clock,
         limits.enforced(limits.logins),
         adapters.marketplace,
-        Budget.of(MAX_WAITS, parts=SHARE if limits.rate_limits else 1),
+        # Waiting reads leave most slots to other requests.
+        Budget.of(min(MAX_WAITS, limits.concurrent // SHARE), parts=share),
     )
 
 

@@ -25,6 +25,8 @@ class FaultyNode:
     timestamp: int = 1_760_000_000
     entries: dict[int, tuple[Address, bytes, int]] = field(default_factory=dict)
     balances: dict[tuple[Address, int], int] = field(default_factory=dict)
+    transactions: dict[str, object] = field(default_factory=dict)
+    logs: object = field(default_factory=list)
     fault: Fault | None = None
     tamper: Callable[[dict[str, Any], dict[str, Any]], None] = lambda request, response: None
     batches: list[list[Any]] = field(default_factory=list)
@@ -73,6 +75,10 @@ class FaultyNode:
             return {"hash": self.block_hash, "number": number, "timestamp": timestamp}
         if method == "eth_getCode":
             return self.code
+        if method == "eth_getTransactionByHash":
+            return self.transactions.get(params[0])
+        if method == "eth_getLogs":
+            return self.logs
         assert method == "eth_call", method
         return "0x" + self.run(bytes.fromhex(params[0]["data"][2:])).hex()
 

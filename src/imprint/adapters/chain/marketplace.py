@@ -1,16 +1,16 @@
 """Reads the marketplace contract over JSON-RPC. All values of a query come from one block."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from imprint.adapters.chain.block_calls import BlockCalls, EthCall, deadline_in, parse_result
 from imprint.adapters.chain.http_client import NodeFailure
-from imprint.adapters.chain.json_rpc import Call, ChainMisconfigured, check_chain_id
+from imprint.adapters.chain.json_rpc import MAX_LAG_BLOCKS, Call, ChainMisconfigured, check_chain_id
 from imprint.domain.access import Access, decide_access
 from imprint.domain.errors import Unavailable
 from imprint.domain.formats.abi import NotAbi, Tuple, decode_address, decode_uint256, encode_call
 from imprint.domain.formats.addresses import Address
 from imprint.domain.formats.cids import Cid
-from imprint.domain.formats.hexadecimal import parse_hash, parse_hex_bytes
+from imprint.domain.formats.hexadecimal import parse_hash, parse_hex_bytes, parse_hex_number
 from imprint.domain.posts.marketplace import (
     ADAPTER_FUNCTIONS,
     ADAPTER_MARKET,
@@ -21,7 +21,7 @@ from imprint.domain.posts.marketplace import (
     decode_post_info,
     missing_functions,
 )
-from imprint.domain.posts.posts import PostEntry, PostFacts, Purchase
+from imprint.domain.posts.posts import BlockRef, PostEntry, PostFacts, Purchase
 
 TIMEOUT = 1.5
 """Timeout in seconds of one query, chosen so that a client waits at most two seconds."""
@@ -99,23 +99,25 @@ class JsonRpcMarketplace:
         """The purchase made by this transaction, or None while the transaction is in no block.
 
         The receipt is not read, because a transaction may have any number of logs. Instead, the
-        block is queried for the logs of this purchase.
+        block is queried for the logs of this purchase. Then the transaction is looked up again,
+        because some nodes return no logs for a block that a reorg has replaced.
         """
         topics = [POST_SUBSCRIBED, post_id.to_bytes(32), bytes(12) + bytes.fromhex(buyer[2:])]
         wanted = {"address": self._address, "topics": ["0x" + each.hex() for each in topics]}
+        look_up = Call("eth_getTransactionByHash", (tx_hash,))
 
         async def attempt(node: int) -> Purchase | None:
-            find = [Call("eth_chainId"), Call("eth_getTransactionByHash", (tx_hash,))]
-            chain_id, found = await self._rpc.send(node, find)
+            chain_id, found = await self._rpc.send(node, [Call("eth_chainId"), look_up])
             check_chain_id(chain_id, self._chain_id)
-            if found is None:
+            block = _block_of(found)
+            if block is None:
                 return None
-            block_hash = _member(found, "blockHash")
-            if block_hash is None:
+            find = Call("eth_getLogs", ({**wanted, "blockHash": block.block_hash},))
+            logs, found, head = await self._rpc.send(node, [find, look_up, Call("eth_blockNumber")])
+            if _block_of(found) != block:
                 return None
-            where = {**wanted, "blockHash": parse_result(parse_hash, block_hash)}
-            (logs,) = await self._rpc.send(node, [Call("eth_getLogs", (where,))])
-            return Purchase(_amount_of(logs, tx_hash))
+            depth = parse_result(parse_hex_number, head) - block.number
+            return Purchase(_amount_of(logs, tx_hash, wanted), depth <= MAX_LAG_BLOCKS)
 
         return await self._rpc.ask_one(attempt, deadline_in(self._timeout))
 
@@ -201,11 +203,22 @@ def _member(value: object, name: str) -> object:
     return value.get(name)
 
 
-def _amount_of(logs: object, tx_hash: str) -> int | None:
+def _block_of(transaction: object) -> BlockRef | None:
+    """Return the block of a transaction, or None if it is unknown or in no block."""
+    if transaction is None or (block_hash := _member(transaction, "blockHash")) is None:
+        return None
+    number = parse_result(parse_hex_number, _member(transaction, "blockNumber"))
+    return BlockRef(number, parse_result(parse_hash, block_hash))
+
+
+def _amount_of(logs: object, tx_hash: str, wanted: Mapping[str, object]) -> int | None:
     """Return the amount in the log of this transaction, or None if there is no such log."""
     if not isinstance(logs, list):
         raise NodeFailure("the logs are not a list")
     for log in logs:
+        address, topics = str(_member(log, "address")).lower(), _member(log, "topics")
+        if (address, topics) != (wanted["address"], wanted["topics"]):
+            raise NodeFailure("a log does not match the filter")
         if parse_result(parse_hash, _member(log, "transactionHash")) == tx_hash:
             data = parse_result(parse_hex_bytes, _member(log, "data"))
             try:

@@ -43,10 +43,12 @@ class PostFacts:
 class Purchase:
     """A transaction in a block, and the amount that it paid for a post on behalf of a buyer.
 
-    `amount` is None if it was not a purchase of that post by that buyer.
+    `amount` is None if it was not a purchase of that post by that buyer. If `is_recent`, a node
+    that is behind may not know the block yet.
     """
 
     amount: int | None
+    is_recent: bool
 
 
 @dataclass(frozen=True, slots=True)

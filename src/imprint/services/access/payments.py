@@ -21,7 +21,8 @@ WAIT_SECONDS = 15.0
 """How long a read waits for the purchase transaction that it names."""
 
 POLL_SECONDS = 0.5
-"""How long a waiting read pauses before it queries the chain again."""
+"""How long a waiting read pauses before it queries the chain again. Each pause is longer by half
+than the one before, so that invented transactions cost a node few queries."""
 
 MAX_WAITS = 32
 """Maximum number of waiting reads per process. One client may have a quarter of this number."""
@@ -106,13 +107,13 @@ class Payments:
         """
         if not self.waiting.take(client):
             return await self.find_purchase(tx_hash, post_id, buyer)
+        pause = POLL_SECONDS
         try:
             async with asyncio.timeout(WAIT_SECONDS):
-                while True:
-                    found = await self.find_purchase(tx_hash, post_id, buyer)
-                    if found is not None:
-                        return found
-                    await asyncio.sleep(POLL_SECONDS)
+                while (found := await self.find_purchase(tx_hash, post_id, buyer)) is None:
+                    await asyncio.sleep(pause)
+                    pause *= 1.5
+                return found
         except TimeoutError:
             return None
         finally:

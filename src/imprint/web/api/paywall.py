@@ -61,7 +61,10 @@ MAX_OFFER = 3_500
 _CHALLENGE_LENGTH = 2 * (32 + 20 + 20)
 """Number of characters that a challenge adds to an offer, which contains it twice."""
 
-MAX_TEMPLATE = MAX_OFFER * 3 // 4 - _CHALLENGE_LENGTH - 2
+_PARTS = 5
+"""Number of parts of an offer that are encoded separately, each with up to two spaces."""
+
+MAX_TEMPLATE = MAX_OFFER * 3 // 4 - _CHALLENGE_LENGTH - 2 * _PARTS
 """Maximum number of bytes of an offer before its challenge is added, and before base64."""
 
 MAX_TEMPLATES = 1_024
@@ -80,6 +83,13 @@ RETRY_SECONDS = 2
 """Seconds after which a caller with a pending purchase should try again."""
 
 MARKDOWN = "text/markdown"
+
+Template = tuple[str, ...]
+"""The parts of an offer before, between and after its two challenges, in base64.
+
+An offer is encoded once per post and price, not for every response. That and the cache cost 6 of
+the 25 µs by which an offer is slower than a refusal without one.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +151,7 @@ class Paywall:
     reads: Reads
     payments: Payments
     links: FeedLinks
-    _templates: BoundedCache[tuple[str, int, int, PaidPath, str], bytes] = field(
+    _templates: BoundedCache[tuple[str, str, int, str], Template] = field(
         default_factory=lambda: BoundedCache(MAX_TEMPLATES)
     )
 
@@ -161,13 +171,14 @@ class Paywall:
             purchase = await self.payments.wait_for_purchase(
                 caller.transaction, post_id, caller.address, client_of(request)
             )
-            if purchase is not None and purchase.amount is None:
-                raise await self._refusal(unpaid, post_id, path) from None
             try:
+                # The token may also have come as a gift, or by another transaction.
                 file = await self._read(caller, post_id)
             except Unpaid as again:
-                # A node that is behind may not know the token yet.
-                raise await self._refusal(again, post_id, path, is_pending=True) from None
+                is_pending = purchase is None or (
+                    purchase.amount is not None and purchase.is_recent
+                )
+                raise await self._refusal(again, post_id, path, is_pending=is_pending) from None
         headers = await self._headers(caller, post_id, purchase)
         return OpenedPost(file, headers, caller.proof)
 
@@ -207,30 +218,31 @@ class Paywall:
         if not await self.payments.offers(unpaid):
             return unpaid
         error = TRANSACTION_PENDING if is_pending else Code.PAYMENT_REQUIRED.value
-        key = (unpaid.file.cid, post_id, unpaid.price, path, error)
+        where = path.of(post_id)
+        key = (unpaid.file.cid, where, unpaid.price, error)
         template = self._templates.get(key)
         if template is None:
             title = await self.payments.title(post_id, unpaid.file)
             template = self._template(unpaid, post_id, title, path, error)
             if title is not None:
                 self._templates.put(key, template)
-        header = _fill(template, self.payments.challenge(path.of(post_id)))
+        header = _fill(template, self.payments.challenge(where))
         return PaymentRequired(header, unpaid.price, RETRY_SECONDS if is_pending else None)
 
     def _template(
         self, unpaid: Unpaid, post_id: int, title: str | None, path: PaidPath, error: str
-    ) -> bytes:
-        """Return the JSON of an offer without its challenge, and without a title that is too
-        long."""
+    ) -> Template:
+        """Encode an offer without its challenge, and without a title that is too long."""
         named = f"Post {post_id}: {title}" if title else f"Post {post_id}"
         for description in (named, None):
             resource = PaidResource(
                 self.links.service + path.of(post_id), path.media_type, description
             )
-            template = encode_json(self._offer(unpaid, post_id, resource, error))
-            if len(template) <= MAX_TEMPLATE:
+            offer = encode_json(self._offer(unpaid, post_id, resource, error))
+            if len(offer) <= MAX_TEMPLATE:
                 break
-        return template
+        # No text of a post can contain these members, because its quotes are escaped.
+        return tuple(map(_encode_part, offer.split(_NO_CHALLENGE)))
 
     def _offer(
         self, unpaid: Unpaid, post_id: int, resource: PaidResource, error: str
@@ -286,14 +298,21 @@ def _encode(record: msgspec.Struct) -> str:
 _NO_CHALLENGE = b'"nonce":"","issuedAt":"","expirationTime":""'
 
 
-def _fill(template: bytes, challenge: Challenge) -> str:
+def _fill(template: Template, challenge: Challenge) -> str:
     """Return the value of the header `PAYMENT-REQUIRED` with this challenge."""
-    # No text of a post can contain these members, because its quotes are escaped.
     members = (
         f'"nonce":"{challenge.nonce}","issuedAt":"{challenge.issued_at}",'
         f'"expirationTime":"{challenge.expires_at}"'
     )
-    return b64encode(template.replace(_NO_CHALLENGE, members.encode())).decode()
+    return _encode_part(members.encode()).join(template)
+
+
+def _encode_part(part: bytes) -> str:
+    """Encode a part of a JSON text so that encoded parts can be concatenated.
+
+    Spaces between its tokens make its length divisible by three.
+    """
+    return b64encode(part + b" " * (-len(part) % 3)).decode()
 
 
 def _sign_in_answer(request: Request) -> SignInAnswer | None:

@@ -29,6 +29,8 @@ from imprint.web.http.large_responses import LargeResponse, Reservation, Respons
 from imprint.web.http.problems import payment_headers
 from imprint.web.http.requests import canonical_post_id, client_of
 from imprint.web.http.responses import (
+    OWN,
+    PAID_VARY,
     SHARED,
     SHORT_LIVED,
     cached_response,
@@ -275,7 +277,8 @@ class MachineRoutes:
         post_id = canonical_post_id(request.path_params["id"])
         shown = await self.pages.show(post_id)
         opened = required = None
-        if shown.file is None and shown.post.hosted:
+        is_paid = shown.file is None and shown.post.hosted
+        if is_paid:
             try:
                 opened = await self._open(request, shown)
             except PaymentRequired as problem:
@@ -293,6 +296,9 @@ class MachineRoutes:
             response = LargeResponse(reservation, reservation.body, 402, headers, MARKDOWN)
         else:
             response = _send(request, reservation, MARKDOWN, f"post-{post_id}")
+            if is_paid:
+                # Its holders get another text, which a shared cache must not hide from them.
+                response.headers.update({"Cache-Control": OWN, "Vary": PAID_VARY})
         if not shown.is_listed:
             response.headers["X-Robots-Tag"] = "noindex"
         return response

@@ -34,7 +34,7 @@ KEPT_HEADERS = ("retry-after", "allow", "payment-required")
 
 def wants_page(request: Request, own: Collection[str]) -> bool:
     """Whether a browser requests a page. `own` contains the paths of the operator's pages."""
-    path = request.url.path
+    path: str = request.scope["path"]
     is_page = path in PAGES or path in own or path.startswith(PAGE_PREFIXES)
     return is_page and prefers(request, HTML_TYPE)
 
