@@ -170,18 +170,19 @@ export class Purse {
     const sending = this.send(offer);
     this.purchases.set(key, sending);
     const sent = await sending.catch((error) => {
-      this.giveBack(offer);
+      this.giveBack(offer, sending);
       throw error;
     });
-    if (sent === null) this.giveBack(offer);
+    if (sent === null) this.giveBack(offer, sending);
     return sent;
   }
 
   /** Wait until a purchase is in a block. Throws `Reverted`, or the signal's reason. */
   async confirm(offer: Offer, transaction: Hex, signal: AbortSignal): Promise<void> {
+    const sending = this.purchases.get(this.keyOf(offer));
     const receipt = await waitForReceipt(this.node, transaction, { everyMs: 500, signal });
     if (receipt.status === "success") return;
-    this.giveBack(offer);
+    if (sending) this.giveBack(offer, sending);
     throw new Reverted(`The contract refused the transaction ${transaction}.`);
   }
 
@@ -191,8 +192,12 @@ export class Purse {
     return this.wallet.sendTransaction(buyPostCall(marketplace, postId, price, chainId));
   }
 
-  private giveBack(offer: Offer): void {
-    if (this.purchases.delete(this.keyOf(offer))) this.left += offer.price;
+  /** Forget a purchase that cost nothing, unless another one replaced it meanwhile. */
+  private giveBack(offer: Offer, sending: Promise<Hex | null>): void {
+    const key = this.keyOf(offer);
+    if (this.purchases.get(key) !== sending) return;
+    this.purchases.delete(key);
+    this.left += offer.price;
   }
 
   private keyOf({ postId }: Offer): string {
