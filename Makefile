@@ -78,7 +78,7 @@ check-site: site/node_modules/.ready clients/typescript/node_modules/.ready ## L
 site: site/node_modules/.ready clients/typescript/node_modules/.ready ## Build the scripts and styles of the pages into the package (needs Node)
 	npm --prefix site run build
 
-test-clients: $(READY) tests/clients/node_modules/.ready examples/viem/node_modules/.ready clients/typescript/dist/.ready ## Run the clients of Python and JavaScript against the service (needs Node)
+test-clients: $(READY) tests/clients/node_modules/.ready tests/clients/.venv/ready examples/viem/node_modules/.ready clients/typescript/dist/.ready ## Run the clients of Python and JavaScript against the service (needs Node)
 	node --test clients/typescript/dist/
 	$(BIN)/pytest -q tests/client tests/clients
 
@@ -133,7 +133,7 @@ test-everything: $(READY) ## Run every suite in full, and say what ran, for how 
 	$(BIN)/python -m tools.suites everything
 
 # What suites that run side by side must not install at the same time.
-suites-ready: $(READY) .venv/browser tests/generators/.venv/ready clients/typescript/dist/.ready \
+suites-ready: $(READY) .venv/browser tests/clients/.venv/ready tests/generators/.venv/ready clients/typescript/dist/.ready \
 		$(patsubst %/package-lock.json,%/node_modules/.ready,$(wildcard site/package-lock.json contracts/package-lock.json examples/*/package-lock.json tests/*/package-lock.json))
 	tools/install-strace
 	tools/install-browser
@@ -157,13 +157,18 @@ lock-browser: $(READY) ## Resolve the driver of the browser anew and write tests
 		--only-binary :all: --generate-hashes --no-emit-index-url --no-annotate \
 		--custom-compile-command "make lock-browser" --output-file tests/browser/requirements.lock
 
-# An environment of their own: what generators depend on must not decide what the service runs with.
-tests/generators/.venv/ready: tests/generators/requirements.lock | $(READY)
-	$(BIN)/python -m venv --clear tests/generators/.venv
-	@flags="--quiet --require-hashes --no-deps --only-binary :all: -r tests/generators/requirements.lock"; \
-		UV_HTTP_RETRIES=1 $(BIN)/uv pip install --python tests/generators/.venv/bin/python $$flags || \
-		tests/generators/.venv/bin/python -m pip install --disable-pip-version-check $$flags
+# Environments of their own: what generators and other clients depend on must not decide what the service runs with.
+tests/%/.venv/ready: tests/%/requirements.lock | $(READY)
+	$(BIN)/python -m venv --clear tests/$*/.venv
+	@flags="--quiet --require-hashes --no-deps --only-binary :all: -r tests/$*/requirements.lock"; \
+		UV_HTTP_RETRIES=1 $(BIN)/uv pip install --python tests/$*/.venv/bin/python $$flags || \
+		tests/$*/.venv/bin/python -m pip install --disable-pip-version-check $$flags
 	@touch $@
+
+lock-clients: $(READY) ## Resolve the Python client of x402 anew and write tests/clients/requirements.lock
+	$(BIN)/uv pip compile pyproject.toml tests/clients/requirements.in --quiet --upgrade --universal --python-version 3.11 \
+		--only-binary :all: --generate-hashes --no-emit-index-url --no-annotate \
+		--custom-compile-command "make lock-clients" --output-file tests/clients/requirements.lock
 
 lock-generators: $(READY) ## Resolve the Python generators anew and write tests/generators/requirements.lock
 	$(BIN)/uv pip compile tests/generators/requirements.in --quiet --upgrade --universal --python-version 3.11 \
@@ -192,9 +197,9 @@ lock: $(READY) ## Resolve the dependencies anew and write requirements.lock
 
 clean: ## Remove everything that the other targets made
 	rm -rf .venv .hypothesis .mypy_cache .pytest_cache .ruff_cache .schemathesis .tools build dist
-	rm -rf tests/generators/.venv
+	rm -rf tests/clients/.venv tests/generators/.venv
 	rm -rf bench/peer/node_modules bench/results clients/*/dist clients/*/node_modules contracts/node_modules examples/*/node_modules site/node_modules tests/*/node_modules
 	find src tests tools -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: help run site check-site fix-site test fuzz simulate check fix mutations bench bench-paint bench-compare soak scale test-clients test-chain test-crash test-faults test-hostile test-kubo test-pinata test-s3 test-wheel test-deploy test-proxies test-generators test-browser test-everything suites-ready screenshots release lock lock-generators lock-browser clean
+.PHONY: help run site check-site fix-site test fuzz simulate check fix mutations bench bench-paint bench-compare soak scale test-clients test-chain test-crash test-faults test-hostile test-kubo test-pinata test-s3 test-wheel test-deploy test-proxies test-generators test-browser test-everything suites-ready screenshots release lock lock-clients lock-generators lock-browser clean
 .SECONDARY:

@@ -5,12 +5,11 @@ import { mkdtemp, readFile, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { verifyDocument, verifyProof } from "imprint-press";
 import { mnemonicToAccount } from "viem/accounts";
-import { MNEMONIC, buyPost, imprint, makePost, node, openLocal, refusalOf, signIn } from "./world.mjs";
+import { MNEMONIC, buyPost, eventually, imprint, makePost, node, openLocal, refusalOf, signIn } from "./world.mjs";
 
 const COMMAND = fileURLToPath(new URL("../../clients/typescript/dist/command.js", import.meta.url));
 const REORG_DEPTH = 64;
@@ -18,16 +17,6 @@ const READER = 8;
 
 const execute = promisify(execFile);
 const run = (...given) => execute(process.execPath, [COMMAND, ...given]);
-
-/** What a call returns once it succeeds; the index follows the chain. */
-async function eventually(call) {
-  for (let left = 150; left > 0; left -= 1) {
-    const found = await call().catch(() => null);
-    if (found) return found;
-    await sleep(100);
-  }
-  return call();
-}
 
 test("everything that an account holds is saved, with proofs that hold", async (context) => {
   const folder = await mkdtemp(join(tmpdir(), "imprint-library-"));

@@ -56,7 +56,7 @@ test("posts are listed by all of their tags, to the end, and in the list of all"
 });
 
 test("a list by tags names the tags and how many it shows", async () => {
-  const response = await imprint.read("/filesByTags", { tags: "#Nobody, used-this" });
+  const response = await imprint.get("/filesByTags", { tags: "#Nobody, used-this" });
   assert.deepEqual(response, { files: [], count: 0, tags: ["nobody", "used-this"], next_page_token: null });
 });
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 
-INDEX_SUITES = ["index.test.mjs", "interface.test.mjs", "library.test.mjs"]
+INDEX_SUITES = ["index.test.mjs", "interface.test.mjs", "library.test.mjs", "x402.test.mjs"]
 """Suites that need a post index."""
 
 SCENARIO_SUITE = "scenario.test.mjs"

@@ -1,9 +1,13 @@
 """Realistic clients, with the libraries that wallets use, against a real process."""
 
+import asyncio
 import os
+import re
 import subprocess
+import sys
 
 import pytest
+from tests.client.test_payments import make_post
 from tests.clients.suites import (
     COMPATIBILITY_SUITE,
     HERE,
@@ -13,6 +17,8 @@ from tests.clients.suites import (
     SUITES,
 )
 from tests.processes import Service
+
+from imprint.client import Imprint
 
 EXAMPLES = HERE.parents[1] / "examples"
 
@@ -85,6 +91,29 @@ def test_an_example_runs_from_creating_a_draft_to_reading_the_post(
     said = run(service, *command, service.url)
     assert "Bob may not read it yet: not_entitled" in said
     assert said.endswith("Bob bought a token and reads: A first line, and a better second.\n")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        pytest.param(("node", str(EXAMPLES / "viem" / "agent.mjs")), id="javascript"),
+        pytest.param((sys.executable, str(EXAMPLES / "agent.py")), id="python"),
+    ],
+)
+def test_an_agent_reads_paid_posts_until_its_purse_is_empty(
+    service: Service, command: tuple[str, ...]
+) -> None:
+    async def make_posts() -> tuple[str, str]:
+        async with Imprint.connect(service.url) as imprint:
+            return await make_post(imprint, price=10**16), await make_post(imprint, price=10**16)
+
+    first, second = asyncio.run(make_posts())
+    lines = run(service, *command, service.url, first, second, first).splitlines()
+    assert re.fullmatch(rf"Post {first} cost 0\.01\d+: Words for sale\.", lines[0])
+    # The fee of the first purchase makes the second one too expensive.
+    assert lines[1] == f"Post {second} costs 0.01, which is too much."
+    assert lines[2] == f"Post {first} cost 0: Words for sale."
+    assert re.fullmatch(r"0\.00\d+ of 0\.02 is left\.", lines[3])
 
 
 def test_the_service_logged_no_server_error(service: Service) -> None:

@@ -1,5 +1,6 @@
 // The service under test, and people with wallets of every kind.
 import { readFile } from "node:fs/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import { Wallet } from "ethers";
 import {
   Imprint,
@@ -85,4 +86,14 @@ export async function refusalOf(promise) {
   );
   if (!(said instanceof Refusal)) throw new Error("The service did not refuse.", { cause: said });
   return said;
+}
+
+/** What a call returns once it succeeds; the index follows the chain. */
+export async function eventually(call) {
+  for (let left = 150; left > 0; left -= 1) {
+    const found = await call().catch(() => null);
+    if (found) return found;
+    await sleep(100);
+  }
+  return call();
 }

@@ -1,6 +1,8 @@
 /** The client of a service: everything for readers and for authors. */
 
-import type { Wallet } from "./wallet.js";
+import type { Purchases, ReadOptions } from "./payments.js";
+import type { PostContent } from "./records.js";
+import { httpProvider, type Provider, type Wallet } from "./wallet.js";
 import { ImprintWriter } from "./writer.js";
 import {
   openWritingSession,
@@ -8,9 +10,48 @@ import {
   type WritingSessionOptions,
 } from "./writing-session.js";
 
+/** How long a read with a wallet takes at most, in milliseconds; an offer lasts 300 seconds. */
+const READ_MS = 180_000;
+
 export class Imprint extends ImprintWriter {
+  /** Shared with the clients that `as` and `within` create. */
+  private readonly purchases: Purchases = new Map();
+
   /** Ask the wallet for one signature that lets a new key of this browser save drafts for it. */
   openWritingSession(wallet: Wallet, options: WritingSessionOptions = {}): Promise<WritingSession> {
     return openWritingSession(this, wallet, options);
+  }
+
+  /**
+   * A post. With `wallet`, one signature proves that it holds the token, and no session is used or
+   * kept; with `pay`, a token is bought first if it holds none. A purchase that is still pending
+   * when a read ends is continued by the next one, and never repeated.
+   *
+   * Throws `TooExpensive`, `InvalidOffer` and `Reverted`, and the signal's reason.
+   */
+  async read(id: string | bigint, options: ReadOptions = {}): Promise<PostContent> {
+    const { wallet, pay = false, max, signal = AbortSignal.timeout(READ_MS) } = options;
+    const post = BigInt(id).toString();
+    if (!wallet) return this.readPostContent(post);
+    if (pay && max === undefined) throw new TypeError("Say with `max` how many wei may be paid.");
+    const { id: chainId, marketplace } = this.facts.chain;
+    const seller = { service: this.url, chainId, marketplace };
+    const reading = this.as(null).within(signal);
+    const request = (headers: HeadersInit) =>
+      reading.request(`/posts/${post}/content`, { except: 402 }, headers);
+    // Pages that never pay need not load this.
+    const { Purse, readPaid } = await import("./payments.js");
+    const purse =
+      pay && max !== undefined
+        ? new Purse(seller, wallet, options.node ?? this.nodeOfFacts(), max, this.purchases)
+        : null;
+    return readPaid(request, seller, post, wallet, purse, signal);
+  }
+
+  private nodeOfFacts(): Provider {
+    const { rpc_url } = this.facts.chain;
+    if (!rpc_url)
+      throw new TypeError("This service names no node of its chain. Give one as `node`.");
+    return httpProvider(rpc_url);
   }
 }

@@ -24,7 +24,17 @@ export {
   verifyProof,
   waitForReceipt,
 } from "./marketplace.js";
-export { CODES, Refusal, Unconfirmed, Unreachable, WalletNeeded } from "./problems.js";
+export type { ReadOptions } from "./payments.js";
+export {
+  CODES,
+  InvalidOffer,
+  Refusal,
+  Reverted,
+  TooExpensive,
+  Unconfirmed,
+  Unreachable,
+  WalletNeeded,
+} from "./problems.js";
 export {
   type ClientOptions,
   ImprintReader,

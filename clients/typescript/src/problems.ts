@@ -109,3 +109,25 @@ export class Unconfirmed extends Error {
 export class WalletNeeded extends Error {
   override readonly name = "WalletNeeded";
 }
+
+/** The contract reverted a transaction: it is in a block, and had no effect. */
+export class Reverted extends Error {
+  override readonly name = "Reverted";
+}
+
+/** A post costs more than may be paid. Nothing was sent. Amounts are in wei. */
+export class TooExpensive extends Error {
+  override readonly name = "TooExpensive";
+
+  constructor(
+    readonly price: bigint,
+    readonly max: bigint,
+  ) {
+    super(`The price is ${price} wei, and at most ${max} wei may be paid.`);
+  }
+}
+
+/** An offer is not for the requested post at the expected marketplace. Nothing was signed or sent. */
+export class InvalidOffer extends Error {
+  override readonly name = "InvalidOffer";
+}

@@ -152,7 +152,7 @@ export class ImprintReader {
 
   /** A draft of the session's address. */
   readDraft(cid: string): Promise<records.Content> {
-    return this.read("/fileByCid", { cid });
+    return this.get("/fileByCid", { cid });
   }
 
   /** A post, for its author, for holders of its token, and for everybody if its price is 0. */
@@ -160,12 +160,12 @@ export class ImprintReader {
     postId: string | bigint,
     user: string = this.session?.address ?? ZERO_ADDRESS,
   ): Promise<records.Content> {
-    return this.read("/fileByPostId", { user, postId });
+    return this.get("/fileByPostId", { user, postId });
   }
 
   /** A post whose price is 0; needs no session. */
   readFreePost(postId: string | bigint): Promise<records.Content> {
-    return this.read("/freeFileByPostId", { postId });
+    return this.get("/freeFileByPostId", { postId });
   }
 
   /**
@@ -176,18 +176,18 @@ export class ImprintReader {
     id: string | bigint,
     { revision }: { revision?: number } = {},
   ): Promise<records.PostContent> {
-    return this.read(addQuery(`/posts/${id}/content`, { revision }));
+    return this.get(addQuery(`/posts/${id}/content`, { revision }));
   }
 
   /** The corrected versions of a post without their texts, newest first. */
   async listRevisions(id: string | bigint): Promise<records.ListedRevision[]> {
     const path = `/posts/${id}/revisions`;
-    return (await this.read<{ revisions: records.ListedRevision[] }>(path)).revisions;
+    return (await this.get<{ revisions: records.ListedRevision[] }>(path)).revisions;
   }
 
   /** The opening of a post, which everybody may read; `no_opening` if the post has none. */
   readOpening(id: string | bigint): Promise<records.Opening> {
-    return this.read(`/posts/${id}/opening`);
+    return this.get(`/posts/${id}/opening`);
   }
 
   /**
@@ -201,7 +201,7 @@ export class ImprintReader {
 
   /** The position of a post on the chain; `not_final` before its block is final. */
   getPostProof(id: string | bigint): Promise<records.PostProof> {
-    return this.read(`/posts/${id}/proof.json`);
+    return this.get(`/posts/${id}/proof.json`);
   }
 
   /** A post as Markdown; if the session may not read it, its opening and how to buy it. */
@@ -259,7 +259,7 @@ export class ImprintReader {
 
   /** The page of drafts or posts with this page token. */
   async listNextPage(nextPageToken: string): Promise<Page<records.HostedFile>> {
-    const page = await this.read<FilePage>("/filesByNextPageToken", {
+    const page = await this.get<FilePage>("/filesByNextPageToken", {
       next_page_token: nextPageToken,
     });
     return { items: page.files, nextPageToken: page.next_page_token };
@@ -273,12 +273,12 @@ export class ImprintReader {
   }
 
   showPost(id: string | bigint): Promise<records.Post> {
-    return this.read(`/posts/${id}`);
+    return this.get(`/posts/${id}`);
   }
 
   /** The operator's measures concerning the session's author and their posts. */
   async listMeasures(): Promise<records.MeasureRecord[]> {
-    return (await this.read<{ measures: records.MeasureRecord[] }>("/me/measures")).measures;
+    return (await this.get<{ measures: records.MeasureRecord[] }>("/me/measures")).measures;
   }
 
   /** Report a post to the operator; returns the id of the report. */
@@ -294,7 +294,7 @@ export class ImprintReader {
   }
 
   showAuthor(address: string): Promise<records.Author> {
-    return this.read(`/authors/${address}`);
+    return this.get(`/authors/${address}`);
   }
 
   /** The posts that the session's address holds, newest purchase first. */
@@ -334,19 +334,19 @@ export class ImprintReader {
 
   /** The totals of the marketplace, and its last 90 days. */
   showStats(): Promise<records.Stats> {
-    return this.read("/stats");
+    return this.get("/stats");
   }
 
   async getGlobalMetrics(): Promise<records.GlobalMetrics> {
-    return (await this.read<Metrics<records.GlobalMetrics>>("/globalMetrics")).data;
+    return (await this.get<Metrics<records.GlobalMetrics>>("/globalMetrics")).data;
   }
 
   async getUserMetrics(userAddress: string): Promise<records.UserMetrics> {
-    return (await this.read<Metrics<records.UserMetrics>>("/userMetrics", { userAddress })).data;
+    return (await this.get<Metrics<records.UserMetrics>>("/userMetrics", { userAddress })).data;
   }
 
   async getHeatMap(userAddress: string): Promise<records.HeatMap> {
-    return (await this.read<Metrics<records.HeatMap>>("/heatmap", { userAddress })).data;
+    return (await this.get<Metrics<records.HeatMap>>("/heatmap", { userAddress })).data;
   }
 
   // Feeds
@@ -356,7 +356,7 @@ export class ImprintReader {
   }
 
   getFeedJson(): Promise<records.JsonFeed> {
-    return this.read("/feeds/posts.json");
+    return this.get("/feeds/posts.json");
   }
 
   getTagFeedAtom(tag: string): Promise<string> {
@@ -364,7 +364,7 @@ export class ImprintReader {
   }
 
   getTagFeedJson(tag: string): Promise<records.JsonFeed> {
-    return this.read(`/feeds/tags/${encodeURIComponent(tag)}.json`);
+    return this.get(`/feeds/tags/${encodeURIComponent(tag)}.json`);
   }
 
   getAuthorFeedAtom(address: string): Promise<string> {
@@ -372,7 +372,7 @@ export class ImprintReader {
   }
 
   getAuthorFeedJson(address: string): Promise<records.JsonFeed> {
-    return this.read(`/feeds/authors/${address}.json`);
+    return this.get(`/feeds/authors/${address}.json`);
   }
 
   /** A feed of everything that the session's address may read; its URLs are shown once. */
@@ -381,7 +381,7 @@ export class ImprintReader {
   }
 
   async listPrivateFeeds(): Promise<records.PrivateFeed[]> {
-    return (await this.read<{ feeds: records.PrivateFeed[] }>("/me/feeds")).feeds;
+    return (await this.get<{ feeds: records.PrivateFeed[] }>("/me/feeds")).feeds;
   }
 
   /** Create new URLs for a private feed; the old ones stop working. */
@@ -399,25 +399,25 @@ export class ImprintReader {
   }
 
   getPrivateFeedJson(token: string, query: { before?: string } = {}): Promise<records.JsonFeed> {
-    return this.read(`/feeds/private/${token}.json`, query);
+    return this.get(`/feeds/private/${token}.json`, query);
   }
 
   // The service itself
 
   getServiceFacts(): Promise<ServiceFacts> {
-    return this.read("/.well-known/imprint.json");
+    return this.get("/.well-known/imprint.json");
   }
 
   getMarketplace(): Promise<records.MarketplaceFacts> {
-    return this.read("/.well-known/marketplace.json");
+    return this.get("/.well-known/marketplace.json");
   }
 
   getOpenapi(): Promise<Record<string, unknown>> {
-    return this.read("/openapi.json");
+    return this.get("/openapi.json");
   }
 
   checkHealth(): Promise<{ status: "alive" }> {
-    return this.read("/healthz");
+    return this.get("/healthz");
   }
 
   /** A service that is not ready also reports why. */
@@ -428,7 +428,7 @@ export class ImprintReader {
   // Requests
 
   /** GET JSON from a path of the service. */
-  async read<T>(path: string, query: Query = {}): Promise<T> {
+  async get<T>(path: string, query: Query = {}): Promise<T> {
     return readJson<T>(await this.request(addQuery(path, query)), this.signal);
   }
 
@@ -462,7 +462,7 @@ export class ImprintReader {
   private listFiles(path: string, query: Query): List<records.HostedFile> {
     return new List(async (token) => {
       if (token !== undefined) return this.listNextPage(token);
-      const page = await this.read<FilePage>(path, query);
+      const page = await this.get<FilePage>(path, query);
       return { items: page.files, nextPageToken: page.next_page_token };
     });
   }
@@ -470,7 +470,7 @@ export class ImprintReader {
   private list<Member extends string, T>(path: string, member: Member, query: Query): List<T> {
     return new List(async (token) => {
       type Given = Record<Member, T[]> & { next_page_token: string | null };
-      const page = await this.read<Given>(path, { ...query, next_page_token: token });
+      const page = await this.get<Given>(path, { ...query, next_page_token: token });
       return { items: page[member], nextPageToken: page.next_page_token };
     });
   }

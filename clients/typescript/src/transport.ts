@@ -71,7 +71,8 @@ export async function endBy<T>(promised: Promise<T>, signal?: AbortSignal | null
   }
 }
 
-async function readFailure(response: Response): Promise<Refusal | Unreachable> {
+/** The error for a response with an error status. */
+export async function readFailure(response: Response): Promise<Refusal | Unreachable> {
   const { status } = response;
   const wait = response.headers.get("Retry-After") ?? "";
   const retryAfter = /^\d+$/.test(wait) ? Number(wait) : null;

@@ -269,7 +269,7 @@ export class ImprintWriter extends ImprintReader {
 
   /** The writing sessions of the session's address, in all its browsers. */
   async listWritingSessions(): Promise<WritingSessionRecord[]> {
-    return (await this.read<{ sessions: WritingSessionRecord[] }>("/writing/sessions")).sessions;
+    return (await this.get<{ sessions: WritingSessionRecord[] }>("/writing/sessions")).sessions;
   }
 
   async revokeWritingSession(id: string): Promise<void> {

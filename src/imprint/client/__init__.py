@@ -25,6 +25,7 @@ from imprint.client.marketplace import (
     parse_coin,
     wait_for_receipt,
 )
+from imprint.client.payments import InvalidOffer, Seller, TooExpensive
 from imprint.client.transactions import Call, Node, Provider
 from imprint.client.transport import (
     NodeError,
@@ -81,6 +82,8 @@ __all__ = [
     "WalletNeeded",
     "NodeError",
     "Reverted",
+    "TooExpensive",
+    "InvalidOffer",
     # returned records
     "Author",
     "Content",
@@ -116,6 +119,7 @@ __all__ = [
     "wait_for_receipt",
     "created_post_id",
     "balance_of",
+    "Seller",
     # amounts and documents
     "format_coin",
     "parse_coin",

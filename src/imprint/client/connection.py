@@ -8,6 +8,7 @@ from typing import Any, Generic, TypeVar
 import aiohttp
 
 from imprint.auth.typed_data import SigningForm
+from imprint.client.payments import Purchases
 from imprint.client.transport import DEFAULT_TIMEOUT, Query, Response, Transport
 from imprint.interface.accounts import Session
 from imprint.interface.service import Health, MarketplaceFacts, Readiness, ServiceFacts
@@ -85,6 +86,7 @@ class Connection:
         self.form = SigningForm(form) if form is not None else _best_form(facts.signing_forms)
         self.domain_name = domain_name
         self.session: Session | None = None
+        self._purchases: Purchases = {}
         self._transport = Transport(url, http, timeout)
         self._timeout = timeout
         self._clock = clock

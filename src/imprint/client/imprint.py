@@ -1,6 +1,7 @@
 """The client: one object with a method for every operation of the API."""
 
-from collections.abc import Generator
+import asyncio
+from collections.abc import Generator, Mapping
 from types import TracebackType
 from typing import Any
 
@@ -8,10 +9,27 @@ import aiohttp
 
 from imprint.client.accounts import AccountMethods
 from imprint.client.drafts import DraftMethods
+from imprint.client.payments import (
+    Purse,
+    Seller,
+    check_offer,
+    find_entry,
+    read_headers,
+    sign_offer,
+)
 from imprint.client.posts import PostMethods
-from imprint.client.transactions import Node
-from imprint.client.transport import DEFAULT_TIMEOUT, NodeError, Transport
+from imprint.client.transactions import Node, Provider
+from imprint.client.transport import DEFAULT_TIMEOUT, NodeError, Transport, read_problem
+from imprint.client.wallet import Wallet
+from imprint.interface.drafts import PostContent
+from imprint.interface.payments import SignInAnswer
 from imprint.interface.service import ServiceFacts
+
+READ_SECONDS = 180.0
+"""How long a read with a wallet takes at most. An offer lasts 300 seconds."""
+
+LONGEST_PAUSE = 10
+"""The longest pause in seconds before a read is sent again."""
 
 
 class Imprint(AccountMethods, DraftMethods, PostMethods):
@@ -63,6 +81,7 @@ class Imprint(AccountMethods, DraftMethods, PostMethods):
             clock=self._clock,
         )
         other.set_clock(self.now())
+        other._purchases = self._purchases
         return other
 
     def node(self, rpc_url: str | None = None) -> Node:
@@ -74,6 +93,70 @@ class Imprint(AccountMethods, DraftMethods, PostMethods):
         if url is None:
             raise NodeError("This service does not name a node. Pass the URL of one.")
         return Node(url, self._transport.http)
+
+    async def read(
+        self,
+        id: str | int,  # noqa: A002 - as in the path
+        *,
+        wallet: Wallet | None = None,
+        pay: bool = False,
+        max: int | None = None,  # noqa: A002 - the short name of the limit
+        node: Provider | None = None,
+        seconds: float = READ_SECONDS,
+    ) -> PostContent:
+        """Return a post's text.
+
+        With `wallet`, one signature proves that the wallet holds the token, and no session is used
+        or kept. With `pay`, a token is bought first if the wallet holds none, for at most `max`
+        wei without the chain's fees. A purchase that is pending when a read ends is continued by
+        the next read, and never repeated.
+
+        `node` confirms the purchase. It is only needed if the facts name none. Raises
+        `TooExpensive`, `InvalidOffer`, `Reverted`, `NodeError`, and TimeoutError after that many
+        seconds.
+        """
+        if wallet is None:
+            return await self.read_post_content(id)
+        if not pay:
+            purse = None
+        elif max is None:
+            raise ValueError("Say with `max` how many wei may be paid.")
+        else:
+            purse = Purse(self._seller, wallet, node or self.node(), max, self._purchases)
+        async with asyncio.timeout(seconds):
+            return await self._read_paid(str(int(id)), wallet, purse)
+
+    async def _read_paid(self, post_id: str, wallet: Wallet, purse: Purse | None) -> PostContent:
+        """Read a post as the holder of its token, which is bought first if there is a purse."""
+        path, seller = f"/posts/{post_id}/content", self._seller
+        proof: SignInAnswer | None = None
+        transaction: str | None = None
+        is_bought = False
+        headers: Mapping[str, str] = {}
+        while True:
+            response = await self._request("GET", path, headers=headers, expected=(402,))
+            if response.status != 402:
+                return response.decode(PostContent)
+            entry = find_entry(response.headers.get("PAYMENT-REQUIRED"))
+            offer = check_offer(entry, seller, post_id)
+            if proof is None:
+                proof = await sign_offer(wallet, seller, offer)
+            elif purse is None:
+                raise read_problem(response)
+            elif not is_bought:
+                transaction = await purse.buy(offer)
+                if transaction is not None:
+                    await purse.confirm(offer, transaction, None)
+                is_bought = True
+            else:
+                # The service's node is behind.
+                wait = read_problem(response).retry_after or 1
+                await asyncio.sleep(min(wait, LONGEST_PAUSE))
+            headers = read_headers(offer, proof, transaction)
+
+    @property
+    def _seller(self) -> Seller:
+        return Seller(self.url, self.facts.chain.id, self.marketplace)
 
 
 class Connecting:

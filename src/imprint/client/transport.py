@@ -159,7 +159,7 @@ class Transport:
             raise Unreachable(f"{self.url} cannot be reached: {reason}") from error
         if response.status < 300 or response.status in expected:
             return response
-        raise _read_problem(response)
+        raise read_problem(response)
 
 
 def _write_query(query: Query) -> list[tuple[str, str]]:
@@ -176,7 +176,7 @@ def _write_query(query: Query) -> list[tuple[str, str]]:
     return pairs
 
 
-def _read_problem(response: Response) -> Refusal | Unreachable:
+def read_problem(response: Response) -> Refusal | Unreachable:
     """Return the problem in an error response. A proxy in between may send other text."""
     text = response.headers.get("Retry-After", "")
     wait = int(text) if text.isascii() and text.isdecimal() else None
