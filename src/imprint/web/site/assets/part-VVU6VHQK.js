@@ -1,0 +1,1 @@
+import{a,b}from"./part-QYO262RW.js";import"./part-GGERIBTN.js";import"./part-LNAUTUHE.js";import"./part-QS3CNDCH.js";import"./part-Z3ZPM5SZ.js";import"./part-K4SABGCS.js";export{a as offerSamples,b as sampleItem};
