@@ -255,7 +255,8 @@ class StaticSite:
         self.folder.write(place, (await self._rebase(text)).encode())
 
     async def _write_markdown(self, post: IndexedPost, place: str) -> None:
-        text = await self._rebase((await self._fetch(f"/posts/{post.post_id}.md")).text)
+        response = await self._fetch(f"/posts/{post.post_id}.md", accepted=(200, 402))
+        text = await self._rebase(response.text)
         found = await self._locate_all(map(_spelled_out, _MARKDOWN_LINK.findall(text)))
 
         def link(match: re.Match[str]) -> str:
