@@ -24,6 +24,7 @@ contract HostileAuthor {
     uint256[] public ids;
     uint256 public other;
     uint256 public breaches;
+    uint256 private _strangers;
     mapping(uint256 id => uint256 count) public strays;
 
     constructor(Marketplace market, PurchaseAdapter adapter) payable {
@@ -47,9 +48,13 @@ contract HostileAuthor {
     receive() external payable {
         Behaviour now_ = behaviour;
         if (now_ == Behaviour.Refuse) revert("no");
-        if (now_ == Behaviour.BuySameAgain) _try(abi.encodeCall(ADAPTER.buyFor, (ids[0], msg.sender)));
-        if (now_ == Behaviour.BuyAnother) _try(abi.encodeCall(ADAPTER.buyFor, (other, tx.origin)));
-        if (now_ == Behaviour.BuyMany) _try(abi.encodeCall(ADAPTER.buyMany, (ids, tx.origin)));
+        if (now_ == Behaviour.BuySameAgain) {
+            for (uint256 i = 0; i < ids.length; ++i) {
+                _try(abi.encodeCall(ADAPTER.buyFor, (ids[i], _stranger())));
+            }
+        }
+        if (now_ == Behaviour.BuyAnother) _try(abi.encodeCall(ADAPTER.buyFor, (other, _stranger())));
+        if (now_ == Behaviour.BuyMany) _try(abi.encodeCall(ADAPTER.buyMany, (ids, _stranger())));
         if (now_ == Behaviour.RaisePrices) {
             for (uint256 i = 0; i < ids.length; ++i) {
                 MARKET.updatePostPrice(ids[i], 1 ether);
@@ -63,6 +68,11 @@ contract HostileAuthor {
             (bool accepted,) = address(ADAPTER).call{value: 1}("");
             if (accepted) ++breaches;
         }
+    }
+
+    /// @dev Nobody else's address, so that nothing but the adapter's guard refuses the purchase.
+    function _stranger() private returns (address) {
+        return address(uint160(uint256(keccak256(abi.encode(this, ++_strangers)))));
     }
 
     function _try(bytes memory data) private {
@@ -85,6 +95,8 @@ contract PurchaseStorm {
     uint256 private _state;
     uint256 private _receivers;
     bool private _refuses;
+    bool private _reenters;
+    uint256 private _breaches;
 
     uint256 public bought;
     uint256 public refused;
@@ -105,6 +117,11 @@ contract PurchaseStorm {
 
     receive() external payable {
         if (_refuses) revert("no");
+        if (_reenters) {
+            bytes memory data = abi.encodeCall(ADAPTER.buyFor, (_ids[0], address(uint160(++_receivers))));
+            (bool done,) = address(ADAPTER).call{value: 1 ether}(data);
+            if (done) ++_breaches;
+        }
     }
 
     /// @notice Makes this many calls.
@@ -115,8 +132,9 @@ contract PurchaseStorm {
         }
     }
 
-    /// @notice What authors achieved that must be impossible.
+    /// @notice What authors and the refunded payer achieved that must be impossible.
     function breaches() external view returns (uint256 count) {
+        count = _breaches;
         for (uint256 i = 0; i < AUTHORS; ++i) {
             count += _authors[i].breaches();
         }
@@ -135,6 +153,7 @@ contract PurchaseStorm {
             MARKET.transfer(address(ADAPTER), id, 1);
         }
         _refuses = _random(10) == 0;
+        _reenters = _random(4) == 0;
     }
 
     function _call(uint256 number) private {
@@ -157,16 +176,18 @@ contract PurchaseStorm {
 
         if (address(ADAPTER).balance != 0) revert Breach("money", number);
         uint256[] memory holds = _balances(ids, receiver);
+        uint256[] memory sent = _strays(ids);
         for (uint256 i = 0; i < ids.length; ++i) {
             if (holds[i] != held[i] + (done ? 1 : 0)) revert Breach("tokens of the receiver", number);
             // What authors sent while they were paid may be left until the next purchase.
-            if (done && MARKET.balanceOf(address(ADAPTER), ids[i]) > _strays(ids)[i] - strays[i]) {
+            if (done && MARKET.balanceOf(address(ADAPTER), ids[i]) > sent[i] - strays[i]) {
                 revert Breach("tokens", number);
             }
         }
         uint256 paid = before - address(this).balance;
         if (!done && paid != 0) revert Breach("a refused call was paid", number);
-        if (done && paid > value) revert Breach("too much was paid", number);
+        // Prices that authors raise meanwhile are above everything that is sent too much.
+        if (done && paid != total) revert Breach("not the exact price was paid", number);
         if (done) bought += ids.length;
         else ++refused;
     }

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Address, Hex, Provider } from "imprint-press";
-import { BatchDropped, canBatch, sendBatch } from "./batch.ts";
+import { BatchDropped, canBatch, followBatch, sendBatch } from "./batch.ts";
 
 const ANN: Address = "0x00000000000000000000000000000000000000a1";
 const CALL = { to: ANN, data: "0x01" as Hex, value: 16n };
@@ -49,7 +49,8 @@ test("a batch is sent atomically, and followed to its transaction", async () => 
     { wallet_sendCalls: [{ id: "0x77" }], wallet_getCallsStatus: statuses },
     asked,
   );
-  assert.equal(await sendBatch(wallet, ANN, [CALL, CALL], 31337, noPause), "0x0a");
+  assert.equal(await sendBatch(wallet, ANN, [CALL, CALL], 31337), "0x77");
+  assert.equal(await followBatch(wallet, "0x77", noPause), "0x0a");
   const call = { to: ANN, data: "0x01", value: "0x10" };
   const batch = { version: "2.0.0", from: ANN, chainId: "0x7a69", atomicRequired: true };
   assert.deepEqual(asked, [
@@ -60,10 +61,14 @@ test("a batch is sent atomically, and followed to its transaction", async () => 
 });
 
 test("a batch that the wallet gives up is reported, and a reverted one has its transaction", async () => {
-  const given = { wallet_sendCalls: ["0x77"] };
-  const dropped = responding({ ...given, wallet_getCallsStatus: [{ status: 400 }] });
-  await assert.rejects(sendBatch(dropped, ANN, [CALL], 1, noPause), BatchDropped);
+  const dropped = responding({ wallet_getCallsStatus: [{ status: 400 }] });
+  await assert.rejects(followBatch(dropped, "0x77", noPause), BatchDropped);
   const status = { status: 500, receipts: [{ transactionHash: "0x0b" }] };
-  const reverted = responding({ ...given, wallet_getCallsStatus: [status] });
-  assert.equal(await sendBatch(reverted, ANN, [CALL], 1, noPause), "0x0b");
+  const reverted = responding({ wallet_getCallsStatus: [status] });
+  assert.equal(await followBatch(reverted, "0x77", noPause), "0x0b");
+});
+
+test("wallets of earlier versions of the standard return the id alone", async () => {
+  const wallet = responding({ wallet_sendCalls: ["0x77"] });
+  assert.equal(await sendBatch(wallet, ANN, [CALL], 1), "0x77");
 });

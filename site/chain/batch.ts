@@ -39,18 +39,13 @@ export async function canBatch(
   }
 }
 
-/**
- * Have the wallet send all calls or none, and return the hash of their transaction.
- *
- * Throws `BatchDropped` if nothing was sent, and what the wallet throws.
- */
+/** Have the wallet send all calls or none, and return the id of the batch. */
 export async function sendBatch(
   provider: Provider,
   from: Address,
   calls: readonly Call[],
   chainId: number,
-  pause: (seconds: number) => Promise<void>,
-): Promise<Hex> {
+): Promise<string> {
   const batch = {
     version: "2.0.0",
     from,
@@ -60,7 +55,19 @@ export async function sendBatch(
   };
   const sent = await provider.request({ method: "wallet_sendCalls", params: [batch] });
   // Earlier versions of the standard return the id alone.
-  const id = typeof sent === "string" ? sent : (sent as { id: string }).id;
+  return typeof sent === "string" ? sent : (sent as { id: string }).id;
+}
+
+/**
+ * Wait until the wallet has put a batch on the chain, and return the hash of its transaction.
+ *
+ * Throws `BatchDropped` if nothing was sent, and what the wallet throws.
+ */
+export async function followBatch(
+  provider: Provider,
+  id: string,
+  pause: (seconds: number) => Promise<void>,
+): Promise<Hex> {
   for (let look = 0; look < LOOKS; look += 1) {
     const found = await provider.request({ method: "wallet_getCallsStatus", params: [id] });
     const { status = 0, receipts = [] } = found as BatchStatus;

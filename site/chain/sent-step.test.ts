@@ -56,6 +56,25 @@ test("a wallet whose response was lost is not asked again, and nothing is forgot
   assert.equal(sending(), ASKED);
 });
 
+test("a batch of an earlier visit is followed by its id", async () => {
+  const asked: Sending = { ...FRESH, asked: { nonce: 4, batch: "0x77" } };
+  const { step, events } = make(asked, { followBatch: async () => "0x02" });
+  assert.equal((await step.run()).kind, "mined");
+  assert.deepEqual(events, ["sent"]);
+  const forgotten = make(asked, { followBatch: async () => null });
+  assert.deepEqual(await forgotten.step.run(), { kind: "doubt", doubt: "lost" });
+  assert.deepEqual(forgotten.events, []);
+  const dropped = make(asked, { followBatch: () => Promise.reject(new Error("dropped")) });
+  await assert.rejects(dropped.step.run());
+  assert.deepEqual([dropped.events, dropped.sending()], [["declined"], FRESH]);
+});
+
+test("the id of a batch is stored beside the nonce", () => {
+  const change = advanceSending(ASKED, { type: "batched", batch: "0x77" });
+  assert.deepEqual(change, { asked: { nonce: 4, batch: "0x77" } });
+  assert.throws(() => advanceSending(FRESH, { type: "batched", batch: "0x77" }), TypeError);
+});
+
 test("other transactions of the account do not prove that this one was not sent", async () => {
   const { step, sending } = make(ASKED, {}, { countTransactions: async () => 5 });
   assert.deepEqual(await step.run(), { kind: "doubt", doubt: "lost" });

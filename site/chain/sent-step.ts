@@ -13,8 +13,11 @@ import { type Chain, followTransaction, searchTransaction } from "./transaction.
 export interface Sending {
   /** `transaction`: the wallet sends it. `mined`: it is sent, and waiting for a block. */
   readonly step: string;
-  /** Set before the wallet is asked to send, with the account's next nonce. */
-  readonly asked: { readonly nonce: number } | null;
+  /**
+   * Set before the wallet is asked to send, with the account's next nonce; `batch` is the id that
+   * the wallet gives to several calls (EIP-5792).
+   */
+  readonly asked: { readonly nonce: number; readonly batch?: string } | null;
   readonly transaction: Hex | null;
 }
 
@@ -22,6 +25,8 @@ export type SendingEvent =
   | { readonly type: "asked"; readonly nonce: number }
   /** The wallet has sent nothing: its owner rejected it, has no funds, or says so. */
   | { readonly type: "declined" }
+  /** The wallet has taken several calls, and will send them together. */
+  | { readonly type: "batched"; readonly batch: string }
   | { readonly type: "sent"; readonly transaction: Hex }
   /** The transaction failed, or its owner knows that it is gone. */
   | { readonly type: "ended" };
@@ -35,6 +40,9 @@ export function advanceSending(sending: Sending, event: SendingEvent): SendingCh
       break;
     case "declined":
       if (step === "transaction") return { asked: null };
+      break;
+    case "batched":
+      if (step === "transaction" && asked) return { asked: { ...asked, batch: event.batch } };
       break;
     case "sent":
       if (step === "transaction" && asked) return { step: "mined", transaction: event.transaction };
@@ -82,6 +90,8 @@ export interface SentStepPorts {
   /** Why the contract would currently refuse this call. */
   findRefusal?(call: Call): Promise<string | null>;
   send(call: Call): Promise<Hex>;
+  /** The transaction of a batch; null if the wallet does not know the batch. */
+  followBatch?(batch: string): Promise<Hex | null>;
   /** Whether a failed `send` has certainly sent nothing. */
   hasSentNothing(error: unknown): boolean;
   /** Whether the chain has the effect of the transaction. Retries on its own. */
@@ -100,8 +110,9 @@ export class SentStep {
   async run(): Promise<Outcome> {
     const { asked, transaction } = this.ports.sending();
     if (transaction) return this.follow(transaction, asked?.nonce ?? 0);
-    if (asked) return this.search(asked.nonce);
-    return this.send();
+    if (!asked) return this.send();
+    const found = asked.batch === undefined ? null : await this.followBatch(asked.batch);
+    return found ? this.follow(found, asked.nonce) : this.search(asked.nonce);
   }
 
   /** The user says that the wallet has sent nothing, or that the transaction is gone. */
@@ -121,15 +132,25 @@ export class SentStep {
     if (sentence !== null) return { kind: "refused", sentence };
     const nonce = await retries.ask(() => ports.chain.countTransactions("pending"));
     ports.move({ type: "asked", nonce });
-    let hash: Hex;
+    const hash = await this.awaitHash(() => ports.send(call));
+    return this.follow(hash, nonce);
+  }
+
+  private async followBatch(batch: string): Promise<Hex | null> {
+    return this.awaitHash(async () => (await this.ports.followBatch?.(batch)) ?? null);
+  }
+
+  /** Store what the wallet says about its transaction. */
+  private async awaitHash<T extends Hex | null>(ask: () => Promise<T>): Promise<T> {
+    const { ports } = this;
     try {
-      hash = await ports.send(call);
+      const hash = await ask();
+      if (hash) ports.move({ type: "sent", transaction: hash });
+      return hash;
     } catch (error) {
       if (ports.hasSentNothing(error)) ports.move({ type: "declined" });
       throw error;
     }
-    ports.move({ type: "sent", transaction: hash });
-    return this.follow(hash, nonce);
   }
 
   /** The wallet was asked, and the outcome is unknown: check the chain. */

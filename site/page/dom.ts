@@ -44,6 +44,24 @@ export function button(
   return h("button", { type: "button", ...props, onclick }, label, ...more);
 }
 
+/** Draw an element again; the keyboard focus stays on the control with the same name, or near it. */
+export function keepingFocus(place: Element, draw: () => void): void {
+  const find = () => [...place.querySelectorAll<HTMLElement>("summary, button, input, a[href]")];
+  const focused = document.activeElement;
+  const at = find().indexOf(focused as HTMLElement);
+  draw();
+  if (at < 0) return;
+  const controls = find().filter((each) => !each.hasAttribute("disabled"));
+  const same = controls.find((each) => nameOf(each) === nameOf(focused));
+  // In a list, the next control of the same kind, or else the one before.
+  const next =
+    controls[at]?.tagName === focused?.tagName ? controls[at] : controls.at(at && at - 1);
+  (same ?? next ?? controls.at(-1))?.focus();
+}
+
+const nameOf = (control: Element | null): string | null =>
+  control && (control.getAttribute("aria-label") ?? (control.id || control.textContent));
+
 function present(children: (Child | Child[])[]): (Node | string)[] {
   return children
     .flat()

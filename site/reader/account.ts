@@ -4,11 +4,12 @@ import { effect } from "@preact/signals-core";
 import type { Address } from "imprint-press";
 import { readFunds } from "../chain/node.ts";
 import { copyText } from "../page/clipboard.ts";
-import { button, type Child, fill, h } from "../page/dom.ts";
+import { button, type Child, fill, h, keepingFocus } from "../page/dom.ts";
 import { isDevelopment } from "../page/facts.ts";
 import { balance, short } from "../page/format.ts";
 import { announce, notify } from "../page/notices.ts";
 import { type Account, account, explain, session, signIn, signOut } from "../wallet/index.ts";
+import { loadName, nameOf } from "../wallet/profile-name.ts";
 import { sampleItem } from "./samples.ts";
 import { WORDS } from "./words.ts";
 
@@ -20,12 +21,14 @@ export function showAccountMenu(place: HTMLElement): void {
     const connected = account.value;
     const address = connected?.address ?? session.value?.address;
     const isOpen = place.querySelector("details")?.open ?? false;
-    const focused = place.contains(document.activeElement) && document.activeElement?.textContent;
-    fill(
-      place,
-      address ? menu(connected, address, session.value !== null, isOpen) : signInButton(),
+    const name = address ? nameOf(address) : null;
+    keepingFocus(place, () =>
+      fill(
+        place,
+        address ? menu(connected, address, name, session.value !== null, isOpen) : signInButton(),
+      ),
     );
-    if (focused) focusAgain(place, focused);
+    if (address) void loadName(address);
   });
   document.addEventListener("click", ({ target }) => {
     if (target instanceof Node && !place.contains(target)) close(place);
@@ -63,6 +66,7 @@ const signInButton = (): HTMLElement =>
 function menu(
   connected: Account | null,
   address: Address,
+  name: string | null,
   isSignedIn: boolean,
   isOpen: boolean,
 ): HTMLElement {
@@ -75,7 +79,7 @@ function menu(
       { title: address },
       h("span", { class: "unseen" }, WORDS.account(connected?.name ?? "")),
       h("span", { class: "account-dot", "data-on": isSignedIn, "aria-hidden": "true" }),
-      short(address),
+      name === null ? short(address) : h("bdi", { class: "account-known" }, name),
     ),
     h("div", { class: "account-panel" }, ...panel(connected, address, isSignedIn, funds)),
   );
@@ -129,12 +133,6 @@ async function showFunds(connected: Account, place: HTMLElement): Promise<void> 
   } catch {
     place.textContent = "";
   }
-}
-
-/** Keep the keyboard focus where it was, or on the menu if that element is gone. */
-function focusAgain(place: HTMLElement, text: string): void {
-  const controls = [...place.querySelectorAll<HTMLElement>("summary, button")];
-  (controls.find(({ textContent }) => textContent === text) ?? controls[0])?.focus();
 }
 
 const close = (place: Element): void => place.querySelector("details")?.removeAttribute("open");

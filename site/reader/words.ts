@@ -105,6 +105,8 @@ export const WORDS = {
 
   // reader/order/view.ts
   yourCart: "Your cart",
+  remove: "Remove",
+  removePost: (title: string) => `Remove: ${title}`,
   close: "Close",
   total: (total: string) => `Total ${total}`,
   giveTo: "Give it to",

@@ -263,6 +263,7 @@ export const WORDS = {
   showMoreSales: "Show more sales",
   noSalesYetShare: "No sales yet. Share a post to get started.",
   newestSales: "Newest sales",
+  giftTo: "Gift to",
   post: "Post",
   reader: "Reader",
   paid: "Paid",

@@ -8,6 +8,7 @@ import { WORDS } from "../page/words.ts";
 import type { Account } from "./account.ts";
 import { account, disconnect, reconnect } from "./connection.ts";
 import { AccountChanged } from "./failures.ts";
+import { forgetName } from "./profile-name.ts";
 
 const STATEMENT = WORDS.signReadWhatOwn;
 
@@ -61,6 +62,7 @@ export async function signOut({ all = false }: { all?: boolean } = {}): Promise<
   // Here it ends at once in any case, whether or not the service is reached.
   batch(() => {
     forgetSessions();
+    forgetName();
     disconnect();
   });
   if (!all && held)

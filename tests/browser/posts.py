@@ -20,6 +20,7 @@ from imprint.client import (
     KeyWallet,
     NodeWallet,
     Refusal,
+    buy_many_call,
     buy_post_call,
     create_post_call,
     created_post_id,
@@ -113,13 +114,17 @@ def create_on_chain(url: str, posts: Sequence[ForeignPost], author: Who = AUTHOR
     return _run(url, work)
 
 
-def buy(url: str, post_id: str, reader: Who) -> None:
-    """Buy a post at its price."""
+def buy(url: str, post_id: str, reader: Who, receiver: str | None = None) -> None:
+    """Buy a post at its price, for somebody else if there is a receiver."""
 
     async def work(imprint: Imprint) -> None:
         wallet = await _account(imprint, reader)
         price = int((await imprint.show_post(post_id)).price)
         call = buy_post_call(imprint.marketplace, post_id, price)
+        if receiver is not None:
+            adapter = imprint.facts.chain.adapter
+            assert adapter is not None
+            call = buy_many_call(adapter, [post_id], receiver, price)
         sold = (await imprint.show_post(post_id)).sales.count
         await wait_for_receipt(imprint.node(), await wallet.send_transaction(call))
         async with asyncio.timeout(VISIBLE_SECONDS):

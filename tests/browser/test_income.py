@@ -113,6 +113,22 @@ def test_a_sale_is_shown_and_can_be_downloaded(
     ]
 
 
+def test_a_sale_shows_who_received_a_gift(new_author: NewAuthor, new_account: NewAccount) -> None:
+    author, payer, receiver = new_author("Given away"), new_account(), new_account()
+    page = author.page
+    buy(author.opened.url, author.post, payer, receiver.address)
+    page.reload()
+    row = page.locator(".income-newest tbody tr")
+    expect(row.get_by_role("link").nth(1)).to_have_attribute("title", payer.address.lower())
+    expect(row).to_contain_text("Gift to 0x")
+    expect(row.get_by_role("link").nth(2)).to_have_attribute("title", receiver.address.lower())
+    assert axe_violations(page) == []
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="Download all sales (CSV)").click()
+    (sale,) = csv.DictReader(io.StringIO(Path(saved.value.path()).read_text()))
+    assert (sale["buyer"], sale["receiver"]) == (payer.address.lower(), receiver.address.lower())
+
+
 def test_a_price_can_be_changed_and_its_history_has_dates(new_author: NewAuthor) -> None:
     page = new_author("Dearer tomorrow", price=0).page
     line = begin_price_change(page, "Dearer tomorrow", "0.2")

@@ -4,7 +4,12 @@ import io
 
 from PIL import Image
 from playwright.sync_api import expect
-from tests.browser.pages import Opened, OpenPage, axe_violations_in_both_schemes
+from tests.browser.pages import (
+    Opened,
+    OpenPage,
+    axe_violations,
+    axe_violations_in_both_schemes,
+)
 from tests.browser.posts import NewPost, publish
 from tests.browser.wallet import NewWallet
 from tests.browser.writing import sign_in
@@ -102,6 +107,31 @@ def test_a_profile_is_in_every_byline(
     expect(shown.locator('meta[name="author"]')).to_have_attribute("content", "Bea Quill")
     shown = buyer.visit("/library")
     expect(shown.locator("#library")).to_contain_text("Bea Quill")
+
+
+def test_the_account_menu_shows_the_name_of_the_profile(
+    open_page: OpenPage, new_wallet: NewWallet
+) -> None:
+    wallet = new_wallet()
+    opened = open_page(wallet)
+    page, menu = opened.page, opened.page.locator("#account summary")
+    sign_in(opened, page)
+    expect(menu).to_contain_text("…")
+    _save_profile(opened, "A name that is far too long for the menu of a phone, it seems")
+    expect(menu).to_contain_text("A name that is far too long")
+    expect(menu).to_have_attribute("title", wallet.account.address)
+    page.set_viewport_size({"width": 320, "height": 640})
+    opened.visit("/")
+    expect(menu).to_contain_text("A name that is far too long")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 320
+    assert axe_violations(page) == []
+    menu.click()
+    page.get_by_role("button", name="Sign out", exact=True).click()
+    expect(page.locator("#account").get_by_role("button", name="Sign in")).to_be_visible()
+    assert page.evaluate("localStorage.getItem('imprint.name')") is None
+    elsewhere = open_page(wallet)
+    sign_in(elsewhere, elsewhere.page)
+    expect(elsewhere.page.locator("#account summary")).to_contain_text("A name that")
 
 
 def test_two_authors_with_the_same_name_can_be_distinguished(

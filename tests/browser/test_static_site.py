@@ -83,6 +83,7 @@ def _read(page: Page, site: str) -> None:
         "href", "http://imprint.test/p/31/title-30-more"
     )
     assert SECRET not in page.content()
+    expect(page.get_by_text("Give this post")).to_have_count(0)
     assert axe_violations(page) == []
     page.goto(f"{site}p/31")
     expect(page).to_have_url(f"{site}p/31/title-30-more/")

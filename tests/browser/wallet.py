@@ -18,6 +18,7 @@ PROMPTS = (
     "personal_sign",
     "eth_signTypedData_v4",
     "eth_sendTransaction",
+    "wallet_sendCalls",
     "wallet_switchEthereumChain",
     "wallet_addEthereumChain",
 )
@@ -25,6 +26,11 @@ PROMPTS = (
 
 BALANCE_OF = "0x00fdd58e"
 """The selector of ERC-6909's `balanceOf`."""
+
+BATCH_METHODS = ("wallet_getCapabilities", "wallet_sendCalls", "wallet_getCallsStatus")
+
+UNKNOWN_BATCH = 5730
+"""The error code of EIP-5792 for a batch that the wallet does not know."""
 
 SCRIPT = (Path(__file__).parent / "wallet.js").read_text(encoding="utf-8")
 
@@ -63,6 +69,10 @@ class BrowserWallet:
     """Methods that are executed but whose responses never reach the page."""
     misreports: set[str] = field(default_factory=set)
     """Methods that are executed but reported to the page as failed."""
+    batches: dict[str, list[dict[str, str]]] | None = None
+    """The calls of each batch by its id; None for a wallet without batches (EIP-5792)."""
+    delays_batches: bool = False
+    """Whether batches wait in the wallet."""
     prompts: list[str] = field(default_factory=list)
     """The methods for which the user was prompted, in order."""
     asked: set[str] = field(default_factory=set)
@@ -167,10 +177,34 @@ class BrowserWallet:
             return None
         if method in PROMPTS and (self.locked or not self.connected):
             raise WalletError(4100, "The requested account has not been authorized by the user.")
+        if self.batches is not None and method in BATCH_METHODS:
+            return self._respond_with_batches(self.batches, method, parameters)
         result = self._call(method, parameters)
         if method == "eth_sendTransaction":
             self.sent.append(result)
         return self._without_blocks(method, parameters, result) if self.waits_for_blocks else result
+
+    def _respond_with_batches(
+        self, batches: dict[str, list[dict[str, str]]], method: str, parameters: Any
+    ) -> Any:
+        """Respond like a wallet of EIP-5792. It sends the calls of a batch one after the other."""
+        match method:
+            case "wallet_getCapabilities":
+                return {hex(self.chain.id): {"atomic": {"status": "supported"}}}
+            case "wallet_sendCalls":
+                (batch,) = parameters
+                assert (batch["atomicRequired"], batch["chainId"]) == (True, hex(self.chain.id))
+                name = hex(len(batches) + 1)
+                batches[name] = [{"from": batch["from"], **call} for call in batch["calls"]]
+                return {"id": name}
+        (name,) = parameters
+        if name not in batches:
+            raise WalletError(UNKNOWN_BATCH, "Unknown bundle id.")
+        if self.delays_batches:
+            return {"status": 100}
+        while batches[name]:
+            self.sent.append(self._call("eth_sendTransaction", [batches[name].pop(0)]))
+        return {"status": 200, "receipts": [{"transactionHash": self.sent[-1]}]}
 
     @staticmethod
     def _without_blocks(method: str, parameters: Any, result: Any) -> Any:

@@ -22,6 +22,7 @@ from imprint.client import (
     Refusal,
     WritingSession,
     balance_of,
+    buy_many_call,
     buy_post_call,
     change_price_call,
     create_post_call,
@@ -149,6 +150,12 @@ class Runner:
 
     async def _buy_post(self, person: Person, client: Imprint, given: Any) -> Any:
         return await self._transact(person, buy_post_call(client.marketplace, **given))
+
+    async def _give_post(self, person: Person, client: Imprint, given: Any) -> Any:
+        adapter = client.facts.chain.adapter
+        assert adapter is not None
+        call = buy_many_call(adapter, [given["post_id"]], given["receiver"], given["price"])
+        return await self._transact(person, call)
 
     async def _change_price(self, person: Person, client: Imprint, given: Any) -> Any:
         return await self._transact(person, change_price_call(client.marketplace, **given))

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from imprint.client import (
+    buy_many_call,
     buy_post_call,
     change_price_call,
     create_post_call,
@@ -56,6 +57,14 @@ def test_a_purchase_has_a_value_and_a_price_change_does_not():
     assert (bought.data, bought.value) == (calldata("subscribePost", ["uint256"], 7), 10)
     kinds = ["uint256", "uint256"]
     assert (changed.data, changed.value) == (calldata("updatePostPrice", kinds, 7, 20), 0)
+
+
+@given(st.lists(st.integers(0, 2**256 - 1), max_size=5))
+def test_several_posts_are_bought_for_a_receiver_as_other_libraries_encode_it(ids):
+    receiver = "0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC"
+    call = buy_many_call(HERE, ids, receiver, 30, chain_id=5)
+    assert call.data == calldata("buyMany", ["uint256[]", "address"], ids, receiver)
+    assert (call.to, call.value, call.as_json()["chainId"]) == (HERE, 30, "0x5")
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import {
   List,
   MemoryKeyStore,
   balanceOf,
+  buyManyCall,
   buyPostCall,
   changePriceCall,
   createPostCall,
@@ -73,6 +74,7 @@ const CALLS = {
   getPrivateFeedAtom: ({ client }, { address }) => client.getPrivateFeedAtom(/private\/(.+)\.atom$/.exec(address)[1]),
   createPost: (person, { price, ...post }) => transact(person, createPostCall(marketplace, { ...post, price: BigInt(price) })),
   buyPost: (person, { postId, price }) => transact(person, buyPostCall(marketplace, postId, BigInt(price))),
+  givePost: (person, { postId, receiver, price }) => transact(person, buyManyCall(imprint.facts.chain.adapter, [postId], receiver, BigInt(price))),
   changePrice: (person, { postId, price }) => transact(person, changePriceCall(marketplace, postId, BigInt(price))),
   balanceOf: async ({ wallet }, { postId }) => String(await balanceOf(node, marketplace, wallet.address, postId)),
   async verifyDocument({ client }, { cid }) {

@@ -1,12 +1,19 @@
 /** Runs the effects of an order: calls the wallet and the chain, and reports the results. */
 
-import { type Address, buyManyCall, buyPostCall, type Call, type Hex } from "imprint-press";
-import { BatchDropped, canBatch, sendBatch } from "../../chain/batch.ts";
+import {
+  type Address,
+  buyManyCall,
+  buyPostCall,
+  type Call,
+  type Hex,
+  type Provider,
+} from "imprint-press";
+import { BatchDropped, canBatch, followBatch, sendBatch } from "../../chain/batch.ts";
 import { isHolder, readEntry } from "../../chain/marketplace.ts";
 import { chainOf, RETRY_PORTS, readFunds } from "../../chain/node.ts";
 import { findRefusal } from "../../chain/refusals.ts";
 import { Retries } from "../../chain/retries.ts";
-import { SentStep } from "../../chain/sent-step.ts";
+import { type SendingEvent, SentStep } from "../../chain/sent-step.ts";
 import { facts } from "../../page/facts.ts";
 import { takeLock } from "../../page/locks.ts";
 import { recall, remember } from "../../page/storage.ts";
@@ -23,6 +30,9 @@ import {
   type Result,
   totalOf,
 } from "./reducer.ts";
+
+/** The error of EIP-5792 for a batch that the wallet does not know. */
+const UNKNOWN_BATCH = 5730;
 
 interface OrderPorts {
   readonly state: () => OrderState;
@@ -60,15 +70,17 @@ export function runEffects({ state, tell }: OrderPorts): (effect: Effect, turn: 
     const retries = new Retries(RETRY_PORTS);
     const order = () => orderIn(state());
     const provider = () => expectPresent(buyer).provider;
+    const move = (event: SendingEvent) => tell({ type: "moved", event, turn });
     const step = new SentStep({
       chain: chainOf(buyer.address, provider),
       retries,
       sending: order,
-      move: (event) => tell({ type: "moved", event, turn }),
+      move,
       call: () => callOf(order()),
       switchChain: async () => void (await switched(buyer)),
       findRefusal: (call) => findRefusal(provider(), buyer.address, call),
-      send: (call) => send(buyer, order(), call),
+      send: (call) => send(buyer, order(), call, move),
+      followBatch: (batch) => findBatch(provider(), batch),
       hasSentNothing: (error) =>
         error instanceof AccountChanged || error instanceof BatchDropped || hasSentNothing(error),
       isDone: () => retries.ask(() => isReceived(buyer, order())),
@@ -93,7 +105,7 @@ export function runEffects({ state, tell }: OrderPorts): (effect: Effect, turn: 
       case "keep":
         remember(orderKey(effect.account), effect.order);
         break;
-      case "bought":
+      case "drop":
         dropFromCart(effect.posts);
     }
     return null;
@@ -126,7 +138,12 @@ function callOf({ posts, receiver, price }: Order): Call {
  * A wallet with atomic batches buys the posts of its own account from the marketplace itself. Gifts
  * go through the adapter, which also buys what the payer holds already.
  */
-async function send(buyer: WalletAccount, order: Order, call: Call): Promise<Hex> {
+async function send(
+  buyer: WalletAccount,
+  order: Order,
+  call: Call,
+  move: (event: SendingEvent) => void,
+): Promise<Hex> {
   const { provider, wallet } = expectPresent(buyer);
   const { id, marketplace } = facts.chain;
   const isOwn = order.receiver.toLowerCase() === buyer.address.toLowerCase();
@@ -138,7 +155,19 @@ async function send(buyer: WalletAccount, order: Order, call: Call): Promise<Hex
       return buyPostCall(marketplace as Address, post.id, price, id);
     }),
   );
-  return sendBatch(provider, buyer.address, calls, id, RETRY_PORTS.pause);
+  const batch = await sendBatch(provider, buyer.address, calls, id);
+  move({ type: "batched", batch });
+  return followBatch(provider, batch, RETRY_PORTS.pause);
+}
+
+/** Follow a batch of an earlier visit, unless the wallet has forgotten it. */
+async function findBatch(provider: Provider, batch: string): Promise<Hex | null> {
+  try {
+    return await followBatch(provider, batch, RETRY_PORTS.pause);
+  } catch (error) {
+    if ((error as { code?: unknown }).code === UNKNOWN_BATCH) return null;
+    throw error;
+  }
 }
 
 /** Whether the receiver holds all posts. */

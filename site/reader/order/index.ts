@@ -1,6 +1,6 @@
 /** The dialog in which several posts are bought at once, or a post is given away. */
 
-import { h } from "../../page/dom.ts";
+import { h, keepingFocus } from "../../page/dom.ts";
 import { reconnect } from "../../wallet/connection.ts";
 import { runEffects } from "./effects.ts";
 import { type Item, newOrder, type OrderEvent, reduce, type Wish } from "./reducer.ts";
@@ -26,7 +26,7 @@ export async function openOrder(
     const before = state;
     const [next, effects] = reduce(before, event);
     state = next;
-    if (next.shown !== before.shown) drawOrder(body, next, ask, close);
+    if (next.shown !== before.shown) keepingFocus(body, () => drawOrder(body, next, ask, close));
     for (const each of effects) run(each, next.turn);
   }
   dialog.addEventListener("close", () => dialog.remove());

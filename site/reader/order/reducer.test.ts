@@ -117,6 +117,15 @@ test("nothing is paid for an order without posts", () => {
   assert.deepEqual(new Play(newOrder([], false)).ask({ kind: "order", receiver: "" }).effects, []);
 });
 
+test("a post can be taken out of the cart, and the last one leaves nothing to buy", () => {
+  const order = play().ask({ kind: "remove", id: "1", receiver: BOB });
+  assert.deepEqual([order.state.items, order.state.receiver], [ITEMS.slice(1), BOB]);
+  assert.deepEqual([order.effects, order.note], [[{ type: "drop", posts: ["1"] }], null]);
+  assert.match(order.ask({ kind: "remove", id: "2", receiver: "" }).note ?? "", /nothing left/);
+  const paying = play().pay();
+  assert.deepEqual(paying.ask({ kind: "remove", id: "1", receiver: "" }).effects, []);
+});
+
 test("every step is stored before the next one", () => {
   const order = play().pay();
   order.tell({ type: "moved", event: { type: "asked", nonce: 4 } });
@@ -131,7 +140,7 @@ test("a finished order is forgotten, and its posts leave the cart", () => {
   assert.equal(done.state.shown.kind, "done");
   assert.deepEqual(done.effects, [
     { type: "keep", account: ANN, order: null },
-    { type: "bought", posts: ["1", "2"] },
+    { type: "drop", posts: ["1", "2"] },
     { type: "unlock" },
   ]);
 });

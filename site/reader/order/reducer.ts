@@ -43,6 +43,8 @@ export interface ItemFacts {
 export type Wish =
   /** Order what the form shows; an empty receiver means the buyer. */
   | { readonly kind: "order"; readonly receiver: string }
+  /** Take a post out of the cart; `receiver` is what the form says meanwhile. */
+  | { readonly kind: "remove"; readonly id: string; readonly receiver: string }
   /** Continue after a failure or a reload; nothing is paid twice. */
   | { readonly kind: "continue" }
   /** Pay again, although an earlier payment, of which the buyer was told, may still arrive. */
@@ -61,10 +63,13 @@ export type Shown =
   | { readonly kind: "another-tab" }
   | { readonly kind: "done"; readonly order: Order };
 
+/** A wish that begins a payment, or continues one. */
+type Start = Exclude<Wish["kind"], "remove">;
+
 type Phase =
   | { readonly kind: "idle" }
-  | { readonly kind: "connecting"; readonly wish: Wish["kind"] }
-  | { readonly kind: "locking"; readonly wish: Wish["kind"]; readonly buyer: WalletAccount }
+  | { readonly kind: "connecting"; readonly wish: Start }
+  | { readonly kind: "locking"; readonly wish: Start; readonly buyer: WalletAccount }
   | { readonly kind: "preparing"; readonly buyer: WalletAccount }
   | { readonly kind: "paying"; readonly buyer: WalletAccount; readonly order: Order };
 
@@ -90,8 +95,8 @@ export type Effect =
   /** Have the wallet pay, or find out what happened to a payment. */
   | { readonly type: "pay"; readonly buyer: WalletAccount }
   | { readonly type: "keep"; readonly account: Address; readonly order: Order | null }
-  /** The posts are bought: they leave the cart. */
-  | { readonly type: "bought"; readonly posts: readonly string[] };
+  /** The posts are bought or unwanted: they leave the cart. */
+  | { readonly type: "drop"; readonly posts: readonly string[] };
 
 export type Result =
   | { readonly type: "connected"; readonly buyer: WalletAccount }
@@ -133,12 +138,19 @@ export function reduce(state: OrderState, event: OrderEvent): Next {
 
 function click(state: OrderState, wish: Wish): Next {
   if (state.phase.kind !== "idle") return [state, []];
+  if (wish.kind === "remove") return remove(state, wish);
   const receiver = wish.kind === "order" ? wish.receiver.trim() : state.receiver;
   const named = { ...state, receiver };
   const mistake = wish.kind === "order" ? findMistake(named) : null;
   if (mistake !== null) return showForm(named, mistake);
   const phase = { kind: "connecting", wish: wish.kind } as const;
   return begin(busy(named), phase, { type: "connect" });
+}
+
+function remove(state: OrderState, { id, receiver }: Wish & { kind: "remove" }): Next {
+  const items = state.items.filter((item) => item.id !== id);
+  const note = items.length === 0 ? WORDS.cartEmpty : null;
+  return showForm({ ...state, items, receiver }, note, [{ type: "drop", posts: [id] }]);
 }
 
 /** What is wrong with the form. A checksum that does not match is a typing error. */
@@ -178,7 +190,7 @@ function advance(state: OrderState, result: Result): Next {
 /** An order that may have been paid is finished before another one begins. */
 function continueOrder(
   state: OrderState,
-  { buyer, wish }: { buyer: WalletAccount; wish: Wish["kind"] },
+  { buyer, wish }: { buyer: WalletAccount; wish: Start },
   kept: Order | null,
 ): Next {
   if (kept?.asked && wish !== "again") return pay(state, buyer, kept);
@@ -243,7 +255,7 @@ function settle(state: OrderState, order: Order, outcome: Outcome): Next {
     case "mined":
       return [
         idle(state, { kind: "done", order }),
-        [forgotten, { type: "bought", posts: order.posts.map(({ id }) => id) }, ...UNLOCK],
+        [forgotten, { type: "drop", posts: order.posts.map(({ id }) => id) }, ...UNLOCK],
       ];
     case "doubt":
       return [idle(state, { kind: "doubt", order, doubt: outcome.doubt }), UNLOCK];
@@ -286,7 +298,8 @@ const busy = (state: OrderState): OrderState => ({
   shown: { kind: "form", note: null, isBusy: true },
 });
 
-const showForm = (state: OrderState, note: string, effects: readonly Effect[] = []): Next => [
-  idle(state, { kind: "form", note, isBusy: false }),
-  effects,
-];
+const showForm = (
+  state: OrderState,
+  note: string | null,
+  effects: readonly Effect[] = [],
+): Next => [idle(state, { kind: "form", note, isBusy: false }), effects];

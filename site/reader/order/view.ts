@@ -100,7 +100,25 @@ function form(
   return h(
     "form",
     { class: "order-form", onsubmit: submit },
-    h("ul", { class: "order-items" }, items.map(row)),
+    h(
+      "ul",
+      { class: "order-items" },
+      items.map((item) =>
+        row(
+          item,
+          !isGift &&
+            button(
+              WORDS.remove,
+              () => ask({ kind: "remove", id: item.id, receiver: input.value }),
+              {
+                class: "quiet",
+                disabled: isBusy,
+                "aria-label": WORDS.removePost(item.title),
+              },
+            ),
+        ),
+      ),
+    ),
     items.length > 1 && h("p", { class: "order-total" }, WORDS.total(total)),
     h("label", { for: "order-receiver" }, isGift ? WORDS.giveTo : WORDS.giveToOptional),
     input,
@@ -116,8 +134,8 @@ function form(
   );
 }
 
-const row = ({ title, price }: Item): HTMLElement =>
-  h("li", null, h("span", null, title), h("span", { class: "order-price" }, coin(price)));
+const row = ({ title, price }: Item, remove: Child): HTMLElement =>
+  h("li", null, h("span", null, title), h("span", { class: "order-price" }, coin(price)), remove);
 
 const actions = (...controls: Child[]): HTMLElement =>
   h("p", { class: "gate-actions" }, ...controls);

@@ -169,8 +169,8 @@ function Newest({ sales }: { sales: readonly Sale[] }) {
           </tr>
         </thead>
         <tbody>
-          {sales.map(({ transaction, postId, title, buyer, at, price }) => (
-            <tr key={`${transaction} ${postId} ${buyer}`}>
+          {sales.map(({ transaction, postId, title, buyer, receiver, at, price }) => (
+            <tr key={`${transaction} ${postId} ${buyer} ${receiver}`}>
               <td>
                 <time datetime={at}>{day(at)}</time>
               </td>
@@ -181,6 +181,14 @@ function Newest({ sales }: { sales: readonly Sale[] }) {
                 <a href={`/a/${buyer}`} title={buyer}>
                   {short(buyer)}
                 </a>
+                {receiver && (
+                  <div class="income-gift">
+                    {WORDS.giftTo}{" "}
+                    <a href={`/a/${receiver}`} title={receiver}>
+                      {short(receiver)}
+                    </a>
+                  </div>
+                )}
               </td>
               <td>{coin(price)}</td>
             </tr>

@@ -5,6 +5,7 @@ import { useEffect, useReducer, useRef, useState } from "preact/hooks";
 import { short } from "../../page/format.ts";
 import { imprint } from "../../page/service.ts";
 import { type Account, account, explain } from "../../wallet/index.ts";
+import { keepName } from "../../wallet/profile-name.ts";
 import { LoadedAuthor } from "../loaded-author.tsx";
 import { type Crop, fullCrop, SQUARE } from "../publication/thumbnail/crop.ts";
 import { drawCrop, renderSquare } from "../publication/thumbnail/thumbnails.ts";
@@ -62,6 +63,7 @@ function Editor({ by, saved }: { by: Account; saved: Profile | null }) {
       const links = parseLinks(form.links);
       const change = { name: form.name.trim(), bio: form.bio, links, avatar } as const;
       const profile = await imprint.updateProfile(by.wallet, change);
+      keepName(by.address, profile.name);
       setChosen(null);
       send({ type: "saved", profile });
     } catch (error) {

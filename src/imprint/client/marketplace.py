@@ -14,6 +14,7 @@ from imprint.domain.formats.abi import NotAbi, decode_uint256, encode_call
 from imprint.domain.formats.addresses import keccak256, parse_address
 from imprint.domain.formats.coins import DECIMALS
 from imprint.domain.posts.marketplace import (
+    ADAPTER_FUNCTIONS,
     BALANCE_OF,
     MAX_DESCRIPTION,
     MAX_TITLE,
@@ -37,6 +38,9 @@ CREATE_POST = keccak256(b"createPost((string,string,string,string,uint256,string
 
 UPDATE_POST_PRICE = keccak256(b"updatePostPrice(uint256,uint256)")[:4]
 """Selector of the price-change function."""
+
+BUY_MANY = ADAPTER_FUNCTIONS["buyMany(uint256[],address)"]
+"""Selector of the purchase adapter's `buyMany`."""
 
 RECEIPT_POLL_SECONDS = 0.25
 """Seconds between checks whether a transaction is in a block."""
@@ -99,6 +103,23 @@ def buy_post_call(
     `chain_id` restricts it to one chain.
     """
     return Call(marketplace, encode_call(SUBSCRIBE_POST, int(post_id)), price, chain_id)
+
+
+def buy_many_call(
+    adapter: str,
+    post_ids: Sequence[str | int],
+    receiver: str,
+    value: int,
+    *,
+    chain_id: int | None = None,
+) -> Call:
+    """Build the call that buys posts for a receiver through the purchase adapter: all, or none.
+
+    `value` is the sum of their prices. `chain_id` restricts it to one chain.
+    """
+    ids = [int(post_id) for post_id in post_ids]
+    data = encode_call(BUY_MANY, 2 * _WORD, parse_address(receiver), len(ids), *ids)
+    return Call(adapter, data, value, chain_id)
 
 
 def change_price_call(

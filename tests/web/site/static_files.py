@@ -131,7 +131,8 @@ def _origin(number: int) -> Origin:
 async def many_posts(folder: Path, count: int) -> AsyncIterator[World]:
     """A world with posts by twenty authors with thirty hashtags. Every third post is paid."""
     # In the year of the posts: the service omits it, and a copy must not.
-    async with open_world(folder, clock=MovableClock(FIRST + timedelta(days=90))) as world:
+    clock = MovableClock(FIRST + timedelta(days=90))
+    async with open_world(folder, clock=clock, adapter=True) as world:
         adapters = replace(world.adapters, marketplace=SampleMarketplace())
         yield await _fill(replace(world, adapters=adapters), count)
 

@@ -113,6 +113,15 @@ async def test_pages_of_a_static_copy_do_not_need_the_service(world: World, tmp_
             assert b'<meta http-equiv="Content-Security-Policy"' in content
 
 
+async def test_a_static_copy_offers_no_gifts_and_no_cart(tmp_path: Path, records: None) -> None:
+    async with many_posts(tmp_path / "data", 2) as world:
+        assert 'id="give"' in (await world.client.get("/p/1/title-0-more")).text
+        await export(world, tmp_path / "copy")
+    pages = [each for name, each in files_in(tmp_path / "copy").items() if name.endswith(".html")]
+    marks = (b"with-cart", b'id="give"', b"Give this post", b"cart-choice")
+    assert not [mark for mark in marks if any(mark in page for page in pages)]
+
+
 async def test_a_paid_post_has_its_opening_its_price_and_a_link_to_the_service(
     world: World, tmp_path: Path
 ) -> None:
