@@ -171,18 +171,6 @@ def test_a_price_change_is_still_followed_after_a_reload(new_author: NewAuthor) 
     assert len(author.wallet.sent) == 1
 
 
-def test_a_price_change_with_a_lost_hash_is_not_sent_again(new_author: NewAuthor) -> None:
-    author = new_author("Hash lost")
-    # The wallet sends it, but the page gets no response.
-    author.wallet.loses.add("eth_sendTransaction")
-    line = begin_price_change(author.page, "Hash lost", "0.4")
-    expect(line.locator(".publish-step[data-state=now]")).to_contain_text("Confirm")
-    author.page.wait_for_function("() => window.__walletLost === 1")
-    author.page.reload()
-    expect(line).to_contain_text("now 0.4 ETH, first 0.05 ETH")
-    assert len(author.wallet.sent) == 1
-
-
 @pytest.mark.parametrize("is_open_before", [True, False], ids=["open form", "new tab"])
 def test_a_price_change_is_also_followed_in_a_second_tab(
     new_author: NewAuthor, is_open_before: bool

@@ -1,8 +1,7 @@
 """Publishing in the Studio when the wallet, the chain, the service or the tab fails."""
 
-import pytest
 from playwright.sync_api import Page, expect
-from tests.browser.accounts import Chain, NewAccount, fund
+from tests.browser.accounts import NewAccount
 from tests.browser.pages import OpenPage
 from tests.browser.posts import ForeignPost, create_on_chain
 from tests.browser.publishing import (
@@ -25,21 +24,6 @@ def alert(page: Page, text: str) -> None:
     expect(page.get_by_role("alert")).to_contain_text(text)
 
 
-def test_a_declined_transaction_can_be_tried_again(
-    open_page: OpenPage, new_wallet: NewWallet
-) -> None:
-    wallet = new_wallet()
-    wallet.refuses.add("eth_sendTransaction")
-    page = write(open_page(wallet), "Rejected first")
-    publish(page)
-    alert(page, "You declined in your wallet. Nothing was sent.")
-    assert wallet.sent == []
-    wallet.refuses.clear()
-    page.get_by_role("button", name="Try again").click()
-    expect_published(page)
-    assert len(wallet.sent) == 1
-
-
 def test_the_form_can_be_changed_after_a_declined_transaction(
     open_page: OpenPage, new_wallet: NewWallet
 ) -> None:
@@ -56,13 +40,12 @@ def test_the_form_can_be_changed_after_a_declined_transaction(
     expect(page.get_by_text("Readers pay 0.3 ETH")).to_be_visible()
 
 
-@pytest.mark.parametrize("method", ["eth_signTypedData_v4", "eth_sendTransaction"])
-def test_a_declined_publication_can_be_continued_after_a_reload(
-    open_page: OpenPage, new_wallet: NewWallet, method: str
+def test_a_declined_signature_can_be_given_after_a_reload(
+    open_page: OpenPage, new_wallet: NewWallet
 ) -> None:
     wallet = new_wallet()
     page = write(open_page(wallet), "Reloaded in between")
-    wallet.refuses.add(method)
+    wallet.refuses.add("eth_signTypedData_v4")
     publish(page)
     expect(page.get_by_role("alert")).to_be_visible()
     wallet.refuses.clear()
@@ -87,22 +70,6 @@ def test_a_pending_transaction_is_still_followed_after_a_reload(
     assert len(wallet.sent) == 1
 
 
-def test_the_page_still_waits_for_the_listing_after_a_reload(
-    open_page: OpenPage, new_wallet: NewWallet
-) -> None:
-    wallet = new_wallet()
-    opened = open_page(wallet)
-    page = write(opened, "Reloaded before it is listed")
-    opened.context.route("**/posts/*", lambda route: route.abort())
-    publish(page)
-    expect(present_step(page)).to_contain_text("The service isn’t responding.")
-    page.reload()
-    expect(present_step(page)).to_contain_text("Listed on this site")
-    opened.context.unroute("**/posts/*")
-    expect(page.get_by_role("link", name="View post")).to_be_visible(timeout=MINUTE)
-    assert len(wallet.sent) == 1
-
-
 def test_a_draft_being_published_links_to_the_publishing_steps(
     open_page: OpenPage, new_wallet: NewWallet
 ) -> None:
@@ -110,7 +77,8 @@ def test_a_draft_being_published_links_to_the_publishing_steps(
     wallet.refuses.add("eth_sendTransaction")
     page = write(open_page(wallet), "Left in between")
     publish(page)
-    alert(page, "You declined")
+    alert(page, "You declined in your wallet. Nothing was sent.")
+    assert wallet.sent == []
     wallet.refuses.clear()
     page.get_by_role("link", name="Drafts").first.click()
     line = page.locator(".draft-line", has_text="Left in between")
@@ -148,35 +116,6 @@ def test_a_network_change_during_mining_is_reported(
     wallet.withholds.clear()
     page.get_by_role("button", name="Switch network").click()
     expect_published(page)
-    assert len(wallet.sent) == 1
-
-
-def test_insufficient_funds_are_reported(
-    open_page: OpenPage, new_wallet: NewWallet, new_account: NewAccount, chain: Chain
-) -> None:
-    wallet = new_wallet(new_account(funds=0))
-    page = write(open_page(wallet), "Without funds")
-    publish(page)
-    alert(page, "This account can’t cover the amount")
-    fund(chain, wallet.account.address, 10**18)
-    page.get_by_role("button", name="Try again").click()
-    expect_published(page)
-    assert len(wallet.sent) == 1
-
-
-def test_requests_to_an_unreachable_node_are_retried(
-    open_page: OpenPage, new_wallet: NewWallet
-) -> None:
-    wallet = new_wallet()
-    wallet.withholds.add("eth_getTransactionReceipt")
-    page = write(open_page(wallet), "Without a node")
-    publish(page)
-    expect(present_step(page)).to_contain_text("Confirmed")
-    wallet.unreachable = True
-    expect(present_step(page)).to_contain_text("The network isn’t responding.")
-    wallet.withholds.clear()
-    wallet.unreachable = False
-    expect(page.get_by_role("link", name="View post")).to_be_visible(timeout=MINUTE)
     assert len(wallet.sent) == 1
 
 
@@ -248,25 +187,6 @@ def test_the_revert_reason_is_shown(open_page: OpenPage, new_wallet: NewWallet) 
     page.get_by_role("button", name="Back to the form").click()
     publish(page)
     expect_published(page)
-
-
-def test_a_publication_is_also_followed_in_a_second_tab(
-    open_page: OpenPage, new_wallet: NewWallet
-) -> None:
-    wallet = new_wallet()
-    wallet.withholds.add("eth_getTransactionReceipt")
-    opened = open_page(wallet)
-    first = write(opened, "In two tabs")
-    publish(first)
-    expect(present_step(first)).to_contain_text("Confirmed")
-    second = opened.another()
-    second.goto(first.url)
-    expect(second.get_by_text("You’re publishing this in another tab.")).to_be_visible()
-    expect(second.get_by_role("button", name="Continue publishing")).to_have_count(0)
-    wallet.withholds.clear()
-    expect_published(first)
-    expect_published(second)
-    assert len(wallet.sent) == 1
 
 
 def test_a_second_tab_takes_over_when_the_first_is_closed(

@@ -9,10 +9,6 @@
         await new Promise((resolve) => setTimeout(resolve, 50));
         said = await window.__walletRequest(method, given, looks);
       }
-      if (said.lost) {
-        window.__walletLost = (window.__walletLost ?? 0) + 1;
-        return new Promise(() => {});
-      }
       if (said.error) {
         const { code, data, message } = said.error;
         throw Object.assign(new Error(message), { code, data });

@@ -65,8 +65,6 @@ class BrowserWallet:
     """Whether the wallet's node appears to have mined no new blocks."""
     withholds: set[str] = field(default_factory=set)
     """Methods for which the node returns null, as if it had not seen a transaction yet."""
-    loses: set[str] = field(default_factory=set)
-    """Methods that are executed but whose responses never reach the page."""
     misreports: set[str] = field(default_factory=set)
     """Methods that are executed but reported to the page as failed."""
     batches: dict[str, list[dict[str, str]]] | None = None
@@ -149,7 +147,7 @@ class BrowserWallet:
             result = self._respond(method, json.loads(parameters))
             if method in self.misreports:
                 raise WalletError(-32603, "Internal JSON-RPC error.")
-            return {"lost": True} if method in self.loses else {"result": result}
+            return {"result": result}
         except WalletError as error:
             return {"error": {"code": error.code, "message": str(error), "data": error.data}}
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from imprint.auth.signed_profiles import PROFILE_TYPE
 from imprint.auth.signed_revisions import REVISION_TYPE
-from imprint.auth.typed_data import WRITE_TYPES
+from imprint.auth.typed_data import WRITE_TYPES, StructType, WriteType
 from imprint.auth.writing_sessions import OPENING_TYPE
 from imprint.domain.drafts.tags import MAX_TAG_LENGTH, MAX_TAGS
 from imprint.interface.values import CID_PATTERN
@@ -86,64 +86,66 @@ def narrow(document: Mapping[str, Any], facts: Mapping[str, Any]) -> dict[str, A
         "chainId": _chain_id(signing["chainId"]),
     }
     for each in (kind for types in WRITE_TYPES.values() for kind in types.values()):
-        message = components[f"{component_of(each)}Message"]["properties"]
-        if message["timestamp"].get("type") == ["integer", "string"]:
-            message["timestamp"] = {"anyOf": [{"const": 1_700_000_000}, {"$ref": TIMESTAMP}]}
-        types = components[f"{component_of(each)}Types"]["properties"]
-        types |= {each.name: {"const": each.declared}, "EIP712Domain": {"const": DOMAIN_MEMBERS}}
+        _narrow_typed_data(components, each)
     _narrow_writing_sessions(components, facts)
     _narrow_profiles(components)
-    _narrow_revisions(components)
+    _narrow_typed_data(
+        components, REVISION_TYPE, {"note": {"type": "string", "pattern": "^[A-Za-z .]{0,280}$"}}
+    )
     components["PublishForm"]["additionalProperties"] = False
     _narrow_payments(narrowed)
     _narrow_problems(narrowed)
     return narrowed
 
 
-def _narrow_writing_sessions(components: dict[str, Any], facts: Mapping[str, Any]) -> None:
-    types = components["WritingSessionTypes"]["properties"]
-    types |= {
-        "WritingSession": {"const": OPENING_TYPE.declared},
+def _narrow_typed_data(
+    components: dict[str, Any], kind: StructType, message: Mapping[str, Any] | None = None
+) -> None:
+    """Restrict typed data to its declared types, simple timestamps and these members."""
+    name = component_of(kind) if isinstance(kind, WriteType) else kind.name
+    components[f"{name}Types"]["properties"] |= {
+        kind.name: {"const": kind.declared},
         "EIP712Domain": {"const": DOMAIN_MEMBERS},
     }
+    members = components[f"{name}Message"]["properties"]
+    if members.get("timestamp", {}).get("type") == ["integer", "string"]:
+        members["timestamp"] = {"anyOf": [{"const": 1_700_000_000}, {"$ref": TIMESTAMP}]}
+    members |= message or {}
+
+
+def _narrow_writing_sessions(components: dict[str, Any], facts: Mapping[str, Any]) -> None:
     example = OPENING.salt["message"]
     # Few points are on the curve; and the end is after the beginning, and not a float.
     expires = facts.get("now", example["expires"]) + 12 * 3600
     components["WritingSessionPublicKey"] = {"const": example["publicKey"]}
-    components["WritingSessionMessage"]["properties"] |= {
-        "actions": {"enum": [["create"], ["update"], ["create", "update"], ["update", "create"]]},
-        "notBefore": {"enum": [0, 1, "0", "000001"]},
-        "expires": {"enum": [2, expires, str(expires)]},
-    }
+    _narrow_typed_data(
+        components,
+        OPENING_TYPE,
+        {
+            "actions": {
+                "enum": [["create"], ["update"], ["create", "update"], ["update", "create"]]
+            },
+            "notBefore": {"enum": [0, 1, "0", "000001"]},
+            "expires": {"enum": [2, expires, str(expires)]},
+        },
+    )
 
 
 def _narrow_profiles(components: dict[str, Any]) -> None:
     """Restrict profiles to those without a picture, whose hash would have to match the file."""
-    components["UpdateProfileTypes"]["properties"] |= {
-        PROFILE_TYPE.name: {"const": PROFILE_TYPE.declared},
-        "EIP712Domain": {"const": DOMAIN_MEMBERS},
-    }
-    components["UpdateProfileMessage"]["properties"] |= {
-        "name": {"type": "string", "pattern": "^[B-DF-Zb-df-z]{1,64}$"},
-        "bio": {"type": "string", "pattern": "^[A-Za-z \\n]{0,500}$"},
-        "links": {"enum": ["", "https://a.example", "https://a.example\nmailto:a@b.example"]},
-        "avatar": {"enum": ["keep", "none"]},
-        "timestamp": {"anyOf": [{"const": 1_700_000_000}, {"$ref": TIMESTAMP}]},
-    }
+    _narrow_typed_data(
+        components,
+        PROFILE_TYPE,
+        {
+            "name": {"type": "string", "pattern": "^[B-DF-Zb-df-z]{1,64}$"},
+            "bio": {"type": "string", "pattern": "^[A-Za-z \\n]{0,500}$"},
+            "links": {"enum": ["", "https://a.example", "https://a.example\nmailto:a@b.example"]},
+            "avatar": {"enum": ["keep", "none"]},
+        },
+    )
     form = components["ProfileForm"]
     form["additionalProperties"] = False
     del form["properties"]["file"]
-
-
-def _narrow_revisions(components: dict[str, Any]) -> None:
-    components["RevisePostTypes"]["properties"] |= {
-        REVISION_TYPE.name: {"const": REVISION_TYPE.declared},
-        "EIP712Domain": {"const": DOMAIN_MEMBERS},
-    }
-    components["RevisePostMessage"]["properties"] |= {
-        "note": {"type": "string", "pattern": "^[A-Za-z .]{0,280}$"},
-        "timestamp": {"anyOf": [{"const": 1_700_000_000}, {"$ref": TIMESTAMP}]},
-    }
 
 
 def _narrow_payments(document: dict[str, Any]) -> None:
