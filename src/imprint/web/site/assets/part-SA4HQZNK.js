@@ -1,1 +1,0 @@
-import{a,b}from"./part-V7PGBJ4V.js";import"./part-U4I2RBNN.js";import"./part-2NEAAPV7.js";import"./part-SAKBMSFF.js";import"./part-LQQNO2G2.js";import"./part-K4SABGCS.js";export{a as offerSamples,b as sampleItem};
