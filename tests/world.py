@@ -33,6 +33,8 @@ from imprint.devchain.rpc import Dispatcher
 from imprint.devchain.webhooks import build_body_a, build_body_b, sign_body_a, sign_body_b
 from imprint.domain.formats.addresses import keccak256
 from imprint.domain.formats.cids import Cid, cid_bytes
+from imprint.ports import ContentStore
+from imprint.services.drafts.garbage_collector import BATCH, GarbageCollector
 from imprint.settings import DEVELOPMENT, Settings, read_settings
 from imprint.web.docs.openapi import describe_interface
 
@@ -305,6 +307,24 @@ class World:
         # Every call has the lease of the last one.
         indexer.holder = "world"
         assert await indexer.index_once()
+
+    def collector(
+        self,
+        grace: timedelta = timedelta(hours=24),
+        content: ContentStore | None = None,
+        batch: int = BATCH,
+    ) -> GarbageCollector:
+        """A garbage collector, optionally with another content store."""
+        stores = self.adapters.stores
+        return GarbageCollector(
+            stores.garbage,
+            stores.leases,
+            stores.installation,
+            content or self.adapters.content,
+            self.clock,
+            grace,
+            batch,
+        )
 
     def body_a(self, block: Block) -> bytes:
         """The body of provider A's delivery of a block."""
