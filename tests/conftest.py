@@ -43,6 +43,16 @@ def records(request: pytest.FixtureRequest) -> Iterator[None]:
     asyncio.run(server.drop_copies())
 
 
+@pytest.fixture(autouse=True)
+def records_if_requested(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Use SQLite in a test without `records`, even if an earlier one in the module has them."""
+    if "records" in request.fixturenames:
+        yield
+        return
+    with keeping_records_on(None):
+        yield
+
+
 @pytest.fixture
 async def world(tmp_path: Path, records: None) -> AsyncIterator[World]:
     async with open_world(tmp_path) as opened:

@@ -7,7 +7,7 @@ import re
 import secrets
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
@@ -24,6 +24,7 @@ from starlette.types import ASGIApp
 from tests.migrated_catalog import put_migrated_catalog
 from tests.postgresql import records_of
 
+from imprint.adapters.images.sandbox import SandboxedRecoder
 from imprint.bootstrap import Adapters, build_indexer, build_service, open_adapters
 from imprint.devchain.blocks import Block
 from imprint.devchain.calls import Request, sign_request
@@ -33,6 +34,8 @@ from imprint.devchain.rpc import Dispatcher
 from imprint.devchain.webhooks import build_body_a, build_body_b, sign_body_a, sign_body_b
 from imprint.domain.formats.addresses import keccak256
 from imprint.domain.formats.cids import Cid, cid_bytes
+from imprint.ports import ContentStore
+from imprint.services.drafts.garbage_collector import BATCH, GarbageCollector
 from imprint.settings import DEVELOPMENT, Settings, read_settings
 from imprint.web.docs.openapi import describe_interface
 
@@ -306,6 +309,24 @@ class World:
         indexer.holder = "world"
         assert await indexer.index_once()
 
+    def collector(
+        self,
+        grace: timedelta = timedelta(hours=24),
+        content: ContentStore | None = None,
+        batch: int = BATCH,
+    ) -> GarbageCollector:
+        """A garbage collector, optionally with another content store."""
+        stores = self.adapters.stores
+        return GarbageCollector(
+            stores.garbage,
+            stores.leases,
+            stores.installation,
+            content or self.adapters.content,
+            self.clock,
+            grace,
+            batch,
+        )
+
     def body_a(self, block: Block) -> bytes:
         """The body of provider A's delivery of a block."""
         return build_body_a(
@@ -471,6 +492,17 @@ async def check_described(response: httpx2.Response) -> None:
         assert code in described[str(response.status_code)]["x-codes"], f"{place} {code}"
 
 
+class SharedRecoder(SandboxedRecoder):
+    """A recoder for all worlds, because starting its process takes as long as a short test."""
+
+    async def close(self) -> None:
+        """Stay open for the next world."""
+
+
+IMAGES = SharedRecoder()
+"""Ends with the test process."""
+
+
 @asynccontextmanager
 async def open_world(
     folder: Path,
@@ -508,7 +540,7 @@ async def open_world(
     } | {f"IMPRINT_{name}": value for name, value in given.items()}
     defaults = {**DEVELOPMENT, "IMPRINT_MARKETPLACE_ADDRESS": marketplace}
     settings = read_settings(environ, defaults=defaults, check_secrets=False)
-    adapters = open_adapters(settings, clock, clock.monotonic)
+    adapters = replace(open_adapters(settings, clock, clock.monotonic), images=IMAGES)
     app = build_service(settings, adapters if adapt is None else adapt(adapters))
     transport = httpx2.ASGITransport(app)
     try:

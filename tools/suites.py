@@ -81,12 +81,9 @@ SUITES = (
         "simulate", "a sequence of operations after which the service differs from its model", 39
     ),
     Suite("test", "wrong rules, missing refusals and leaks, on both databases", 267),
+    Suite("test-browser", "pages, scripts or security policies that break in a browser", 363),
     Suite("fuzz", "responses that the OpenAPI description does not allow", 55, cores=1),
     Suite("test-clients", "viem, ethers or siwe clients that stop working", 110, cores=1),
-    Suite("test-browser", "pages, scripts or security policies that break in a browser", 363),
-    Suite(
-        "test-chain", "differences between the test doubles and real nodes or wallet contracts", 98
-    ),
     Suite("test-crash", "writes lost or torn by a kill or a full disk", 221, 1, shares=2),
     Suite(
         "test-faults",
@@ -95,11 +92,6 @@ SUITES = (
         1,
         shares=3,
     ),
-    Suite("test-s3", "differences between the test double and a real object store", 83),
-    Suite("test-kubo", "differences between the test double and a real IPFS node", 33),
-    Suite("test-hostile", "attacks that affect other clients", 152, shares=4),
-    Suite("test-wheel", "files or dependencies missing from the package", 84, cores=1),
-    Suite("test-proxies", "limits or headers that nginx, Caddy or HAProxy breaks", 59, 1, shares=3),
     Suite(
         "test-deploy",
         "an image, unit, Compose file, manifest or alert that does not work",
@@ -120,6 +112,8 @@ SUITES = (
             "tests/faults/*.py",
         ),
     ),
+    Suite("test-wheel", "files or dependencies missing from the package", 84, cores=1),
+    Suite("test-proxies", "limits or headers that nginx, Caddy or HAProxy breaks", 59, 1, shares=3),
     Suite(
         "test-generators",
         "an OpenAPI description that generators or linters reject",
@@ -140,10 +134,17 @@ SUITES = (
             "tests/pinata_sdk/**",
         ),
     ),
+    Suite(
+        "test-chain", "differences between the test doubles and real nodes or wallet contracts", 98
+    ),
+    Suite("test-s3", "differences between the test double and a real object store", 83),
+    Suite("test-kubo", "differences between the test double and a real IPFS node", 33),
+    Suite("test-hostile", "attacks that affect other clients", 152, shares=4),
 )
 """All suites in the order in which they run.
 
-Suites that fail early come first, and adjacent suites share the cores.
+Suites that fail early come first. Those that need one core are adjacent, so that each starts as
+soon as a core is free.
 """
 
 

@@ -19,7 +19,6 @@ from tests.revisions import published_post, send_revision
 from tests.world import ORIGIN, MovableClock, Wallet, World, open_world, picture, problem
 
 from imprint import failpoints
-from imprint.services.drafts.garbage_collector import GarbageCollector
 from imprint.services.installation.master_keys import MasterKeys
 from imprint.services.tasks.leases import LEASE_TIME
 
@@ -85,14 +84,7 @@ async def read(world: World, author: Wallet, cid: str) -> str | None:
 async def collect(world: World, grace: timedelta = timedelta(hours=24)) -> None:
     """Run the garbage collector after all leases of the dead process have expired."""
     world.clock.advance(LEASE_TIME.total_seconds() + LEASE_SECONDS)
-    await GarbageCollector(
-        world.adapters.stores.garbage,
-        world.adapters.stores.leases,
-        world.adapters.stores.installation,
-        world.adapters.content,
-        world.clock,
-        grace,
-    ).collect()
+    await world.collector(grace).collect()
 
 
 @pytest.mark.rotates

@@ -6,7 +6,7 @@ import random
 import sys
 import time
 from collections import Counter
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
 
@@ -17,7 +17,6 @@ from tests.crash.ledger import find_faults, open_intents
 from tests.crash.victim import LEASE_SECONDS, open_scene
 from tests.world import MovableClock, open_world
 
-from imprint.services.drafts.garbage_collector import GarbageCollector
 from imprint.services.tasks.leases import LEASE_TIME
 
 KILLS = int(os.environ.get("KILLS") or 50)
@@ -60,15 +59,7 @@ async def test_no_acknowledged_write_is_lost(
         for author in authors:
             faults += await author.find_losses(world)
         world.clock.advance(LEASE_TIME.total_seconds() + LEASE_SECONDS)
-        day = timedelta(hours=24)
-        collector = GarbageCollector(
-            world.adapters.stores.garbage,
-            world.adapters.stores.leases,
-            world.adapters.stores.installation,
-            world.adapters.content,
-            world.clock,
-            day,
-        )
+        collector = world.collector()
         await collector.collect()
         faults += find_faults(tmp_path)
         while await collector.collect():

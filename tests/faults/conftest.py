@@ -31,16 +31,6 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         item.add_marker("rotates")
 
 
-@pytest.fixture(autouse=True)
-def in_sqlite(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Use SQLite without `records`, even if an earlier test in the module used PostgreSQL."""
-    if "records" in request.fixturenames:
-        yield
-        return
-    with keeping_records_on(None):
-        yield
-
-
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def town(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World]:
     """A chain with wallets, shared by the tests in a module."""

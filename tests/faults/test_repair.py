@@ -7,7 +7,6 @@ import sqlite3
 import sys
 from collections.abc import Callable
 from contextlib import closing
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +30,6 @@ from tests.world import World, open_world
 from imprint.adapters.database.transaction import CHECKED_TABLES, record_checksum
 from imprint.domain.drafts.files import Network
 from imprint.domain.formats.cids import Cid
-from imprint.services.drafts.garbage_collector import GarbageCollector
 
 FILES = 40
 POSTED = 8
@@ -381,15 +379,7 @@ async def test_a_thumbnail_can_be_destroyed_after_its_fence_is_lost(tmp_path: Pa
 
 async def collect(world: World) -> int:
     """Run the garbage collector, and return how many documents it destroyed."""
-    adapters, day = world.adapters, timedelta(hours=24)
-    return await GarbageCollector(
-        adapters.stores.garbage,
-        adapters.stores.leases,
-        adapters.stores.installation,
-        adapters.content,
-        world.clock,
-        day,
-    ).collect()
+    return await world.collector().collect()
 
 
 async def test_a_dry_run_changes_nothing(tmp_path: Path):

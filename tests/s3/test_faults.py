@@ -20,7 +20,6 @@ from imprint.adapters.content.bucket import BucketStore, open_bucket
 from imprint.domain.drafts.files import Network
 from imprint.domain.errors import Unavailable
 from imprint.domain.formats.cids import document_cid
-from imprint.services.drafts.garbage_collector import GarbageCollector
 
 SHARE = 0.3
 AUTHORS = 8
@@ -126,9 +125,7 @@ async def expect_tidy(world: World, drafts: int) -> None:
     world.clock.advance(24 * 3600)
     content, catalog = world.adapters.content, world.adapters.stores
     assert isinstance(content, BucketStore)
-    while await GarbageCollector(
-        catalog.garbage, catalog.leases, catalog.installation, content, world.clock, timedelta(0)
-    ).collect():
+    while await world.collector(timedelta(0)).collect():
         pass
     listed = [cid async for cid in content.list_documents(Network.PRIVATE)]
     strays = await catalog.garbage.find_strays(listed, Network.PRIVATE)

@@ -18,7 +18,6 @@ from tests.world import MovableClock, World, open_world
 from imprint import failpoints
 from imprint.adapters.content.bucket import BucketStore
 from imprint.domain.drafts.files import Network
-from imprint.services.drafts.garbage_collector import GarbageCollector
 from imprint.services.tasks.leases import LEASE_TIME
 
 STORING = ("after_intent", "during_put", "unsynced_put", "before_commit", "after_commit")
@@ -104,15 +103,7 @@ async def test_no_acknowledged_write_is_lost(
         for author in authors:
             faults += await author.find_losses(world)
         world.clock.advance(LEASE_TIME.total_seconds() + LEASE_SECONDS)
-        catalog, content = world.adapters.stores, world.adapters.content
-        while await GarbageCollector(
-            catalog.garbage,
-            catalog.leases,
-            catalog.installation,
-            content,
-            world.clock,
-            timedelta(0),
-        ).collect():
+        while await world.collector(timedelta(0)).collect():
             pass
         left = await stored(world)
         assert len(left[Network.PRIVATE]) == sum(len(each.drafts) for each in authors)

@@ -13,7 +13,7 @@ from imprint.domain.drafts.files import Network
 from imprint.domain.errors import Unavailable
 from imprint.domain.formats.cids import Cid
 from imprint.ports import ContentStore
-from imprint.services.drafts.garbage_collector import RECOUNT_LEASE, GarbageCollector, UsageRecount
+from imprint.services.drafts.garbage_collector import RECOUNT_LEASE, UsageRecount
 
 OTHER = "5e" * 16
 """The id of another installation."""
@@ -86,16 +86,7 @@ async def test_only_one_process_recounts_usage(world: World) -> None:
 
 async def test_one_round_collects_several_batches(world: World) -> None:
     await detach(world, 5)
-    adapters, day = world.adapters, timedelta(hours=24)
-    collector = GarbageCollector(
-        adapters.stores.garbage,
-        adapters.stores.leases,
-        adapters.stores.installation,
-        adapters.content,
-        world.clock,
-        day,
-        batch=2,
-    )
+    collector = world.collector(batch=2)
     assert await collector.collect() == 5
     assert await collector.collect() == 0
 
@@ -103,14 +94,7 @@ async def test_one_round_collects_several_batches(world: World) -> None:
 async def test_a_document_that_cannot_be_removed_does_not_block_others(world: World) -> None:
     cids = await detach(world, 3)
     store = Stubborn(world.adapters.content, {cids[0]})
-    collector = GarbageCollector(
-        world.adapters.stores.garbage,
-        world.adapters.stores.leases,
-        world.adapters.stores.installation,
-        store,
-        world.clock,
-        timedelta(hours=24),
-    )
+    collector = world.collector(content=store)
     assert await collector.collect() == 2
     store.kept.clear()
     assert await collector.collect() == 1
@@ -119,16 +103,7 @@ async def test_a_document_that_cannot_be_removed_does_not_block_others(world: Wo
 async def test_documents_that_cannot_be_removed_do_not_block_the_queue(world: World) -> None:
     cids = await detach(world, 7)
     store = Stubborn(world.adapters.content, set(cids[:4]))
-    day = timedelta(hours=24)
-    collector = GarbageCollector(
-        world.adapters.stores.garbage,
-        world.adapters.stores.leases,
-        world.adapters.stores.installation,
-        store,
-        world.clock,
-        day,
-        batch=2,
-    )
+    collector = world.collector(content=store, batch=2)
     assert await collector.collect() == 3
     store.kept.clear()
     assert await collector.collect() == 4
@@ -140,15 +115,7 @@ async def test_no_further_batch_is_marked_for_deletion_if_the_store_is_unavailab
     cids = await detach(world, 5)
     store = Stubborn(world.adapters.content, set(cids), there=False)
     day, now = timedelta(hours=24), world.clock()
-    collector = GarbageCollector(
-        world.adapters.stores.garbage,
-        world.adapters.stores.leases,
-        world.adapters.stores.installation,
-        store,
-        world.clock,
-        day,
-        batch=2,
-    )
+    collector = world.collector(content=store, batch=2)
     assert await collector.collect() == 0
     # A document that is not condemned is still known to the catalog, and an event could restore it.
     assert len(await world.adapters.stores.archives.documents_after(Network.PRIVATE, "", 10)) == 3
@@ -160,9 +127,7 @@ async def test_nothing_is_destroyed_in_the_store_of_another_installation(
 ) -> None:
     cids = await detach(world, 3)
     stores, content, day = world.adapters.stores, world.adapters.content, timedelta(hours=24)
-    collector = GarbageCollector(
-        stores.garbage, stores.leases, stores.installation, content, world.clock, day
-    )
+    collector = world.collector()
     own = stores.installation.identity.id
     assert await content.claim(OTHER, own) == OTHER
     assert await collector.collect() == 0
@@ -176,10 +141,7 @@ async def test_nothing_is_destroyed_in_the_store_of_another_installation(
 
 async def test_nothing_is_destroyed_if_the_marker_or_the_store_is_missing(world: World) -> None:
     await detach(world, 1)
-    stores, day = world.adapters.stores, timedelta(hours=24)
-    collector = GarbageCollector(
-        stores.garbage, stores.leases, stores.installation, world.adapters.content, world.clock, day
-    )
+    collector = world.collector()
     marker = world.settings.storage.data_dir / "content" / "installation"
     marker.rename(marker.with_name("moved"))
     assert await collector.collect() == 0
@@ -236,14 +198,7 @@ async def test_a_document_published_during_its_removal_is_restored(
         assert response.json()["thumbnailCid"] == thumbnail
 
     store = Careless(world.adapters.content, publish)
-    collector = GarbageCollector(
-        world.adapters.stores.garbage,
-        world.adapters.stores.leases,
-        world.adapters.stores.installation,
-        store,
-        world.clock,
-        timedelta(hours=24),
-    )
+    collector = world.collector(content=store)
     assert await collector.collect() == 0
     assert store.puts == 1
     assert (await world.client.get(f"/ipfs/{thumbnail}")).status_code == 200
@@ -258,25 +213,11 @@ async def test_concurrent_removal_by_two_collectors_is_not_mistaken_for_a_write(
     adapters = world.adapters
 
     async def collect() -> None:
-        other = GarbageCollector(
-            adapters.stores.garbage,
-            adapters.stores.leases,
-            adapters.stores.installation,
-            adapters.content,
-            world.clock,
-            timedelta(0),
-        )
+        other = world.collector(timedelta(0))
         assert await other.destroy_due() > 0
 
     store = Careless(adapters.content, collect)
-    collector = GarbageCollector(
-        adapters.stores.garbage,
-        adapters.stores.leases,
-        adapters.stores.installation,
-        store,
-        world.clock,
-        timedelta(hours=24),
-    )
+    collector = world.collector(content=store)
     assert await collector.collect() == 0
     assert store.puts == 0
     assert await adapters.content.read(Cid(thumbnail), Network.PUBLIC) is None
@@ -305,15 +246,8 @@ async def test_a_document_dropped_again_during_its_removal_stays_destroyed(
         response = await world.send_publish(alice, draft, image=image)
         assert response.json()["thumbnailCid"] == thumbnail
 
-    stores, store = world.adapters.stores, Slow(world.adapters.content, publish)
-    collector = GarbageCollector(
-        stores.garbage,
-        stores.leases,
-        stores.installation,
-        store,
-        world.clock,
-        timedelta(hours=24),
-    )
+    store = Slow(world.adapters.content, publish)
+    collector = world.collector(content=store)
     assert await collector.collect() == 0
     assert is_published
     assert store.puts == 0

@@ -15,7 +15,6 @@ from imprint.domain.formats.cids import Cid, document_cid
 from imprint.metrics import STRAYS_HELD
 from imprint.services.drafts.garbage_collector import (
     FREE_STRAYS,
-    GarbageCollector,
     Strays,
     StrayScan,
 )
@@ -51,14 +50,7 @@ async def scan(world: World) -> int:
 
 
 async def collect(world: World) -> int:
-    return await GarbageCollector(
-        world.adapters.stores.garbage,
-        world.adapters.stores.leases,
-        world.adapters.stores.installation,
-        world.adapters.content,
-        world.clock,
-        GRACE,
-    ).collect()
+    return await world.collector(GRACE).collect()
 
 
 async def test_strays_of_another_installation_are_left_alone(world: World):

@@ -20,7 +20,6 @@ from imprint.bootstrap import build_follower
 from imprint.bootstrap.archives import build_backup, open_backup_writer
 from imprint.domain.drafts.files import Network
 from imprint.domain.errors import CannotStart
-from imprint.services.drafts.garbage_collector import GarbageCollector
 from imprint.services.installation.backup import NotABackup
 from imprint.services.installation.exports import DocumentMissing
 
@@ -190,14 +189,7 @@ async def test_no_document_is_destroyed_while_a_backup_runs(world, out, tmp_path
     await world.send_delete(alice, file["cid"])
     world.clock.advance(25 * 3600)
     content = world.adapters.content
-    collector = GarbageCollector(
-        world.adapters.stores.garbage,
-        world.adapters.stores.leases,
-        world.adapters.stores.installation,
-        content,
-        world.clock,
-        timedelta(0),
-    )
+    collector = world.collector(timedelta(0))
     collected = []
 
     class Watched:

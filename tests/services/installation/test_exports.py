@@ -21,7 +21,6 @@ from imprint.domain.exports import (
 from imprint.domain.formats.car import write_header, write_section
 from imprint.domain.formats.cids import Codec, cid_bytes, cid_of, document_cid
 from imprint.domain.formats.dag_json import node_cid
-from imprint.services.drafts.garbage_collector import GarbageCollector
 from imprint.services.installation.exports import (
     DocumentMissing,
     open_export,
@@ -125,14 +124,7 @@ async def test_an_export_is_a_snapshot_of_the_moment_it_began(world, tmp_path):
     files = [await world.create(alice, f"Number {number}.") for number in range(3)]
     before = await files_of(world)
     content = world.adapters.content
-    collector = GarbageCollector(
-        world.adapters.stores.garbage,
-        world.adapters.stores.leases,
-        world.adapters.stores.installation,
-        content,
-        world.clock,
-        timedelta(0),
-    )
+    collector = world.collector(timedelta(0))
     destroyed = []
 
     class Busy:

@@ -1,13 +1,10 @@
 """Per-signer quotas, and behaviour when disk space is low."""
 
 import secrets
-from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from tests.world import World, open_world, picture, problem
-
-from imprint.services.drafts.garbage_collector import GarbageCollector
 
 FULL = (413, "quota_exceeded")
 LOW = (503, "storage_unavailable")
@@ -32,15 +29,7 @@ async def test_deleted_drafts_count_towards_the_quota_until_they_are_destroyed(
         assert problem(await world.send_create(alice, WORDS)) == FULL
         assert await stored(world) == 3
         world.clock.advance(25 * 3600)
-        adapters = world.adapters
-        collector = GarbageCollector(
-            adapters.stores.garbage,
-            adapters.stores.leases,
-            adapters.stores.installation,
-            adapters.content,
-            world.clock,
-            timedelta(hours=24),
-        )
+        collector = world.collector()
         assert await collector.collect() == 3
         await world.create(alice, WORDS)
 

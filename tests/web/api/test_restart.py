@@ -7,8 +7,6 @@ import pytest
 from tests.web.conftest import EVERY_DATABASE
 from tests.world import open_world, problem
 
-from imprint.services.drafts.garbage_collector import GarbageCollector
-
 pytestmark = EVERY_DATABASE
 
 
@@ -116,16 +114,8 @@ async def test_a_deleted_version_can_be_restored_only_within_its_grace_period(
         file = await world.create(alice, "Published.")
         assert (await world.send_delete(alice, file["cid"])).status_code == 200
         world.clock.advance(hours * 3600)
-        parts = world.adapters
         grace = timedelta(hours=world.settings.retention.grace_hours)
-        await GarbageCollector(
-            parts.stores.garbage,
-            parts.stores.leases,
-            parts.stores.installation,
-            parts.content,
-            world.clock,
-            grace,
-        ).collect()
+        await world.collector(grace).collect()
         block = world.create_post(alice, file["cid"], 0)
         (event,) = (await world.deliver_a(block)).json()["events"]
         response = await world.read_free(event["postId"])

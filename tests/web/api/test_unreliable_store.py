@@ -5,7 +5,6 @@ import random
 import time
 from collections import Counter
 from dataclasses import dataclass, replace
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,6 @@ from tests.world import open_world
 
 from imprint.bootstrap import Adapters
 from imprint.domain.errors import Unavailable
-from imprint.services.drafts.garbage_collector import GarbageCollector
 from imprint.services.tasks.leases import LEASE_TIME
 
 FAILING = 0.3
@@ -83,15 +81,7 @@ async def test_no_confirmed_write_is_lost_while_the_store_is_unreliable(tmp_path
         for author in authors:
             assert await author.find_losses(world) == []
         world.clock.advance(LEASE_TIME.total_seconds() + 300)
-        day = timedelta(hours=24)
-        collector = GarbageCollector(
-            world.adapters.stores.garbage,
-            world.adapters.stores.leases,
-            world.adapters.stores.installation,
-            world.adapters.content,
-            world.clock,
-            day,
-        )
+        collector = world.collector()
         while await collector.collect():
             pass
     assert find_faults(tmp_path) == []

@@ -14,8 +14,6 @@ from tests.revisions import revise
 from tests.web.described import DOCUMENT
 from tests.world import ORIGIN, Wallet, World
 
-pytestmark = pytest.mark.parametrize("records", ["sqlite", "postgresql"], indirect=True)
-
 PAID = "The canary of a paid post sings at midnight."
 RAISED = "The canary of a post that was free sings at noon."
 DRAFT = "The canary of a draft sings at dawn."
@@ -94,8 +92,11 @@ class Crawl:
         assert not waiting, "The crawl does not end."
 
 
-def seeds(world: World, author: Wallet) -> list[str]:
-    """Return every path of the site, with parameters that anybody can find out."""
+def seeds(world: World, author: Wallet, last: int = 8) -> list[str]:
+    """Return every path of the site, with parameters that anybody can find out.
+
+    `last` is the highest post id to try.
+    """
     given = {"id": "2", "address": author.address, "tag": "ink", "start": "0", "token": "A" * 43}
     given |= {"name": "site.css", "slug": "another-title"}
     query = {
@@ -109,6 +110,7 @@ def seeds(world: World, author: Wallet) -> list[str]:
         "next_page_token": "x" * 40,
     }
     found: list[str] = []
+    post_ids = range(1, last + 1)
     for path in readable_paths(world):
         filled = path.format_map({**query, **given})
         found.append(filled)
@@ -117,12 +119,14 @@ def seeds(world: World, author: Wallet) -> list[str]:
         if pairs:
             found.append(f"{filled}?{'&'.join(pairs)}")
         if "{id}" in path:
-            found += [path.format_map({**given, "id": str(number)}) for number in range(1, 9)]
+            found += [
+                path.format_map({**given, "id": str(number)}) for number in range(1, last + 1)
+            ]
     for word in ("canary", "above", "twilight", "midnight", '"sings at noon"', "dawn"):
         found.append(f"/posts?q={quote(word)}")
     for word in ("sundown", "nightfall", "daybreak"):
         found.append(f"/posts?q={word}")
-    for post_id in range(1, 9):
+    for post_id in post_ids:
         for path in (f"/posts/{post_id}/content", f"/p/{post_id}/changes"):
             found += [f"{path}?revision={number}" for number in range(3)]
         found.append(f"/fileByPostId?user={author.address}&postId={post_id}")
@@ -191,7 +195,11 @@ async def replace_a_post(world: World, author: Wallet) -> None:
     await read_texts(world)
 
 
-@pytest.mark.parametrize("way", ["plain", "browser", "session"])
+@pytest.mark.parametrize(
+    ("records", "way"),
+    [("sqlite", "plain"), ("sqlite", "browser"), ("sqlite", "session"), ("postgresql", "session")],
+    indirect=["records"],
+)
 async def test_a_crawler_without_access_finds_no_text_of_a_paid_post_or_a_draft(
     world: World, way: str
 ) -> None:
@@ -235,6 +243,7 @@ def assert_every_route_was_reached(world: World, crawl: Crawl) -> None:
     assert not [each for each, response in crawl.seen.items() if response.status_code >= 500]
 
 
+@pytest.mark.parametrize("records", ["sqlite", "postgresql"], indirect=True)
 async def test_entitled_readers_find_the_text_in_their_private_feeds(world: World) -> None:
     author, holder = await populate(world), world.wallet(2)
     world.buy(holder, 2)
