@@ -257,6 +257,54 @@ READING = (
         "test",
         ("tests/web/api/test_posts.py::test_a_page_token_is_valid_only_for_its_list",),
     ),
+    Mutation(
+        "A challenge is valid only for the path it was issued for",
+        "src/imprint/auth/sign_in_with_x.py",
+        '    mac.update(prefix + f"{issued_at} {path}".encode())\n',
+        "    mac.update(prefix + issued_at.encode())\n",
+        "test",
+        (
+            "tests/auth/test_sign_in_with_x.py"
+            "::test_a_nonce_is_bound_to_its_path_even_if_the_message_names_another",
+        ),
+    ),
+    Mutation(
+        "A proof is valid only for the address that signed it",
+        "src/imprint/auth/sign_in_with_x.py",
+        "        return prove(SignInProof(address, message.nonce), address, digest, "
+        "claim.signature)\n",
+        "        return SignInProof(address, message.nonce)\n",
+        "test",
+        ("tests/auth/test_sign_in_with_x.py::test_the_address_must_be_that_of_the_signer",),
+    ),
+    Mutation(
+        "A proof allows one read of a paid post",
+        "src/imprint/web/api/paywall.py",
+        "            await self.payments.spend(opened.proof)\n",
+        "            return\n",
+        "test",
+        ("tests/web/api/test_paywall.py::test_a_proof_allows_one_read_of_a_post",),
+    ),
+    Mutation(
+        "A transaction that a reader names grants no access",
+        "src/imprint/web/api/paywall.py",
+        "                # The token may also have come as a gift, or by another transaction.\n"
+        "                file = await self._read(caller, post_id)\n",
+        "                file = unpaid.file\n",
+        "test",
+        ("tests/web/api/test_paywall.py::test_an_unrelated_transaction_grants_no_access",),
+    ),
+    Mutation(
+        "A purchase that a reorg moves is not taken for a missing one",
+        "src/imprint/adapters/chain/marketplace.py",
+        "            if _block_of(found) != block:\n",
+        "            if found == block:\n",
+        "test",
+        (
+            "tests/adapters/chain/test_purchases.py"
+            "::test_a_transaction_that_a_reorg_moves_during_the_query_is_no_purchase_yet",
+        ),
+    ),
 )
 """Faults in read access."""
 
