@@ -1,0 +1,1 @@
+import{a,b}from"./part-DHFF5C43.js";import"./part-LFVCJJBC.js";import"./part-DQ67LPY3.js";import"./part-SAKBMSFF.js";import"./part-Z3ZPM5SZ.js";import"./part-K4SABGCS.js";export{a as offerSamples,b as sampleItem};

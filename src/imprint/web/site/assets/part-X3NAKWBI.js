@@ -1,1 +1,0 @@
-import{a,b}from"./part-H5Z6BZ54.js";import"./part-LFVCJJBC.js";import"./part-DQ67LPY3.js";import"./part-SAKBMSFF.js";import"./part-Z3ZPM5SZ.js";import"./part-K4SABGCS.js";export{a as offerSamples,b as sampleItem};
