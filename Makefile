@@ -175,7 +175,7 @@ lock-generators: $(READY) ## Resolve the Python generators anew and write tests/
 		--only-binary :all: --generate-hashes --no-emit-index-url --no-annotate \
 		--custom-compile-command "make lock-generators" --output-file tests/generators/requirements.lock
 
-clients/typescript/dist/.ready: clients/typescript/node_modules/.ready clients/typescript/tsconfig.json $(wildcard clients/typescript/src/*.ts)
+clients/typescript/dist/.ready: clients/typescript/node_modules/.ready clients/typescript/tsconfig.json $(wildcard clients/typescript/src/*.ts clients/typescript/src/*/*.ts)
 	npm --prefix clients/typescript run build
 	@touch $@
 

@@ -24,7 +24,7 @@ export {
   verifyProof,
   waitForReceipt,
 } from "./marketplace.js";
-export type { ReadOptions } from "./payments.js";
+export type { ReadOptions } from "./payments/purse.js";
 export {
   CODES,
   InvalidOffer,

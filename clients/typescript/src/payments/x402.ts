@@ -1,8 +1,9 @@
 /** The payment scheme of Imprint for x402 clients such as `@x402/fetch`. */
 
-import { checkOffer, Purse, SCHEME, type Seller, type SignInProof, signOffer } from "./payments.js";
-import type { Hex } from "./records.js";
-import type { Provider, Wallet } from "./wallet.js";
+import type { Hex } from "../records.js";
+import type { Provider, Wallet } from "../wallet.js";
+import { checkOffer, SCHEME, type Seller, type SignInProof, signOffer } from "./offers.js";
+import { Purse } from "./purse.js";
 
 export interface SchemeOptions extends Seller {
   wallet: Wallet;

@@ -1,0 +1,74 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Reverted, TooExpensive } from "../problems.js";
+import type { Address, Hex } from "../records.js";
+import type { Call, Wallet } from "../wallet.js";
+import type { Offer, Seller } from "./offers.js";
+import { Purse } from "./purse.js";
+
+const ADDRESS: Address = `0x${"1".repeat(40)}`;
+const SELLER: Seller = { service: "https://press.example", chainId: 1, marketplace: ADDRESS };
+
+const offerOf = (postId: string, price: bigint) => ({ postId, price }) as Offer;
+const hashOf = (number: number): Hex => `0x${number.toString(16).padStart(64, "0")}`;
+
+/** A purse with 10 wei, and what its wallet sends; the node knows balances and receipts. */
+function open({ balance = 0, status = 1, fails = false } = {}) {
+  const calls: Call[] = [];
+  const said = { balance, status };
+  const wallet = {
+    address: ADDRESS,
+    sendTransaction: async (call: Call) => {
+      calls.push(call);
+      if (fails) throw new Error("The wallet is locked.");
+      return hashOf(calls.length);
+    },
+  } as Wallet;
+  const node = {
+    request: async ({ method }: { method: string }) =>
+      method === "eth_call"
+        ? hashOf(said.balance)
+        : { status: `0x${said.status}`, blockNumber: "0x1", logs: [] },
+  };
+  return { purse: new Purse(SELLER, wallet, node, 10n), calls, said };
+}
+
+const { signal } = new AbortController();
+
+test("purchases side by side share the limit, and each post is bought once", async () => {
+  const { purse, calls } = open();
+  const offers = [offerOf("7", 6n), offerOf("7", 6n), offerOf("8", 6n)];
+  const [first, second, third] = await Promise.allSettled(offers.map((offer) => purse.buy(offer)));
+  assert.deepEqual([first, second], Array(2).fill({ status: "fulfilled", value: hashOf(1) }));
+  assert.ok(third?.status === "rejected" && third.reason instanceof TooExpensive);
+  assert.equal(await purse.buy(offerOf("8", 4n)), hashOf(2));
+  assert.deepEqual(
+    calls.map(({ value, chainId }) => [value, chainId]),
+    [
+      [6n, 1],
+      [4n, 1],
+    ],
+  );
+});
+
+test("a reverted purchase is given back once, and can be repeated", async () => {
+  const { purse, said } = open({ status: 0 });
+  const offer = offerOf("7", 6n);
+  const sent = (await purse.buy(offer)) as Hex;
+  const confirming = [purse.confirm(offer, sent, signal), purse.confirm(offer, sent, signal)];
+  for (const each of confirming) await assert.rejects(each, Reverted);
+  said.status = 1;
+  assert.equal(await purse.buy(offerOf("7", 10n)), hashOf(2));
+  await purse.confirm(offer, hashOf(2), signal);
+  await assert.rejects(purse.buy(offerOf("8", 1n)), TooExpensive);
+});
+
+test("a wallet that does not send keeps its coins, and so does one that holds the token", async () => {
+  const locked = open({ fails: true });
+  for (let attempt = 0; attempt < 2; attempt += 1)
+    await assert.rejects(locked.purse.buy(offerOf("7", 10n)), /locked/);
+  const holding = open({ balance: 1 });
+  assert.equal(await holding.purse.buy(offerOf("7", 10n)), null);
+  assert.equal(await holding.purse.buy(offerOf("8", 10n)), null);
+  assert.equal(holding.calls.length, 0);
+});
