@@ -301,7 +301,7 @@ READING = (
         "            if found == block:\n",
         "test",
         (
-            "tests/adapters/chain/test_purchases.py"
+            "tests/adapters/chain/test_marketplace_purchases.py"
             "::test_a_transaction_that_a_reorg_moves_during_the_query_is_no_purchase_yet",
         ),
     ),
