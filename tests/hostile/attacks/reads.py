@@ -163,6 +163,8 @@ MOST_LOOKUPS = 12
 
 async def name_invented_purchases(attacker: Attacker) -> None:
     path = f"/posts/{(await find_posts(attacker))[0]}/content"
+    # The description of the service is requested once, before the crowd comes.
+    await attacker.wallet()
 
     async def name(number: int) -> None:
         source = ADDRESSES[number % len(ADDRESSES)]
