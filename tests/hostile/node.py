@@ -1,8 +1,8 @@
 """A development chain in a separate process that counts requests and can return false data.
 
 It mines a block every two seconds, like a real chain. `GET /counts` returns how many batches it
-received, and how many of them were about a contract wallet. `POST /huge?post=7&bytes=9000000` makes
-its responses about one post that large.
+received, and how many of them were about access, a purchase or a contract wallet.
+`POST /huge?post=7&bytes=9000000` makes its responses about one post that large.
 """
 
 import asyncio
@@ -44,6 +44,7 @@ class Node:
         body = await request.read()
         self.counts["batches"] += 1
         self.counts["facts"] += b'"eth_call"' in body
+        self.counts["purchases"] += b'"eth_getTransactionByHash"' in body
         self.counts["wallets"] += CALLER.encode() in body
         for post, size in self.huge.items():
             if size and f"{post:064x}".encode() in body:

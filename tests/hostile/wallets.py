@@ -12,6 +12,7 @@ from typing import Any
 
 from coincurve import PrivateKey
 from PIL import Image
+from tests.payments import write_message
 
 from imprint.auth.signatures import personal_digest
 from imprint.auth.typed_data import SigningDomain
@@ -71,6 +72,11 @@ class Wallet:
         )
         signature = self._sign(personal_digest(message.encode()))
         return _dump({"salt": message, "address": self.address, "signature": signature})
+
+    def proof(self, challenge: Mapping[str, Any]) -> dict[str, Any]:
+        """The answer to the challenge of a paid post."""
+        fields = {**challenge, "address": self.address}
+        return {**fields, "signature": self._sign(personal_digest(write_message(fields).encode()))}
 
     def creation(self, content: str) -> bytes:
         """The body of a request that creates a draft."""

@@ -1,13 +1,20 @@
 """Attacks with reads: above the rate limit, bypassing the cache, or with absurd parameters."""
 
 import ipaddress
+import json
 import random
+import secrets
+from base64 import b64decode
 from collections.abc import Callable
 
 from tests.hostile.attacker import Attacker, Tally
+from tests.hostile.attacks.signers import ADDRESSES
 from tests.hostile.connection import Connection
 from tests.hostile.registry import Attack, Observation
 from tests.hostile.wallets import JSON
+from tests.payments import PAYMENT, encode_header
+
+from imprint.services.access.payments import MAX_WAITS
 
 # The addresses that a proxy reports
 
@@ -148,6 +155,47 @@ def check_huge(seen: Observation) -> str:
     return "" if asked >= 5 else f"The node sent only {asked} huge responses."
 
 
+# Purchases
+
+MOST_LOOKUPS = 12
+"""Maximum queries of the node for one waiting read."""
+
+
+async def name_invented_purchases(attacker: Attacker) -> None:
+    path = f"/posts/{(await find_posts(attacker))[0]}/content"
+    # The description of the service is requested once, before the crowd comes.
+    await attacker.wallet()
+
+    async def name(number: int) -> None:
+        source = ADDRESSES[number % len(ADDRESSES)]
+        offered = await attacker.ask("GET", path, source=source)
+        if offered is None or offered.status != 402:
+            return
+        offer = json.loads(b64decode(offered.headers["payment-required"]))
+        extension, terms = offer["extensions"]["sign-in-with-x"], offer["accepts"][0]
+        challenge = {**extension["info"], **extension["supportedChains"][0]}
+        invented = {
+            "transaction": f"0x{secrets.token_hex(32)}",
+            "signIn": (await attacker.wallet()).proof(challenge),
+        }
+        payment = {"x402Version": 2, "accepted": terms, "payload": invented}
+        attacker.tally.add("named")
+        headers = {PAYMENT: encode_header(payment)}
+        response = await attacker.ask("GET", path, headers, source=source)
+        if response is not None and response.status == 402:
+            attacker.tally.add("pending", "retry-after" in response.headers)
+
+    await attacker.crowd(
+        12 * len(ADDRESSES), lambda number: attacker.repeat(lambda: name(number), pause=0.02)
+    )
+
+
+def check_lookups(seen: Observation) -> str:
+    asked, named = seen.asked("purchases"), seen.tally.figures.get("named", 0)
+    most = named + MOST_LOOKUPS * MAX_WAITS
+    return f"The node received {asked} queries; at most {most} are allowed." if asked > most else ""
+
+
 # Parameters
 
 
@@ -209,6 +257,18 @@ ATTACKS = (
         seconds=8,
         node_bytes=12_000_000,
         check=check_huge,
+    ),
+    Attack(
+        "invented-purchases",
+        "New wallets prove their addresses and name invented purchases of a paid post, from 96 "
+        "connections and eight addresses.",
+        "`IMPRINT_RATE_SIGNED`; at most 32 reads wait for a purchase, 8 of one client, for 15 "
+        "seconds and with growing pauses. All others query the chain once.",
+        name_invented_purchases,
+        lambda tally: tally.figures.get("pending", 0) >= 30,
+        seconds=6,
+        kept_open=MAX_WAITS,
+        check=check_lookups,
     ),
     Attack(
         "absurd-parameters",
