@@ -323,7 +323,7 @@ async def test_an_unlisted_post_is_served_only_at_its_own_addresses(
 
 @pytest.mark.parametrize(
     ("records", "kind"),
-    [("sqlite", TargetKind.AUTHOR), ("postgresql", TargetKind.CID)],
+    [("sqlite", TargetKind.CID), ("postgresql", TargetKind.AUTHOR)],
     indirect=["records"],
     scope="module",
 )
