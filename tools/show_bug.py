@@ -87,11 +87,10 @@ def check_out(commit: str) -> Iterator[Copy]:
 
 def replace_sources(folder: Path, bug: Bug) -> None:
     """Replace the source with that of the commit before the fix, but keep the test of the fix."""
-    before = git("ls-tree", "--name-only", f"{bug.fix}~1", *SOURCES).split()
-    git("rm", "-r", "--quiet", "--force", "--ignore-unmatch", *SOURCES, folder=folder)
-    git("checkout", "--quiet", f"{bug.fix}~1", "--", *before, folder=folder)
-    test = bug.test.partition("::")[0]
-    git("checkout", "--quiet", bug.tested or bug.fix, "--", test, folder=folder)
+    present = git("ls-tree", "--name-only", "HEAD", *SOURCES, folder=folder).split()
+    before = ("restore", "--staged", "--worktree", f"--source={bug.fix}~1")
+    git(*before, "--", *present, folder=folder)
+    git("checkout", "--quiet", "HEAD", "--", bug.test.partition("::")[0], folder=folder)
 
 
 def run(copy: Copy, test: str) -> "subprocess.CompletedProcess[str]":

@@ -13,7 +13,7 @@ from tools.suites import SUITES
 
 BUGS = read_bugs()
 DIGITS = 12
-FEWEST_SHOWN = 10
+FEWEST_SHOWN = 20
 AUTHOR = ("-c", "user.name=Test", "-c", "user.email=test@example.com")
 
 
