@@ -48,6 +48,9 @@ fix-site: site/node_modules/.ready clients/typescript/node_modules/.ready ## As 
 mutations: $(READY) ## Put deliberate faults into a copy of the code and check that the suites find each
 	$(BIN)/python -m tools.mutations
 
+show-bug: $(READY) ## Show a past bug: its test fails before the fix and passes after it (BUG=commit of the fix)
+	$(IN_MEMORY) $(BIN)/python -m tools.show_bug $(BUG)
+
 bench: $(READY) ## Measure the service beside its floors (with Node: and beside viem); QUICK=1 for less
 	@if command -v npm > /dev/null; then $(MAKE) --no-print-directory bench/peer/node_modules/.ready; fi
 	$(BIN)/python -m bench.run $(if $(QUICK),--quick)
@@ -201,5 +204,5 @@ clean: ## Remove everything that the other targets made
 	rm -rf bench/peer/node_modules bench/results clients/*/dist clients/*/node_modules contracts/node_modules examples/*/node_modules site/node_modules tests/*/node_modules
 	find src tests tools -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: help run site check-site fix-site test fuzz simulate check fix mutations bench bench-paint bench-compare soak scale test-clients test-chain test-crash test-faults test-hostile test-kubo test-pinata test-s3 test-wheel test-deploy test-proxies test-generators test-browser test-everything suites-ready screenshots release lock lock-clients lock-generators lock-browser clean
+.PHONY: help run site check-site fix-site test fuzz simulate check fix mutations show-bug bench bench-paint bench-compare soak scale test-clients test-chain test-crash test-faults test-hostile test-kubo test-pinata test-s3 test-wheel test-deploy test-proxies test-generators test-browser test-everything suites-ready screenshots release lock lock-clients lock-generators lock-browser clean
 .SECONDARY:

@@ -1,11 +1,13 @@
-"""Generates tables in the documentation: settings, codes, commands, metrics and suites."""
+"""Generates tables in the documentation: settings, codes, commands, metrics, suites and bugs."""
 
 from collections.abc import Callable, Iterator
+from itertools import groupby
 from pathlib import Path
 
 import click
 from prometheus_client import Counter, Gauge, Histogram
 from tools.files import ROOT
+from tools.show_bug import READING, Bug, read_bugs
 from tools.suites import SUITES, Suite
 
 from imprint import metrics
@@ -53,6 +55,11 @@ def update_suites(page: str) -> str:
     return _replace_table(page, "suites", _render_suites())
 
 
+def update_bugs(page: str) -> str:
+    """Return the page with the current tables of bugs."""
+    return _replace_table(page, "bugs", _render_bugs())
+
+
 def declared_metrics() -> dict[str, Counter | Gauge | Histogram]:
     """Return the metrics, keyed by their Prometheus names."""
     found = [m for m in vars(metrics).values() if isinstance(m, Counter | Gauge | Histogram)]
@@ -64,6 +71,7 @@ def declared_metrics() -> dict[str, Counter | Gauge | Histogram]:
 
 
 PAGES: dict[Path, Callable[[str], str]] = {
+    DOCS / "bugs.md": update_bugs,
     DOCS / "commands.md": update_commands,
     DOCS / "configuration.md": update_settings,
     DOCS / "errors.md": update_codes,
@@ -166,6 +174,22 @@ def _render_suites() -> str:
 def _render_share(suite: Suite) -> str:
     share = "all" if suite.shares == 1 else f"1/{suite.shares}"
     return f"{share}, if affected" if suite.reach else share
+
+
+def _render_bugs() -> str:
+    head = ["| what happened | since | found by | fixed in | test |", "|---|---|---|---|---|"]
+    parts = [
+        "\n".join([f"### {area.capitalize()}", "", *head, *(_render_bug(bug) for bug in bugs)])
+        for area, bugs in groupby(read_bugs(), key=lambda bug: bug.area)
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _render_bug(bug: Bug) -> str:
+    found = bug.found if bug.found == READING else f"`make {bug.found}`"
+    module = bug.test.partition("::")[0].removeprefix("tests/")
+    test = f"{'✓ ' if bug.shown else ''}`{module}`" if module else "–"
+    return f"| {bug.what} | `{bug.since}` | {found} | `{bug.fix}` | {test} |"
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from tests.house.sources import SOURCE, kept_files, place
 from tools.files import ROOT
 from tools.write_records import RECORDS_FILE, update_records
 from tools.write_tables import (
+    update_bugs,
     update_codes,
     update_commands,
     update_metrics,
@@ -22,6 +23,7 @@ from imprint.marketplace import artifact
 from imprint.settings import SETTINGS
 from imprint.web.http.problems import STATUS_OF
 
+BUGS = ROOT / "docs" / "bugs.md"
 CONFIGURATION = ROOT / "docs" / "configuration.md"
 ERRORS = ROOT / "docs" / "errors.md"
 COMMANDS = ROOT / "docs" / "commands.md"
@@ -72,6 +74,11 @@ def test_the_table_of_metrics_is_up_to_date():
 def test_the_table_of_suites_is_up_to_date():
     page = SUITES.read_text(encoding="utf-8")
     assert page == update_suites(page), "run: make fix"
+
+
+def test_the_tables_of_bugs_are_up_to_date():
+    page = BUGS.read_text(encoding="utf-8")
+    assert page == update_bugs(page), "run: make fix"
 
 
 def test_the_record_types_of_the_typescript_client_are_up_to_date():
