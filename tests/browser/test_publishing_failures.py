@@ -226,3 +226,22 @@ def test_two_tabs_publish_a_draft_only_once(open_page: OpenPage, new_wallet: New
     expect_published(second)
     expect_published(first)
     assert len(wallet.sent) == 1
+
+
+def test_a_publication_is_also_followed_in_a_second_tab(
+    open_page: OpenPage, new_wallet: NewWallet
+) -> None:
+    wallet = new_wallet()
+    wallet.withholds.add("eth_getTransactionReceipt")
+    opened = open_page(wallet)
+    first = write(opened, "In two tabs")
+    publish(first)
+    expect(present_step(first)).to_contain_text("Confirmed")
+    second = opened.another()
+    second.goto(first.url)
+    expect(second.get_by_text("You’re publishing this in another tab.")).to_be_visible()
+    expect(second.get_by_role("button", name="Continue publishing")).to_have_count(0)
+    wallet.withholds.clear()
+    expect_published(first)
+    expect_published(second)
+    assert len(wallet.sent) == 1

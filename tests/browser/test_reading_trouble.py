@@ -23,6 +23,14 @@ def test_a_wallet_on_another_network_is_asked_to_switch(reader: Visit) -> None:
     assert "wallet_addEthereumChain" not in reader.wallet.prompts
 
 
+def test_an_unknown_network_is_added_to_the_wallet(reader: Visit) -> None:
+    reader.wallet.chain_id, reader.wallet.knows_chain = 1, False
+    reader.buy()
+    reader.connect()
+    reader.expect_text()
+    assert "wallet_addEthereumChain" in reader.wallet.prompts
+
+
 def test_a_locked_wallet_can_be_unlocked(reader: Visit) -> None:
     reader.wallet.locked = True
     reader.buy()
