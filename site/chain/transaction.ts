@@ -62,7 +62,7 @@ export async function followTransaction(
  * The wallet was asked, and its response is lost: find out what it did.
  *
  * `isDone` retries on its own. `lost`: no pending transaction can be it, and the chain lacks its
- * effect. `unsettled`: the account has pending transactions, and one of them may be it.
+ * effect. `unsettled`: the account has pending transactions, and this may be one of them.
  */
 export async function searchTransaction(
   chain: Chain,

@@ -400,7 +400,7 @@ export const WORDS = {
   pictureFile: "Picture file",
   cardShowsPictureMade:
     "The card shows a picture made from your title. You can also drop or paste your own here.",
-  partPictureShown: "Part of the picture that is shown",
+  partPictureShown: "Visible part of the picture",
   zoom: "Zoom",
   dragPictureOrUse: "Drag the picture, or use the arrow keys; + and − zoom, 0 shows all of it.",
 
@@ -454,11 +454,11 @@ export const WORDS = {
 
   // studio/transactions/failure.ts
   sendingLost:
-    "Your wallet was asked to send the transaction, but its reply was lost. The chain hasn’t seen it. If your wallet still shows the request, confirm it there and check again; otherwise ask again.",
+    "Your wallet was asked to send the transaction, but its reply was lost. The chain hasn’t seen it. If your wallet still shows the request, confirm it there and check again; otherwise ask your wallet again.",
   sendingUnsettled:
-    "Your wallet was asked to send the transaction, but its reply was lost. Your account has transactions waiting to be confirmed, and one of them may be it. Check again later; ask again only if your wallet doesn’t show it.",
+    "Your wallet was asked to send the transaction, but its reply was lost. Your account has transactions waiting to be confirmed, and this may be one of them. Check again later. Ask your wallet again only if it doesn’t show this transaction.",
   sendingReplaced:
-    "The transaction was cancelled or replaced in your wallet. If your wallet no longer shows it, ask again.",
+    "The transaction was cancelled or replaced in your wallet. If your wallet no longer shows it, ask your wallet again.",
   sendingUnknown:
     "The network doesn’t know the transaction. If your wallet still shows it as pending, check again later; if it’s gone, send it again.",
   sendingPending:

@@ -91,7 +91,7 @@ class Firefox:
         self.send("WebDriver:NewSession", {"capabilities": {"alwaysMatch": {}}})
 
     def close(self) -> None:
-        """Close the connection. The process itself is ended elsewhere."""
+        """Close the connection. `open_firefox` ends the browser."""
         self._reader.close()
         self._socket.close()
 

@@ -75,7 +75,7 @@ def present_step(page: Page) -> Locator:
 def put_picture(page: Page, kind: str) -> Locator:
     """Drop or paste a picture and return the area in which it is cropped."""
     page.evaluate(PUT_PICTURE, [kind, ".publish-picture"])
-    stage = page.get_by_label("Part of the picture that is shown")
+    stage = page.get_by_label("Visible part of the picture")
     expect(stage).to_be_visible()
     return stage
 

@@ -33,7 +33,7 @@ def published(service: Service) -> str:
 
 
 class Trial:
-    """The opened form of an operation."""
+    """The “Try it” form of an operation on the page of the API. Creating it opens the form."""
 
     def __init__(self, page: Page, operation: str) -> None:
         self.page = page

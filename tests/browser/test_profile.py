@@ -41,7 +41,7 @@ def test_a_profile_set_by_an_author_is_shown_in_the_byline(
     page.get_by_label("About you").fill("Writes by hand.")
     page.get_by_label("Links").fill("ada.example")
     page.get_by_label("Picture file").set_input_files(_portrait())
-    expect(page.get_by_label("Part of the picture that is shown")).to_be_visible()
+    expect(page.get_by_label("Visible part of the picture")).to_be_visible()
     preview = page.get_by_role("complementary", name="Preview")
     expect(preview).to_contain_text("Ada Ink")
     expect(preview).to_contain_text(short)

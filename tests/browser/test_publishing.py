@@ -117,7 +117,7 @@ def test_the_form_survives_a_reload(open_page: OpenPage, new_wallet: NewWallet) 
     expect(page.get_by_label("Price in ETH")).to_have_value("0.25")
     expect(page.get_by_role("button", name="Remove #essay")).to_be_visible()
     expect(page.get_by_role("button", name="Remove #unfini")).to_be_visible()
-    expect(page.get_by_label("Part of the picture that is shown")).to_be_visible()
+    expect(page.get_by_label("Visible part of the picture")).to_be_visible()
     expect(page.get_by_label("Zoom")).to_have_value(zoom)
 
 
@@ -233,7 +233,7 @@ def test_a_picture_from_a_file_can_be_cropped_with_keys(
         page.get_by_role("button", name="Choose a picture…").click()
     picture = page.screenshot()
     chosen.value.set_files({"name": "a.png", "mimeType": "image/png", "buffer": picture})
-    page.get_by_label("Part of the picture that is shown").focus()
+    page.get_by_label("Visible part of the picture").focus()
     page.keyboard.press("+")
     expect(page.get_by_label("Zoom")).not_to_have_value("1")
     page.keyboard.press("ArrowLeft")
@@ -248,7 +248,7 @@ def test_a_picture_can_be_pasted_and_removed(open_page: OpenPage, new_wallet: Ne
     put_picture(page, "paste")
     expect(page.get_by_role("radio", name="My own picture")).to_be_checked()
     page.get_by_role("radio", name="Made from the title").check()
-    expect(page.get_by_label("Part of the picture that is shown")).to_have_count(0)
+    expect(page.get_by_label("Visible part of the picture")).to_have_count(0)
 
 
 def test_a_picture_can_be_cropped_by_touch(open_page: OpenPage, new_wallet: NewWallet) -> None:

@@ -180,7 +180,7 @@ def test_the_pages_for_newcomers_are_short():
     assert 10 < len(re.findall(r"^\| ", map_, re.MULTILINE)) <= 30
 
 
-def test_every_picture_is_shown_in_a_page():
+def test_every_picture_of_the_docs_is_shown_on_a_page():
     pages = "\n".join(path.read_text(encoding="utf-8") for path in _pages())
     pictures = [path.name for path in kept_files() if path.parent == ROOT / "docs" / "pictures"]
     assert pictures

@@ -254,7 +254,7 @@ async def _render_once(app: ASGIApp, settings: Settings) -> int:
 
 
 async def _status_of(app: ASGIApp, path: str) -> int:
-    """The status of a page, rendered in this process."""
+    """Request a page from the app without a server, and return its HTTP status."""
     found: list[int] = []
 
     async def receive() -> Message:

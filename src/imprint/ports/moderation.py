@@ -36,7 +36,7 @@ class ModerationStore(Protocol):
         """Return the hashtags of posts on the chain and of their files. Raises `Unavailable`."""
 
     async def targets_of_event(self, target: Target) -> list[Target]:
-        """Return the targets whose measures apply to the chain's post with this ID or CID."""
+        """Return the targets whose measures apply to the posts on the chain with this id or cid."""
 
     async def add_report(self, report: Report, most: int) -> None:
         """Store a report.

@@ -124,7 +124,7 @@ def test_a_gift_that_is_given_away_and_returned_gets_a_new_arrival_time(ledger):
     assert (holding.arrived, holding.paid) == (at(3).place, None)
 
 
-def test_a_second_token_of_the_same_post_keeps_the_arrival_time(ledger):
+def test_a_second_token_of_the_same_post_does_not_change_the_arrival_time(ledger):
     ledger.apply([mint(1, READER), mint(2, READER)])
     holding = ledger.holdings.get((READER, 1))
     assert (holding.balance, holding.arrived) == (2, at(1).place)

@@ -90,7 +90,7 @@ async def test_a_browser_gets_a_page_that_asks_to_reload(starting: Starting, pat
     assert "Please reload the page in a moment." in response.text
 
 
-async def test_the_assets_of_the_starting_page_are_served(starting: Starting) -> None:
+async def test_the_assets_of_the_page_shown_during_startup_are_served(starting: Starting) -> None:
     client = starting[1]
     text = (await client.get("/", headers=BROWSER)).text
     names = re.findall(r'"(/assets/[^"]+)"', text)

@@ -1,4 +1,4 @@
-"""Posts: marketplace entries and events, and the results of applying them."""
+"""Posts: marketplace entries, marketplace events, and the results of applying events."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
