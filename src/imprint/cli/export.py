@@ -65,7 +65,7 @@ def export(out: Path, owner: str | None, config: Path | None) -> None:
     elsewhere.
     """
     with reporting_errors():
-        manifest, key = asyncio.run(_export(out, _parse_owner(owner), config))
+        manifest, key = asyncio.run(_export(out, _parse_address(owner, "--owner"), config))
     click.echo(f"{manifest.files} files are in {out}.")
     click.echo(f"They are signed by the key {key.hex()}")
     click.echo(f"To verify them: imprint verify {out} --key {key.hex()}")
@@ -139,6 +139,7 @@ async def _export_site(
 @click.option("--proof", type=_existing, help="Verify the proof of a post instead.")
 @click.option("--rpc", help="The URL of any node of the proof's chain.")
 @click.option("--document", type=_existing, help="The document that the proof must be of.")
+@click.option("--marketplace", help="The contract that must have recorded the post.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def verify(
     file: Path | None,
@@ -147,6 +148,7 @@ def verify(
     proof: Path | None,
     rpc: str | None,
     document: Path | None,
+    marketplace: str | None,
     as_json: bool,
 ) -> None:
     """Verify an export, or the proof of a post.
@@ -154,13 +156,15 @@ def verify(
     Of an export, the command checks the signature, every block, every document and every record.
     It needs no service, no network and no settings. Without a key, it only shows who signed the
     export. A proof, the file of /posts/{id}/proof.json, is compared with the chain through the
-    node of --rpc, and with a document if there is one.
+    node of --rpc, and with a document if there is one. Anybody can deploy a contract that records
+    posts: --marketplace names the one that you trust.
     """
     if proof is not None:
         if rpc is None or file is not None or key_text is not None:
             raise click.UsageError("--proof needs --rpc, and neither an export nor --key.")
-        _verify_proof(proof, rpc, document, as_json)
-    elif file is None or rpc is not None or document is not None:
+        contract = _parse_address(marketplace, "--marketplace")
+        _verify_proof(proof, rpc, document, contract, as_json=as_json)
+    elif file is None or any(option is not None for option in (rpc, document, marketplace)):
         raise click.UsageError("Give an export, or --proof and --rpc.")
     else:
         _verify_export(file, _parse_key(key_text), as_json)
@@ -212,10 +216,14 @@ def _members_of(opened: OpenedExport) -> dict[str, Any]:
     }
 
 
-def _verify_proof(file: Path, rpc: str, document: Path | None, as_json: bool) -> None:
+def _verify_proof(
+    file: Path, rpc: str, document: Path | None, contract: Address | None, *, as_json: bool
+) -> None:
     with reporting_errors():
         try:
             claim = _read_claim(file)
+            if contract not in (None, claim.contract):
+                raise NotProved(f"The proof is of another contract: {claim.contract}.")
             event, cid = claim.event, Cid(claim.event.spelled_cid)
             if document is not None and layout_of(cid, document.read_bytes()) is None:
                 raise NotProved("The document is another one than that of the proof.")
@@ -226,15 +234,24 @@ def _verify_proof(file: Path, rpc: str, document: Path | None, as_json: bool) ->
             click.echo(json.dumps({"proved": False, "reason": str(error)}, indent=2))
             sys.exit(FAILED)
     if as_json:
-        shown = {"proved": True, "following_blocks": following, "document": document is not None}
+        shown = {
+            "proved": True,
+            "chain_id": event.place.chain_id,
+            "marketplace": claim.contract,
+            "following_blocks": following,
+            "document": document is not None,
+        }
         click.echo(json.dumps(shown, indent=2))
         return
     place = event.place
     click.echo(f"The chain confirms it: {event.author} published {cid}")
     click.echo(
-        f"as post {event.post_id}, at {claim.created_at:%Y-%m-%d %H:%M:%S}Z, in block "
-        f"{place.block_number} of chain {place.chain_id}. {following} blocks follow it."
+        f"as post {event.post_id} of the contract {claim.contract}, at "
+        f"{claim.created_at:%Y-%m-%d %H:%M:%S}Z, in block {place.block_number} of chain "
+        f"{place.chain_id}. {following} blocks follow it."
     )
+    if contract is None:
+        click.echo("To check that it is the contract you expect, pass that one with --marketplace.")
     if document is not None:
         click.echo(f"{document} is this document.")
 
@@ -258,7 +275,7 @@ def _read_claim(file: Path) -> Claim:
         event = PostCreated(place, int(proof.id), parse_address(proof.author), cid, cid)
         topics = tuple(bytes.fromhex(parse_hash(topic)[2:]) for topic in proof.log.topics)
         return Claim(parse_address(proof.log.address), event, topics, proof.created_at)
-    except (msgspec.DecodeError, ValueError) as error:
+    except (msgspec.DecodeError, ValueError, RecursionError) as error:
         raise NotProved("This is not the proof of a post, or is one of a newer version.") from error
 
 
@@ -332,13 +349,13 @@ async def _import_pinata(config: Path | None) -> EarlierReport:
             return await service.run(progress)
 
 
-def _parse_owner(text: str | None) -> Address | None:
+def _parse_address(text: str | None, option: str) -> Address | None:
     if text is None:
         return None
     try:
         return parse_address(text)
     except NotAnAddress as error:
-        raise click.BadParameter(str(error), param_hint="--owner") from error
+        raise click.BadParameter(str(error), param_hint=option) from error
 
 
 def _parse_base(text: str) -> str:

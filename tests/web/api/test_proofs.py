@@ -152,19 +152,33 @@ async def test_a_node_confirms_a_proof_and_its_document(shallow: World, tmp_path
     code, said = await _verify(shallow, proof)
     assert code == 0, said
     assert f"published {cid}" in said
-    assert f"as post {post_id}" in said
+    assert f"as post {post_id} of the contract {shallow.marketplace.lower()}" in said
     document = tmp_path / "document"
     document.write_bytes((await shallow.client.get(f"/p/{post_id}/document")).content)
     code, said = await _verify(shallow, proof, "--document", document, "--json")
     assert code == 0, said
     assert json.loads(said) == {
         "proved": True,
+        "chain_id": 31337,
+        "marketplace": shallow.marketplace.lower(),
         "following_blocks": DEPTH + 1,
         "document": True,
     }
     document.write_bytes(b"Forged.")
     code, said = await _verify(shallow, proof, "--document", document)
     assert (code, "another one" in said) == (1, True)
+
+
+async def test_a_proof_of_another_contract_than_the_trusted_one_is_refused(
+    shallow: World, tmp_path: Path
+) -> None:
+    post_id, _ = await published_post(shallow, shallow.wallet(5), "Recorded elsewhere.")
+    await finalize(shallow)
+    proof = await _saved(shallow, post_id, tmp_path)
+    code, said = await _verify(shallow, proof, "--marketplace", shallow.marketplace)
+    assert (code, "--marketplace" in said) == (0, False), said
+    code, said = await _verify(shallow, proof, "--marketplace", "0x" + "44" * 20)
+    assert (code, "another contract" in said) == (1, True)
 
 
 Forge = Callable[[dict[str, Any]], object]

@@ -79,7 +79,8 @@ async def test_no_link_in_posts_of_every_kind_is_broken(
     more = (
         f"[f](/t/%2e) [g]({base}/p/1) [h](//other.example/) [i](/p/1/text) ![j](/ipfs/bafkreinope)"
     )
-    await world.post(author, f'{links} {more} href="/p/1"', 0)
+    files = f"[k](/assets/{'a' * 256}.js) [l](/assets/%2e%2e/%2e%2e/x) [m](/assets/)"
+    await world.post(author, f'{links} {more} {files} href="/p/1"', 0)
     await fill_index(world)
     await export(world, tmp_path / "copy", base)
     assert list(broken_links(tmp_path / "copy", base)) == []

@@ -6,7 +6,7 @@ import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from imprint.adapters.archives.backup_files import BackupUnusable, Report, partial_path
@@ -26,11 +26,13 @@ class LocalSiteFolder:
     """`SiteFolder` on a local disk."""
 
     folder: Path
+    _written: set[str] = field(default_factory=set)
 
     def has(self, path: str) -> bool:
-        return (self.folder / path).exists()
+        return path in self._written
 
     def write(self, path: str, content: bytes) -> None:
+        self._written.add(path)
         target = self.folder / path
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(content)
@@ -41,7 +43,7 @@ def replace_site(path: Path, report: Report) -> Iterator[LocalSiteFolder]:
     """Yield a folder that becomes `path` when it is complete.
 
     Until then, `path` is unchanged. Raises `BackupUnusable` unless `path` is new, empty, or an
-    earlier export to which nothing was added.
+    earlier export whose folder still has the same names.
     """
     path = path.resolve()
     old = path.with_name(path.name + _OLD)
