@@ -6,8 +6,8 @@ checks:
 
 | wrong                                                                | code                    |
 |----------------------------------------------------------------------|-------------------------|
-| a field or the message built from the fields is malformed            | `invalid_login_message` |
 | the address is malformed                                             | `invalid_address`       |
+| a field or the message built from the fields is malformed            | `invalid_login_message` |
 | its domain, URI or chain is another                                  | `signature_invalid`     |
 | its nonce was not issued here, at this time, for this path           | `signature_invalid`     |
 | issued too long ago or in the future, expired, not valid yet         | `signature_stale`       |
@@ -41,7 +41,7 @@ from imprint.domain.formats.addresses import Address, checksum_address
 from imprint.domain.formats.instants import format_instant
 
 CHALLENGE_TIME = timedelta(seconds=300)
-"""How long a challenge can be answered."""
+"""How long a signed challenge is valid."""
 
 SIGNATURE_TYPE = "eip191"
 """The type of signature that wallets on EVM chains create for a text."""
@@ -66,7 +66,7 @@ class Challenge:
 
 @dataclass(frozen=True, slots=True)
 class SignInClaim:
-    """An unverified answer to a challenge: the fields of the message, and its signature.
+    """An unverified signed challenge: the fields of the message, and its signature.
 
     `client` identifies the client that sent it.
     """
@@ -97,7 +97,7 @@ class SignInProof:
 
 
 class Challenges:
-    """Issues challenges of one service on one chain, and verifies the answers to them."""
+    """Issues challenges of one service on one chain, and verifies signed ones."""
 
     def __init__(
         self,
@@ -156,7 +156,7 @@ class Challenges:
 
 
 def is_challenged(uri: Uri) -> bool:
-    """Whether challenges name this URI. The answer to a challenge is not a login."""
+    """Whether challenges name this URI. A signed challenge is not a login."""
     return _CHALLENGED.fullmatch(uri.text) is not None
 
 

@@ -22,7 +22,7 @@ from imprint.client.transactions import Node, Provider
 from imprint.client.transport import DEFAULT_TIMEOUT, NodeError, Transport, read_problem
 from imprint.client.wallet import Wallet
 from imprint.interface.drafts import PostContent
-from imprint.interface.payments import SignInAnswer
+from imprint.interface.payments import SignedChallenge
 from imprint.interface.service import ServiceFacts
 
 READ_SECONDS = 180.0
@@ -129,7 +129,7 @@ class Imprint(AccountMethods, DraftMethods, PostMethods):
     async def _read_paid(self, post_id: str, wallet: Wallet, purse: Purse | None) -> PostContent:
         """Read a post as the holder of its token, which is bought first if there is a purse."""
         path, seller = f"/posts/{post_id}/content", self._seller
-        proof: SignInAnswer | None = None
+        proof: SignedChallenge | None = None
         transaction: str | None = None
         is_bought = False
         headers: Mapping[str, str] = {}

@@ -20,7 +20,7 @@ from imprint.interface.payments import (
     SIGN_IN,
     PaymentClaim,
     PaymentRequirements,
-    SignInAnswer,
+    SignedChallenge,
     SignInInfo,
 )
 
@@ -137,7 +137,7 @@ def _expect(holds: bool, part: str) -> None:
         raise InvalidOffer(f"The offer of the service has an unexpected {part}.")
 
 
-async def sign_offer(wallet: Wallet, seller: Seller, offer: Offer) -> SignInAnswer:
+async def sign_offer(wallet: Wallet, seller: Seller, offer: Offer) -> SignedChallenge:
     """Sign the message of an offer, which proves the wallet's address for one read."""
     info, address = offer.sign_in, checksum_address(parse_address(wallet.address))
     message = (
@@ -146,7 +146,7 @@ async def sign_offer(wallet: Wallet, seller: Seller, offer: Offer) -> SignInAnsw
         f"URI: {info.uri}\nVersion: 1\nChain ID: {seller.chain_id}\nNonce: {info.nonce}\n"
         f"Issued At: {info.issued_at}\nExpiration Time: {info.expiration_time}"
     )
-    return SignInAnswer(
+    return SignedChallenge(
         info.domain,
         address,
         info.uri,
@@ -161,7 +161,9 @@ async def sign_offer(wallet: Wallet, seller: Seller, offer: Offer) -> SignInAnsw
     )
 
 
-def read_headers(offer: Offer, proof: SignInAnswer, transaction: str | None) -> Mapping[str, str]:
+def read_headers(
+    offer: Offer, proof: SignedChallenge, transaction: str | None
+) -> Mapping[str, str]:
     """Return the headers of a read with a proof, and with the purchase if there is one."""
     if transaction is None:
         return {SIGN_IN.upper(): _encode(proof)}

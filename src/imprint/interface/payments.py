@@ -88,7 +88,7 @@ class PaymentRequirements(Struct, frozen=True, rename="camel"):
     amount: Amount
     asset: Annotated[str, doc("Always `native`.")]
     pay_to: LowerAddress
-    max_timeout_seconds: Annotated[int, doc("How long the challenge in it can be answered.")]
+    max_timeout_seconds: Annotated[int, doc("How long the challenge in it is valid.")]
     extra: PaymentTerms
 
 
@@ -112,7 +112,7 @@ class PaymentOffer(Struct, frozen=True, rename="camel"):
     ]
 
 
-class SignInAnswer(Struct, frozen=True, rename="camel", omit_defaults=True):
+class SignedChallenge(Struct, frozen=True, rename="camel", omit_defaults=True):
     """The JSON in the header `SIGN-IN-WITH-X`: the fields of the signed message, and a signature.
 
     `domain`, `uri`, `nonce`, `issuedAt` and the optional fields are those of the offer.
@@ -138,7 +138,7 @@ class PaymentClaim(Struct, frozen=True, rename="camel", omit_defaults=True):
     """What a client says about its purchase: a hint to wait for it, never an entitlement."""
 
     transaction: TransactionHash
-    sign_in: SignInAnswer | None = None
+    sign_in: SignedChallenge | None = None
 
 
 class ChosenTerms(Struct, frozen=True):

@@ -436,7 +436,7 @@ def _site_routes(site: SiteRoutes) -> Iterator[Route]:
 def _operator_routes(
     services: Services, facts: Facts, site: SiteRoutes | None, clock: Clock
 ) -> Iterator[Route]:
-    """Return the routes of the operator page, or None without a secret or without pages."""
+    """Yield the routes of the operator page, if there are a secret and pages."""
     secret = None if facts.site is None else facts.site.operator_secret
     if secret is None or site is None or services.operations is None:
         return

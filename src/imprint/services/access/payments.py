@@ -25,7 +25,7 @@ POLL_SECONDS = 0.5
 than the one before, so that invented transactions cost a node few queries."""
 
 MAX_WAITS = 32
-"""Maximum number of waiting reads per process. One client may have a quarter of this number."""
+"""Maximum number of waiting reads per process."""
 
 READ = "read"
 """The action that spends the nonce of a challenge."""
@@ -33,7 +33,7 @@ READ = "read"
 
 @dataclass(frozen=True, slots=True)
 class Payments:
-    """Issues payment challenges, and admits reads by clients that answered one.
+    """Issues payment challenges, and admits reads by clients that signed one.
 
     Nothing is stored about a challenge until a read has spent its nonce. Spent nonces are shared
     by all processes.

@@ -389,7 +389,7 @@ class Indexer:
         self.stream.dispute([*missing])
 
     async def _exists(self, post_id: int, head: BlockRef) -> bool:
-        """Whether the chain has this post. False if the node or the contract gives no answer."""
+        """Whether the chain has this post. False if the node or the contract does not respond."""
         try:
             (entry,) = await self.stream.chain.post_details([post_id], head)
         except Unavailable:

@@ -94,7 +94,7 @@ class Representation:
         return next(known, _OTHER)
 
     def disposition(self, cid: Cid, media_type: str) -> str | None:
-        """Return the `Content-Disposition`. Browsers show images and download other documents."""
+        """Return the `Content-Disposition`. Browsers show images and JSON, and save the rest."""
         if self.format is Format.PLAIN:
             return "attachment" if media_type == _OTHER else None
         return f'attachment; filename="{cid}.{"car" if self.format is Format.CAR else "bin"}"'
@@ -156,7 +156,7 @@ def _requested_box(query: QueryParams) -> Box | None:
 def _accepted(request: Request) -> tuple[str, Mapping[str, str]]:
     """Return the IPFS media type that a client prefers, with its parameters.
 
-    Returns None if the client prefers the plain bytes.
+    Returns no media type if the client prefers the plain bytes.
     """
     wanted = accepted(request)
     plain = max(quality(wanted, each) for each in (*_KINDS.values(), _OTHER))

@@ -40,7 +40,7 @@ from imprint.interface.payments import (
     PaymentRequirements,
     PaymentTerms,
     Settlement,
-    SignInAnswer,
+    SignedChallenge,
     SignInChain,
     SignInExtension,
     SignInInfo,
@@ -195,12 +195,12 @@ class Paywall:
         if "authorization" in request.headers:
             session = self.login.recognize(request.headers["authorization"])
             return Caller(session, transaction=transaction)
-        answer = _sign_in_answer(request)
-        if answer is None and payment is not None:
-            answer = payment.sign_in
-        if answer is None:
+        signed = _signed_challenge(request)
+        if signed is None and payment is not None:
+            signed = payment.sign_in
+        if signed is None:
             return NOBODY
-        proof = await self.payments.prove(_claim_of(answer, client_of(request)), path)
+        proof = await self.payments.prove(_claim_of(signed, client_of(request)), path)
         return Caller(None, proof, transaction)
 
     async def _read(self, caller: Caller, post_id: int) -> File:
@@ -314,13 +314,13 @@ def _encode_part(part: bytes) -> str:
     return b64encode(part + b" " * (-len(part) % 3)).decode()
 
 
-def _sign_in_answer(request: Request) -> SignInAnswer | None:
+def _signed_challenge(request: Request) -> SignedChallenge | None:
     """Return the unverified proof in the header `SIGN-IN-WITH-X`. Refuses a malformed proof."""
     data = _only_header(request, SIGN_IN, MAX_PROOF)
     if data is None:
         return None
     try:
-        return decode_json(_decode(data), SignInAnswer)
+        return decode_json(_decode(data), SignedChallenge)
     except (ValueError, msgspec.DecodeError, RecursionError) as error:
         detail = "SIGN-IN-WITH-X is not a proof as JSON in base64."
         raise Refusal(Code.INVALID_LOGIN_MESSAGE, detail) from error
@@ -366,21 +366,21 @@ def _parse_transaction(text: str) -> str:
         raise Refusal(Code.INVALID_REQUEST, str(error)) from error
 
 
-def _claim_of(answer: SignInAnswer, client: str) -> SignInClaim:
+def _claim_of(signed: SignedChallenge, client: str) -> SignInClaim:
     return SignInClaim(
-        answer.domain,
-        answer.address,
-        answer.uri,
-        answer.chain_id,
-        answer.nonce,
-        answer.issued_at,
-        answer.signature,
-        answer.version,
-        answer.type,
-        answer.statement,
-        answer.expiration_time,
-        answer.not_before,
-        answer.request_id,
-        answer.resources,
-        client,
+        domain=signed.domain,
+        address=signed.address,
+        uri=signed.uri,
+        network=signed.chain_id,
+        nonce=signed.nonce,
+        issued_at=signed.issued_at,
+        signature=signed.signature,
+        version=signed.version,
+        type=signed.type,
+        statement=signed.statement,
+        expires_at=signed.expiration_time,
+        not_before=signed.not_before,
+        request_id=signed.request_id,
+        resources=signed.resources,
+        client=client,
     )

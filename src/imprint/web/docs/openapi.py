@@ -95,7 +95,7 @@ one of `login.domains` of `GET /.well-known/imprint.json`, and send the `token` 
 read it, with the header `PAYMENT-REQUIRED` (x402, version 2): the call of the marketplace that \
 buys the post's token, and a challenge. A wallet that holds the token signs the challenge, an \
 EIP-4361 message, and sends it as `SIGN-IN-WITH-X` with the same request: it reads without a \
-session. An answer is valid for five minutes, for this address only, and for one read.
+session. A signed challenge is valid for five minutes, for this address only, and for one read.
 
 ## From draft to post
 

@@ -163,7 +163,7 @@ DOCUMENT_CODES = (
 SIGN_IN_WITH_X = Parameter(
     "SIGN-IN-WITH-X",
     "PaymentHeader",
-    "An answer to the challenge of an earlier `PAYMENT-REQUIRED`: it proves the address of the "
+    "The signed challenge of an earlier `PAYMENT-REQUIRED`: it proves the address of the "
     "reader for this request. Ignored beside a session.",
     location="header",
     required=False,
