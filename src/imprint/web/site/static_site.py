@@ -141,7 +141,7 @@ class StaticSite:
     folder: SiteFolder
     is_markdown: bool = False
     """Whether to write only posts and their pictures, for a site generator."""
-    _places: BoundedCache[str, str | None] = field(
+    _locations: BoundedCache[str, str | None] = field(
         default_factory=lambda: BoundedCache(REMEMBERED), init=False
     )
 
@@ -202,8 +202,8 @@ class StaticSite:
         await self._write_page(f"{at}/first", f"{at[1:]}/first/")
         page = await self._write_page(f"{at}/changes", f"{at[1:]}/changes/")
         for number in dict.fromkeys(re.findall(r"\?revision=([0-9]+)", page)):
-            place = f"{at[1:]}/changes/{number}/"
-            await self._write_page(f"{at}/changes", place, f"revision={number}")
+            location = f"{at[1:]}/changes/{number}/"
+            await self._write_page(f"{at}/changes", location, f"revision={number}")
 
     def _redirect(self, post: IndexedPost, path: str) -> bytes:
         """Return a page that redirects from a post's ID to its page."""
@@ -223,38 +223,40 @@ class StaticSite:
             await self._write_feeds(f"/feeds/authors/{address}")
 
     async def _write_tag(self, tag: str) -> None:
-        place = await self._find_tag(tag)
-        if place is not None and not self.folder.has(f"{place}index.html"):
-            await self._write_list(f"/{place[:-1]}")
+        location = await self._find_tag(tag)
+        if location is not None and not self.folder.has(f"{location}index.html"):
+            await self._write_list(f"/{location[:-1]}")
             await self._write_feeds(f"/feeds/tags/{tag}")
 
     async def _write_list(self, path: str) -> None:
         """Write all pages of a list."""
-        place, query, number = f"{path[1:]}/".lstrip("/"), "", 1
+        location, query, number = f"{path[1:]}/".lstrip("/"), "", 1
         while True:
-            page = await self._write_page(path, place, query, number)
+            page = await self._write_page(path, location, query, number)
             following = re.search(r' rel="next" href="([^"?]*)\?([^"]*)"', page)
             if following is None or unquote(following[1]) != path:
                 return
             number, query = number + 1, unescape(following[2])
-            place = _list_page(path, number)
+            location = _list_page(path, number)
 
     async def _write_feeds(self, path: str) -> None:
         for ending in FEEDS:
             await self._write_text(f"{path}.{ending}", f"{path[1:]}.{ending}")
 
-    async def _write_page(self, path: str, place: str, query: str = "", number: int = 1) -> str:
+    async def _write_page(self, path: str, location: str, query: str = "", number: int = 1) -> str:
         """Write a page, or page `number` of a list, and return it as the service sent it."""
         page = (await self._fetch(path, query)).text
-        self.folder.write(f"{place}index.html", (await self._relink(page, place, number)).encode())
+        self.folder.write(
+            f"{location}index.html", (await self._relink(page, location, number)).encode()
+        )
         return page
 
-    async def _write_text(self, path: str, place: str) -> None:
+    async def _write_text(self, path: str, location: str) -> None:
         """Write a file in which all links are absolute."""
         text = (await self._fetch(path)).text
-        self.folder.write(place, (await self._rebase(text)).encode())
+        self.folder.write(location, (await self._rebase(text)).encode())
 
-    async def _write_markdown(self, post: IndexedPost, place: str) -> None:
+    async def _write_markdown(self, post: IndexedPost, location: str) -> None:
         response = await self._fetch(f"/posts/{post.post_id}.md", accepted=(200, 402))
         text = await self._rebase(response.text)
         found = await self._locate_all(map(_spelled_out, _MARKDOWN_LINK.findall(text)))
@@ -266,13 +268,13 @@ class StaticSite:
                 return f"{self.copy.prefix}/{quote(located)}{_fragment(given)}"
             return match[0] if self.copy.live is None else f"{self.copy.live}{given}"
 
-        self.folder.write(place, _MARKDOWN_LINK.sub(link, text).encode())
+        self.folder.write(location, _MARKDOWN_LINK.sub(link, text).encode())
 
     # Links
 
-    async def _relink(self, page: str, place: str, number: int = 1) -> str:
+    async def _relink(self, page: str, location: str, number: int = 1) -> str:
         """Make the links of a page relative, so that the copy works at any URL."""
-        up, addresses = "../" * place.count("/"), self.copy.addresses
+        up, addresses = "../" * location.count("/"), self.copy.addresses
         given = [
             unescape(value)
             for part in _MARKUP.findall(page)
@@ -330,11 +332,11 @@ class StaticSite:
 
     async def _locate(self, target: str) -> str | None:
         """Return the location in the copy of a service path, or None if it has no location."""
-        if target in self._places:
-            self._places.touch(target)
+        if target in self._locations:
+            self._locations.touch(target)
         else:
-            self._places.put(target, await self._find(target))
-        return self._places.get(target)
+            self._locations.put(target, await self._find(target))
+        return self._locations.get(target)
 
     async def _find(self, target: str) -> str | None:
         parts = urlsplit(target)
@@ -447,20 +449,20 @@ class StaticSite:
 
     async def _file(self, path: str) -> str | None:
         """Write a file that pages link to, unless it already exists, and return its location."""
-        place = path[1:]
-        if self.folder.has(place):
-            return place
+        location = path[1:]
+        if self.folder.has(location):
+            return location
         response = await self._fetch(path, accepted=(200, 302, 404))
         if response.status != 200:
             return None
         body = response.body
-        if place.endswith(".xml"):
+        if location.endswith(".xml"):
             body = (await self._rebase(response.text)).encode()
-        self.folder.write(place, body)
-        if place.endswith(".css"):
+        self.folder.write(location, body)
+        if location.endswith(".css"):
             for name in _CSS_FILE.findall(response.body):
                 await self._file(f"{ASSET_PATH}{name.decode()}")
-        return place
+        return location
 
     async def _fetch(
         self, path: str, query: str = "", accepted: tuple[int, ...] = (200,)
