@@ -157,11 +157,28 @@ test("only a buyer who says so pays again, after a look at the prices", () => {
   const kept: Order = { ...orderOf(play().pay(BOB)), asked: { nonce: 4 } };
   const again = new Play(newOrder([], false)).ask({ kind: "continue" });
   again.tell({ type: "connected", buyer: BUYER }).tell({ type: "locked", kept });
-  again.settle({ kind: "doubt", doubt: "lost" }).ask({ kind: "again" });
+  again.settle({ kind: "doubt", doubt: "lost" }).ask({ kind: "again", doubted: kept });
   again.tell({ type: "connected", buyer: BUYER }).tell({ type: "locked", kept });
-  assert.deepEqual(again.effects, [{ type: "prepare", buyer: BUYER, receiver: BOB }]);
+  assert.deepEqual(again.effects, [
+    { type: "keep", account: ANN, order: null },
+    { type: "prepare", buyer: BUYER, receiver: BOB },
+  ]);
   again.tell({ type: "prepared", facts: FACTS });
   assert.deepEqual([again.state.items, again.state.receiver, again.last], [ITEMS, BOB, "unlock"]);
+  assert.equal(orderOf(again.pay(BOB)).asked, null);
+});
+
+test("only the payment of which the buyer was told is paid again", () => {
+  const doubted: Order = { ...orderOf(play().pay(BOB)), asked: { nonce: 4 } };
+  const kept: Order = { ...doubted, asked: { nonce: 5 } };
+  const other = play().ask({ kind: "again", doubted });
+  other.tell({ type: "connected", buyer: BUYER }).tell({ type: "locked", kept });
+  assert.deepEqual([other.last, orderOf(other)], ["pay", kept]);
+  const gone = play().ask({ kind: "again", doubted });
+  gone.tell({ type: "connected", buyer: BUYER }).tell({ type: "locked", kept: null });
+  assert.deepEqual(gone.effects, [{ type: "prepare", buyer: BUYER, receiver: BOB }]);
+  gone.tell({ type: "prepared", facts: FACTS.map((each) => ({ ...each, isHeld: true })) });
+  assert.deepEqual([gone.state.items, gone.last], [[], "unlock"]);
 });
 
 test("a reverted or refused payment is over, and says why", () => {

@@ -47,8 +47,8 @@ export type Wish =
   | { readonly kind: "remove"; readonly id: string; readonly receiver: string }
   /** Continue after a failure or a reload; nothing is paid twice. */
   | { readonly kind: "continue" }
-  /** Pay again, although an earlier payment, of which the buyer was told, may still arrive. */
-  | { readonly kind: "again" };
+  /** Pay again; `doubted` is an earlier payment that may still arrive, of which the buyer was told. */
+  | { readonly kind: "again"; readonly doubted: Order };
 
 export type Shown =
   | { readonly kind: "form"; readonly note: string | null; readonly isBusy: boolean }
@@ -63,13 +63,10 @@ export type Shown =
   | { readonly kind: "another-tab" }
   | { readonly kind: "done"; readonly order: Order };
 
-/** A wish that begins a payment, or continues one. */
-type Start = Exclude<Wish["kind"], "remove">;
-
 type Phase =
   | { readonly kind: "idle" }
-  | { readonly kind: "connecting"; readonly wish: Start }
-  | { readonly kind: "locking"; readonly wish: Start; readonly buyer: WalletAccount }
+  | { readonly kind: "connecting"; readonly doubted: Order | null }
+  | { readonly kind: "locking"; readonly doubted: Order | null; readonly buyer: WalletAccount }
   | { readonly kind: "preparing"; readonly buyer: WalletAccount }
   | { readonly kind: "paying"; readonly buyer: WalletAccount; readonly order: Order };
 
@@ -143,7 +140,8 @@ function click(state: OrderState, wish: Wish): Next {
   const named = { ...state, receiver };
   const mistake = wish.kind === "order" ? findMistake(named) : null;
   if (mistake !== null) return showForm(named, mistake);
-  const phase = { kind: "connecting", wish: wish.kind } as const;
+  const doubted = wish.kind === "again" ? wish.doubted : null;
+  const phase = { kind: "connecting", doubted } as const;
   return begin(busy(named), phase, { type: "connect" });
 }
 
@@ -187,20 +185,25 @@ function advance(state: OrderState, result: Result): Next {
   return [state, []];
 }
 
-/** An order that may have been paid is finished before another one begins. */
+/**
+ * An order that may have been paid is finished before another one begins, unless the buyer wants
+ * to pay again: then it is forgotten, and blocks no further order.
+ */
 function continueOrder(
   state: OrderState,
-  { buyer, wish }: { buyer: WalletAccount; wish: Start },
+  { buyer, doubted }: Phase & { kind: "locking" },
   kept: Order | null,
 ): Next {
-  if (kept?.asked && wish !== "again") return pay(state, buyer, kept);
-  const asked = kept?.asked ? repeat(state, kept) : state;
+  const isDoubted = kept !== null && JSON.stringify(kept) === JSON.stringify(doubted);
+  if (kept?.asked && !isDoubted) return pay(state, buyer, kept);
+  const asked = doubted ? repeat(state, doubted) : state;
   if (asked.items.length === 0) return showForm(asked, WORDS.cartEmpty, UNLOCK);
-  const receiver = receiverOf(asked, buyer);
-  return begin(asked, { kind: "preparing", buyer }, { type: "prepare", buyer, receiver });
+  const prepare: Effect = { type: "prepare", buyer, receiver: receiverOf(asked, buyer) };
+  const effects = isDoubted ? [forget(kept), prepare] : [prepare];
+  return begin(asked, { kind: "preparing", buyer }, ...effects);
 }
 
-/** The stored order as a new one. Its prices are read again, and confirmed by the buyer. */
+/** An earlier order as a new one. Its prices are read again, and confirmed by the buyer. */
 const repeat = (state: OrderState, { posts, account, receiver }: Order): OrderState => ({
   ...state,
   items: posts.map((post) => ({ ...post, price: 0n })),
@@ -249,19 +252,18 @@ function move(state: OrderState, phase: Phase & { kind: "paying" }, event: Sendi
 }
 
 function settle(state: OrderState, order: Order, outcome: Outcome): Next {
-  const forgotten: Effect = { type: "keep", account: order.account, order: null };
   switch (outcome.kind) {
     case "done":
     case "mined":
       return [
         idle(state, { kind: "done", order }),
-        [forgotten, { type: "drop", posts: order.posts.map(({ id }) => id) }, ...UNLOCK],
+        [forget(order), { type: "drop", posts: order.posts.map(({ id }) => id) }, ...UNLOCK],
       ];
     case "doubt":
       return [idle(state, { kind: "doubt", order, doubt: outcome.doubt }), UNLOCK];
     default: {
       const sentence = outcome.kind === "refused" ? outcome.sentence : WORDS.orderFailedChain;
-      return [idle(state, { kind: "failure", sentence }), [forgotten, ...UNLOCK]];
+      return [idle(state, { kind: "failure", sentence }), [forget(order), ...UNLOCK]];
     }
   }
 }
@@ -286,9 +288,11 @@ const UNLOCK: readonly Effect[] = [{ type: "unlock" }];
 const receiverOf = ({ receiver }: OrderState, { address }: WalletAccount): Address =>
   receiver === "" ? address : (receiver as Address);
 
-const begin = (state: OrderState, phase: Phase, effect: Effect): Next => [
+const forget = ({ account }: Order): Effect => ({ type: "keep", account, order: null });
+
+const begin = (state: OrderState, phase: Phase, ...effects: Effect[]): Next => [
   { ...state, phase, turn: state.turn + 1 },
-  [effect],
+  effects,
 ];
 
 const idle = (state: OrderState, shown: Shown): OrderState => ({ ...state, phase: IDLE, shown });

@@ -45,7 +45,8 @@ function contentOf(state: OrderState, ask: (wish: Wish) => void, close: () => vo
           h("p", null, WORDS.transaction, h("code", null, shown.order.transaction)),
         actions(
           act(WORDS.checkAgain, { kind: "continue" }),
-          shown.doubt !== "pending" && act(WORDS.buyAgain, { kind: "again" }, "button"),
+          shown.doubt !== "pending" &&
+            act(WORDS.buyAgain, { kind: "again", doubted: shown.order }, "button"),
         ),
       ];
     case "failure":
