@@ -3,9 +3,18 @@ import { beforeEach, test } from "node:test";
 import { standInForPage } from "../page/page-double.ts";
 
 const page = standInForPage({ chain: { id: 31337 }, features: [] });
-Object.assign(globalThis, { dispatchEvent: () => true });
-const { CART_KEY, dropFromCart, isOrderBegun, keepCart, MOST_IN_CART, orderKey, readCart, toggle } =
-  await import("./cart-store.ts");
+const sent: string[] = [];
+Object.assign(globalThis, { dispatchEvent: ({ type }: Event) => sent.push(type) });
+const {
+  CART_KEY,
+  dropFromCart,
+  isOrderBegun,
+  keepCart,
+  keepOrder,
+  MOST_IN_CART,
+  readCart,
+  toggle,
+} = await import("./cart-store.ts");
 
 const item = (id: number) => ({ id: `${id}`, title: `Post ${id}`, price: "5" });
 
@@ -44,9 +53,12 @@ test("what is not a post is not read from the storage", () => {
   }
 });
 
-test("a stored order is found, whichever account pays", () => {
+test("a stored order is found, whichever account pays, and the page is told", () => {
   assert.equal(isOrderBegun(), false);
-  page.memory.set(orderKey("0xA1"), "{}");
+  sent.length = 0;
+  keepOrder("0xA1", {});
   assert.equal(isOrderBegun(), true);
-  assert.equal(orderKey("0xA1"), orderKey("0xa1"));
+  keepOrder("0xa1", null);
+  assert.equal(isOrderBegun(), false);
+  assert.deepEqual(sent, [CART_KEY, CART_KEY]);
 });

@@ -22,6 +22,12 @@ export const orderKey = (account: string): string => `${ORDER_PREFIX}${account.t
 /** Whether a payment for an order was begun in this browser, by any account. */
 export const isOrderBegun = (): boolean => keysFrom(ORDER_PREFIX).length > 0;
 
+/** Store the order of an account, or forget it if it is null. */
+export function keepOrder(account: string, order: unknown): void {
+  remember(orderKey(account), order);
+  dispatchEvent(new Event(CART_KEY));
+}
+
 /** The posts in the cart, in the order in which they were chosen. */
 export function readCart(): readonly CartItem[] {
   const kept = recall<unknown>(CART_KEY);

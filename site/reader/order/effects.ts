@@ -16,10 +16,10 @@ import { Retries } from "../../chain/retries.ts";
 import { type SendingEvent, SentStep } from "../../chain/sent-step.ts";
 import { facts } from "../../page/facts.ts";
 import { takeLock } from "../../page/locks.ts";
-import { recall, remember } from "../../page/storage.ts";
+import { recall } from "../../page/storage.ts";
 import { AccountChanged, connect, hasSentNothing, TooLittle } from "../../wallet/index.ts";
 import { expectPresent, failureOf, switched, walletAccount } from "../buyer.ts";
-import { dropFromCart, orderKey } from "../cart-store.ts";
+import { dropFromCart, keepOrder, orderKey } from "../cart-store.ts";
 import type { WalletAccount } from "../gate/reducer.ts";
 import {
   type Effect,
@@ -103,7 +103,7 @@ export function runEffects({ state, tell }: OrderPorts): (effect: Effect, turn: 
         unlock();
         break;
       case "keep":
-        remember(orderKey(effect.account), effect.order);
+        keepOrder(effect.account, effect.order);
         break;
       case "drop":
         dropFromCart(effect.posts);

@@ -135,6 +135,13 @@ test("every step is stored before the next one", () => {
   assert.equal(orderOf(order).step, "mined");
 });
 
+test("an order is stored only while it may have been paid", () => {
+  const asked = play().pay();
+  asked.tell({ type: "moved", event: { type: "asked", nonce: 4 } });
+  asked.tell({ type: "moved", event: { type: "declined" } });
+  assert.deepEqual(asked.effects, [{ type: "keep", account: ANN, order: null }]);
+});
+
 test("a finished order is forgotten, and its posts leave the cart", () => {
   const done = play().pay().settle({ kind: "done" });
   assert.equal(done.state.shown.kind, "done");

@@ -22,7 +22,7 @@ export interface Item {
   readonly price: bigint;
 }
 
-/** The stored order, so that a reload can continue it. */
+/** An order; it is stored while it may have been paid, so that a reload can continue it. */
 export interface Order extends Sending {
   readonly account: Address;
   readonly receiver: Address;
@@ -247,7 +247,7 @@ function move(state: OrderState, phase: Phase & { kind: "paying" }, event: Sendi
   const moved = { ...phase, order };
   return [
     { ...state, phase: moved, shown: stepsOf(moved) },
-    [{ type: "keep", account: order.account, order }],
+    [order.asked ? { type: "keep", account: order.account, order } : forget(order)],
   ];
 }
 
