@@ -122,14 +122,14 @@ function orderIn({ phase }: OrderState): Order {
   return phase.order;
 }
 
-function callOf({ posts, receiver, price }: Order): Call {
+function callOf({ posts, receiver }: Order): Call {
   const { adapter, id } = facts.chain;
   if (adapter === undefined) throw new TypeError("The marketplace has no adapter.");
   return buyManyCall(
     adapter as Address,
     posts.map((post) => post.id),
     receiver,
-    BigInt(price),
+    totalOf(posts),
     id,
   );
 }
@@ -149,11 +149,8 @@ async function send(
   const isOwn = order.receiver.toLowerCase() === buyer.address.toLowerCase();
   if (!isOwn || order.posts.length < 2 || !(await canBatch(provider, buyer.address, id)))
     return wallet.sendTransaction(call);
-  const calls = await Promise.all(
-    order.posts.map(async (post) => {
-      const { price } = await readEntry(provider, BigInt(post.id));
-      return buyPostCall(marketplace as Address, post.id, price, id);
-    }),
+  const calls = order.posts.map((post) =>
+    buyPostCall(marketplace as Address, post.id, BigInt(post.price), id),
   );
   const batch = await sendBatch(provider, buyer.address, calls, id);
   move({ type: "batched", batch });

@@ -73,10 +73,13 @@ const orderOf = ({ state }: Play): Order => {
 
 test("several posts are one payment for the buyer", () => {
   const order = orderOf(play().pay());
-  assert.deepEqual([order.account, order.receiver, order.price], [ANN, ANN, "12"]);
+  assert.deepEqual([order.account, order.receiver, totalOf(order.posts)], [ANN, ANN, 12n]);
   assert.deepEqual(
-    order.posts.map(({ id }) => id),
-    ["1", "2"],
+    order.posts.map(({ id, price }) => [id, price]),
+    [
+      ["1", "5"],
+      ["2", "7"],
+    ],
   );
 });
 

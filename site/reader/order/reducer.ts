@@ -12,6 +12,7 @@ import {
   type Sending,
   type SendingEvent,
 } from "../../chain/sent-step.ts";
+import type { CartItem } from "../cart-store.ts";
 import type { Failure, WalletAccount } from "../gate/reducer.ts";
 import { WORDS } from "../words.ts";
 
@@ -26,9 +27,8 @@ export interface Item {
 export interface Order extends Sending {
   readonly account: Address;
   readonly receiver: Address;
-  readonly posts: readonly Pick<Item, "id" | "title">[];
-  /** In wei, as a decimal text. */
-  readonly price: string;
+  /** With the prices that the buyer confirmed. */
+  readonly posts: readonly CartItem[];
   readonly step: "transaction" | "mined";
 }
 
@@ -124,8 +124,8 @@ export const newOrder = (items: readonly Item[], isGift: boolean): OrderState =>
 });
 
 /** The total price of all items, in wei. */
-export const totalOf = (items: readonly Item[]): bigint =>
-  items.reduce((sum, { price }) => sum + price, 0n);
+export const totalOf = (items: readonly (Item | CartItem)[]): bigint =>
+  items.reduce((sum, { price }) => sum + BigInt(price), 0n);
 
 /** The order after an event, and the effects to run. */
 export function reduce(state: OrderState, event: OrderEvent): Next {
@@ -229,8 +229,7 @@ function checkItems(state: OrderState, buyer: WalletAccount, facts: readonly Ite
   return pay({ ...state, items }, buyer, {
     account: buyer.address,
     receiver,
-    posts: items.map(({ id, title }) => ({ id, title })),
-    price: totalOf(items).toString(),
+    posts: items.map((item) => ({ ...item, price: item.price.toString() })),
     step: "transaction",
     asked: null,
     transaction: null,
