@@ -24,6 +24,7 @@ import type { WalletAccount } from "../gate/reducer.ts";
 import {
   type Effect,
   type Item,
+  isOwn,
   type Order,
   type OrderEvent,
   type OrderState,
@@ -146,8 +147,7 @@ async function send(
 ): Promise<Hex> {
   const { provider, wallet } = expectPresent(buyer);
   const { id, marketplace } = facts.chain;
-  const isOwn = order.receiver.toLowerCase() === buyer.address.toLowerCase();
-  if (!isOwn || order.posts.length < 2 || !(await canBatch(provider, buyer.address, id)))
+  if (!isOwn(order) || order.posts.length < 2 || !(await canBatch(provider, buyer.address, id)))
     return wallet.sendTransaction(call);
   const calls = order.posts.map((post) =>
     buyPostCall(marketplace as Address, post.id, BigInt(post.price), id),

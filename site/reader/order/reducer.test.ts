@@ -155,6 +155,24 @@ test("a finished order is forgotten, and its posts leave the cart", () => {
   ]);
 });
 
+test("a post that was given away stays in the buyer's own cart", () => {
+  const dropsOf = (order: Play) =>
+    order.settle({ kind: "done" }).effects.filter(({ type }) => type === "drop");
+  const kept = orderOf(play(true).pay(BOB));
+  assert.deepEqual(dropsOf(play(true).pay(BOB)), []);
+  assert.deepEqual(dropsOf(play().prepare("", { ...kept, asked: { nonce: 4 } })), []);
+  assert.deepEqual(dropsOf(play(true).pay(ANN)), [{ type: "drop", posts: ["1"] }]);
+  assert.deepEqual(dropsOf(play().pay(BOB)), [{ type: "drop", posts: ["1", "2"] }]);
+});
+
+test("a gift that is paid again is still a gift", () => {
+  const doubted: Order = { ...orderOf(play(true).pay(BOB)), asked: { nonce: 4 } };
+  const again = play().ask({ kind: "again", doubted });
+  again.tell({ type: "connected", buyer: BUYER }).tell({ type: "locked", kept: doubted });
+  again.tell({ type: "prepared", facts: FACTS });
+  assert.deepEqual([again.state.isGift, again.state.items], [true, ITEMS.slice(0, 1)]);
+});
+
 test("an order that may have been paid is continued, not paid again", () => {
   const kept: Order = { ...orderOf(play().pay(BOB)), asked: { nonce: 4 } };
   const next = play().prepare("", kept);

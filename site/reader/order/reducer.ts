@@ -27,6 +27,8 @@ export interface Item {
 export interface Order extends Sending {
   readonly account: Address;
   readonly receiver: Address;
+  /** Whether it is a post to give away, and not the cart. */
+  readonly isGift: boolean;
   /** With the prices that the buyer confirmed. */
   readonly posts: readonly CartItem[];
   readonly step: "transaction" | "mined";
@@ -127,6 +129,10 @@ export const newOrder = (items: readonly Item[], isGift: boolean): OrderState =>
 export const totalOf = (items: readonly (Item | CartItem)[]): bigint =>
   items.reduce((sum, { price }) => sum + BigInt(price), 0n);
 
+/** Whether the buyer receives the posts. */
+export const isOwn = ({ account, receiver }: Pick<Order, "account" | "receiver">): boolean =>
+  account.toLowerCase() === receiver.toLowerCase();
+
 /** The order after an event, and the effects to run. */
 export function reduce(state: OrderState, event: OrderEvent): Next {
   if (event.type === "clicked") return click(state, event.wish);
@@ -204,10 +210,11 @@ function continueOrder(
 }
 
 /** An earlier order as a new one. Its prices are read again, and confirmed by the buyer. */
-const repeat = (state: OrderState, { posts, account, receiver }: Order): OrderState => ({
+const repeat = (state: OrderState, { posts, account, receiver, isGift }: Order): OrderState => ({
   ...state,
+  isGift,
   items: posts.map((post) => ({ ...post, price: 0n })),
-  receiver: receiver === account ? "" : receiver,
+  receiver: receiver === account && !isGift ? "" : receiver,
 });
 
 /** The buyer confirms the posts and the total price; changes are shown first. */
@@ -220,8 +227,9 @@ function checkItems(state: OrderState, buyer: WalletAccount, facts: readonly Ite
     .filter(isNeeded)
     .map(({ item, price }) => ({ ...item, price: price ?? item.price }));
   if (items.length < state.items.length) {
-    const isOwn = receiver.toLowerCase() === buyer.address.toLowerCase();
-    const note = isOwn ? WORDS.youHaveSome : WORDS.receiverHasSome;
+    const note = isOwn({ account: buyer.address, receiver })
+      ? WORDS.youHaveSome
+      : WORDS.receiverHasSome;
     return showForm({ ...state, items }, note, UNLOCK);
   }
   if (totalOf(items) !== totalOf(state.items))
@@ -229,6 +237,7 @@ function checkItems(state: OrderState, buyer: WalletAccount, facts: readonly Ite
   return pay({ ...state, items }, buyer, {
     account: buyer.address,
     receiver,
+    isGift: state.isGift,
     posts: items.map((item) => ({ ...item, price: item.price.toString() })),
     step: "transaction",
     asked: null,
@@ -253,11 +262,11 @@ function move(state: OrderState, phase: Phase & { kind: "paying" }, event: Sendi
 function settle(state: OrderState, order: Order, outcome: Outcome): Next {
   switch (outcome.kind) {
     case "done":
-    case "mined":
-      return [
-        idle(state, { kind: "done", order }),
-        [forget(order), { type: "drop", posts: order.posts.map(({ id }) => id) }, ...UNLOCK],
-      ];
+    case "mined": {
+      const posts = order.posts.map(({ id }) => id);
+      const dropped: Effect[] = order.isGift && !isOwn(order) ? [] : [{ type: "drop", posts }];
+      return [idle(state, { kind: "done", order }), [forget(order), ...dropped, ...UNLOCK]];
+    }
     case "doubt":
       return [idle(state, { kind: "doubt", order, doubt: outcome.doubt }), UNLOCK];
     default: {
