@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
-import { afterEach, test } from "node:test";
+import { beforeEach, test } from "node:test";
 import { type Address, SELECTORS } from "imprint-press";
-import { standInForPage } from "../../page/page-double.ts";
-import type { OrderEvent } from "./reducer.ts";
+import { ElementDouble, standInForPage } from "../../page/page-double.ts";
 
 const CHAIN = 31337;
 const ANN: Address = "0x00000000000000000000000000000000000000A1";
@@ -16,19 +15,37 @@ const chain = {
   adapter: "0x00000000000000000000000000000000000000cc",
 };
 const page = standInForPage({ chain, features: [] });
-Object.assign(globalThis.document, { dispatchEvent: () => true });
+const body = new ElementDouble("body");
+Object.assign(globalThis.document, {
+  body,
+  createElement: (tag: string) => new ElementDouble(tag),
+  dispatchEvent: () => true,
+  querySelector: () => null,
+});
+const held = new Set<string>();
+const locks = {
+  async request(name: string, _: object, take: (lock: object | null) => Promise<void>) {
+    if (held.has(name)) return take(null);
+    held.add(name);
+    return take({}).finally(() => held.delete(name));
+  },
+};
 Object.assign(globalThis, { window: new EventTarget(), dispatchEvent: () => true });
-Object.defineProperty(globalThis, "navigator", { value: { onLine: true } });
+Object.defineProperty(globalThis, "navigator", { value: { onLine: true, locks } });
 const { walletOfProvider } = await import("imprint-press");
 const { disconnect, useDevelopmentAccount } = await import("../../wallet/connection.ts");
 const { orderKey } = await import("../cart-store.ts");
-const { runEffects } = await import("./effects.ts");
-const { newOrder, reduce } = await import("./reducer.ts");
+const { openOrder } = await import("./index.ts");
 
 const word = (number: bigint) => number.toString(16).padStart(64, "0");
 
 /** A wallet with atomic batches. `prices` are those on the chain. */
-const world = { prices: { 1: 5n, 2: 7n } as Record<number, bigint>, values: [] as bigint[] };
+const world = {
+  prices: {} as Record<number, bigint>,
+  values: [] as bigint[],
+  /** Resolves when the wallet's owner confirms. */
+  confirmed: Promise.resolve(),
+};
 
 const provider = {
   async request({ method, params = [] }: { method: string; params?: unknown[] }) {
@@ -47,6 +64,7 @@ const provider = {
       case "wallet_getCapabilities":
         return { [`0x${CHAIN.toString(16)}`]: { atomic: { status: "supported" } } };
       case "wallet_sendCalls":
+        await world.confirmed;
         world.values = (first?.calls ?? []).map(({ value }) => BigInt(value));
         return { id: "0x77" };
       case "wallet_getCallsStatus":
@@ -63,8 +81,8 @@ const provider = {
   },
 };
 
-/** Order the posts, and return the last state. */
-async function order() {
+/** Order the posts in a dialog, as the reader of this page. */
+async function order(): Promise<ElementDouble> {
   useDevelopmentAccount({
     address: ANN,
     wallet: walletOfProvider(provider as never, ANN),
@@ -72,27 +90,46 @@ async function order() {
     name: "Test Wallet",
     icon: null,
   });
-  let state = newOrder(ITEMS, false);
-  const run = runEffects({ state: () => state, tell: dispatch });
-  function dispatch(event: OrderEvent): void {
-    const [next, effects] = reduce(state, event);
-    state = next;
-    for (const each of effects) run(each, next.turn);
-  }
-  dispatch({ type: "clicked", wish: { kind: "order", receiver: "" } });
-  for (let turn = 0; turn < 200 && state.phase.kind !== "idle"; turn += 1)
-    await new Promise((resolve) => setImmediate(resolve));
-  return state;
+  await openOrder(ITEMS, false, { kind: "order", receiver: "" });
+  return body.querySelector("dialog") ?? assert.fail();
 }
 
-afterEach(() => {
+async function says(dialog: ElementDouble, words: string): Promise<void> {
+  for (let turn = 0; turn < 200 && !dialog.textContent.includes(words); turn += 1)
+    await new Promise((resolve) => setImmediate(resolve));
+  assert.ok(dialog.textContent.includes(words), dialog.textContent);
+}
+
+beforeEach(() => {
   disconnect();
   page.memory.clear();
+  body.replaceChildren();
+  Object.assign(world, { prices: { 1: 5n, 2: 7n }, values: [], confirmed: Promise.resolve() });
 });
 
 test("a batch pays the prices that the buyer confirmed, whatever the chain says by then", async () => {
-  const { shown } = await order();
-  assert.equal(shown.kind, "done", JSON.stringify(shown));
+  await says(await order(), "Open your library");
   assert.deepEqual(world.values, [5n, 7n]);
   assert.equal(page.memory.get(orderKey(ANN)), undefined);
+});
+
+test("an order whose dialog was closed is shown again, and another one can follow", async () => {
+  let confirm = () => {};
+  world.confirmed = new Promise((resolve) => {
+    confirm = resolve;
+  });
+  const dialog = await order();
+  await says(dialog, "Confirm the purchase in Test Wallet");
+  dialog.close();
+  assert.equal(body.querySelector("dialog"), null);
+  await openOrder(ITEMS, false, { kind: "continue" });
+  assert.equal(body.querySelector("dialog"), dialog);
+  assert.ok(dialog.open);
+  confirm();
+  await says(dialog, "Open your library");
+  dialog.close();
+  world.prices = { 1: 5n, 2: 7n };
+  const next = await order();
+  assert.notEqual(next, dialog);
+  await says(next, "Open your library");
 });
