@@ -5,16 +5,8 @@ import { standInForPage } from "../page/page-double.ts";
 const page = standInForPage({ chain: { id: 31337 }, features: [] });
 const sent: string[] = [];
 Object.assign(globalThis, { dispatchEvent: ({ type }: Event) => sent.push(type) });
-const {
-  CART_KEY,
-  dropFromCart,
-  isOrderBegun,
-  keepCart,
-  keepOrder,
-  MOST_IN_CART,
-  readCart,
-  toggle,
-} = await import("./cart-store.ts");
+const { CART_KEY, dropFromCart, isOrderBegun, keepCart, keepOrder, MAX_IN_CART, readCart, toggle } =
+  await import("./cart-store.ts");
 
 const item = (id: number) => ({ id: `${id}`, title: `Post ${id}`, price: "5" });
 
@@ -27,9 +19,9 @@ test("a post is added once, and removed by the next click", () => {
 });
 
 test("a full cart takes no more posts", () => {
-  const full = Array.from({ length: MOST_IN_CART }, (_, id) => item(id));
+  const full = Array.from({ length: MAX_IN_CART }, (_, id) => item(id));
   assert.deepEqual(toggle(full, item(99)), full);
-  assert.equal(toggle(full, item(0)).length, MOST_IN_CART - 1);
+  assert.equal(toggle(full, item(0)).length, MAX_IN_CART - 1);
 });
 
 test("a cart is stored, and bought posts leave it", () => {

@@ -12,7 +12,7 @@ export interface CartItem {
 export const CART_KEY = "imprint.cart";
 
 /** The maximum number of posts in a cart: on some chains, one transaction fits no more. */
-export const MOST_IN_CART = 20;
+export const MAX_IN_CART = 20;
 
 const ORDER_PREFIX = "imprint.order.";
 
@@ -31,13 +31,13 @@ export function keepOrder(account: string, order: unknown): void {
 /** The posts in the cart, in the order in which they were chosen. */
 export function readCart(): readonly CartItem[] {
   const kept = recall<unknown>(CART_KEY);
-  return Array.isArray(kept) ? kept.filter(isItem).slice(0, MOST_IN_CART) : [];
+  return Array.isArray(kept) ? kept.filter(isItem).slice(0, MAX_IN_CART) : [];
 }
 
 /** The cart with this post added, or removed if the cart has it. A full cart stays as it is. */
 export function toggle(cart: readonly CartItem[], item: CartItem): readonly CartItem[] {
   const others = cart.filter(({ id }) => id !== item.id);
-  if (others.length < cart.length || cart.length >= MOST_IN_CART) return others;
+  if (others.length < cart.length || cart.length >= MAX_IN_CART) return others;
   return [...cart, item];
 }
 
