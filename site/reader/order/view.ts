@@ -1,8 +1,8 @@
 /** Draws the dialog of an order. */
 
-import type { Doubt } from "../../chain/sent-step.ts";
 import { button, type Child, fill, h } from "../../page/dom.ts";
 import { coin, short } from "../../page/format.ts";
+import { DOUBTS } from "../buyer.ts";
 import { WORDS } from "../words.ts";
 import { type Item, isOwn, type Order, type OrderState, totalOf, type Wish } from "./reducer.ts";
 
@@ -159,12 +159,3 @@ function steps(order: Order, buyer: { name: string; isSilent: boolean }): HTMLEl
     ),
   );
 }
-
-/** What may have happened; none of these sentences claims that nothing was paid. */
-const DOUBTS: Readonly<Record<Doubt, string>> = {
-  lost: WORDS.paymentLost(WORDS.payTwice),
-  unsettled: WORDS.paymentUnsettled(WORDS.payTwice),
-  replaced: WORDS.paymentReplaced(WORDS.payTwice),
-  unknown: WORDS.paymentUnknown(WORDS.payTwice),
-  pending: WORDS.paymentPending,
-};
