@@ -4,7 +4,7 @@ import type { Address, Call, Hex, Provider } from "imprint-press";
 import { WORDS } from "../page/words.ts";
 
 /** Polls of a batch, a second apart, before the page stops waiting for it. */
-const LOOKS = 600;
+const MAX_POLLS = 600;
 
 /** The wallet will not put the batch on the chain. */
 export class BatchDropped extends Error {
@@ -68,7 +68,7 @@ export async function followBatch(
   id: string,
   pause: (seconds: number) => Promise<void>,
 ): Promise<Hex> {
-  for (let look = 0; look < LOOKS; look += 1) {
+  for (let poll = 0; poll < MAX_POLLS; poll += 1) {
     const found = await provider.request({ method: "wallet_getCallsStatus", params: [id] });
     const { status = 0, receipts = [] } = found as BatchStatus;
     const receipt = receipts.at(-1);

@@ -52,6 +52,6 @@ test("a node that stays away gets about a minute", async () => {
 
 test("polls become less frequent, down to one every four seconds", async () => {
   const { retries, pauses } = make();
-  for (const looks of [0, 20, 400]) await retries.rest(looks);
+  for (const polls of [0, 20, 400]) await retries.rest(polls);
   assert.deepEqual(pauses, [1, 2, 4]);
 });

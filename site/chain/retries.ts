@@ -48,7 +48,7 @@ export class Retries {
   }
 
   /** Wait before the next poll, with increasing pauses. */
-  rest(looks: number): Promise<void> {
-    return this.ports.pause(Math.min(1 + looks / 20, 4));
+  rest(polls: number): Promise<void> {
+    return this.ports.pause(Math.min(1 + polls / 20, 4));
   }
 }

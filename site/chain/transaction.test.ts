@@ -25,10 +25,10 @@ function make(other: Partial<Chain> = {}) {
 }
 
 test("a late receipt is found", async () => {
-  let looks = 0;
+  let polls = 0;
   const { chain, retries } = make({
     findNonce: async () => 4,
-    findReceipt: async () => (++looks > 30 ? RECEIPT : null),
+    findReceipt: async () => (++polls > 30 ? RECEIPT : null),
   });
   assert.deepEqual(await followTransaction(chain, retries, SENT), {
     kind: "mined",
@@ -37,10 +37,10 @@ test("a late receipt is found", async () => {
 });
 
 test("a node that lags for a few polls has lost nothing", async () => {
-  let looks = 0;
+  let polls = 0;
   const { chain, retries } = make({
     countTransactions: async () => 5,
-    findReceipt: async () => (++looks > 5 ? RECEIPT : null),
+    findReceipt: async () => (++polls > 5 ? RECEIPT : null),
   });
   assert.equal((await followTransaction(chain, retries, SENT)).kind, "mined");
 });
@@ -51,10 +51,10 @@ test("a nonce used by another transaction means a replacement", async () => {
 });
 
 test("the transaction's actual nonce counts, not the expected one", async () => {
-  let looks = 0;
+  let polls = 0;
   const { chain, retries } = make({
     countTransactions: async () => 5,
-    findNonce: async () => (++looks === 1 ? 7 : null),
+    findNonce: async () => (++polls === 1 ? 7 : null),
   });
   assert.equal((await followTransaction(chain, retries, SENT)).kind, "unknown");
 });
@@ -94,7 +94,7 @@ test("a lost response is judged by the nonces of the account's transactions", as
 
 test("an effect that a lagging node shows only at the second poll is found", async () => {
   const { chain, retries } = make({ countTransactions: async () => 5 });
-  let looks = 0;
-  const isDone = async () => ++looks > 1;
+  let polls = 0;
+  const isDone = async () => ++polls > 1;
   assert.equal(await searchTransaction(chain, retries, 4, isDone), "done");
 });

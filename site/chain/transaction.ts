@@ -23,13 +23,13 @@ export type Followed =
   | { readonly kind: "pending" };
 
 /** The number of polls before the user is told that it takes long: about ten minutes. */
-const LOOKS = 170;
+const MAX_POLLS = 170;
 /** Consecutive polls without a trace before a used nonce counts: nodes lag behind one another. */
-const REPLACED_LOOKS = 6;
+const REPLACED_POLLS = 6;
 /** Consecutive polls without a trace and with a free nonce: about four minutes. */
-const UNKNOWN_LOOKS = 80;
+const UNKNOWN_POLLS = 80;
 /** Consecutive polls without pending transactions before the account's blocks count: nodes lag. */
-const SETTLED_LOOKS = 3;
+const SETTLED_POLLS = 3;
 
 /**
  * Follow a transaction; `nonce` is the account's next nonce before it, as far as the node knew.
@@ -41,7 +41,7 @@ export async function followTransaction(
 ): Promise<Followed> {
   let used = nonce;
   let lost = 0;
-  for (let look = 0; look < LOOKS; look += 1) {
+  for (let poll = 0; poll < MAX_POLLS; poll += 1) {
     await retries.ask(() => chain.check());
     const receipt = await retries.ask(() => chain.findReceipt(hash));
     if (receipt) return { kind: "mined", receipt };
@@ -50,10 +50,10 @@ export async function followTransaction(
     else {
       lost += 1;
       const isUsed = (await retries.ask(() => chain.countTransactions("latest"))) > used;
-      if (isUsed && lost >= REPLACED_LOOKS) return { kind: "replaced" };
-      if (lost >= UNKNOWN_LOOKS) return { kind: "unknown" };
+      if (isUsed && lost >= REPLACED_POLLS) return { kind: "replaced" };
+      if (lost >= UNKNOWN_POLLS) return { kind: "unknown" };
     }
-    await retries.rest(look);
+    await retries.rest(poll);
   }
   return { kind: "pending" };
 }
@@ -71,7 +71,7 @@ export async function searchTransaction(
   isDone: () => Promise<boolean>,
 ): Promise<"done" | "lost" | "unsettled"> {
   let settled = 0;
-  for (let look = 0; look < LOOKS; look += 1) {
+  for (let poll = 0; poll < MAX_POLLS; poll += 1) {
     await retries.ask(() => chain.check());
     // In this order: a transaction mined in between is found as done.
     const mined = await retries.ask(() => chain.countTransactions("latest"));
@@ -79,8 +79,8 @@ export async function searchTransaction(
     if (await isDone()) return "done";
     if (sent <= nonce) return "lost";
     settled = mined >= sent ? settled + 1 : 0;
-    if (settled >= SETTLED_LOOKS) return "lost";
-    await retries.rest(look);
+    if (settled >= SETTLED_POLLS) return "lost";
+    await retries.rest(poll);
   }
   return "unsettled";
 }

@@ -122,6 +122,17 @@ export class ElementDouble {
     return this.querySelectorAll(selector)[0] ?? null;
   }
 
+  open = false;
+
+  showModal(): void {
+    this.open = true;
+  }
+
+  close(): void {
+    this.open = false;
+    this.listeners.get("close")?.();
+  }
+
   focus(): void {}
 
   click(): void {

@@ -28,7 +28,7 @@ export function showAccountMenu(place: HTMLElement): void {
         address ? menu(connected, address, name, session.value !== null, isOpen) : signInButton(),
       ),
     );
-    if (address) void loadName(address);
+    void loadName(address ?? null);
   });
   document.addEventListener("click", ({ target }) => {
     if (target instanceof Node && !place.contains(target)) close(place);

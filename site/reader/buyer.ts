@@ -1,6 +1,7 @@
 /** The account with which a reader pays for posts and carts. */
 
 import { Refusal } from "imprint-press";
+import type { Doubt } from "../chain/sent-step.ts";
 import {
   type Account,
   AccountChanged,
@@ -10,6 +11,18 @@ import {
   onRightChain,
 } from "../wallet/index.ts";
 import type { Failure, WalletAccount } from "./gate/reducer.ts";
+import { WORDS } from "./words.ts";
+
+const TWICE = WORDS.payTwice;
+
+/** What may have happened to a payment; none of these sentences claims that nothing was paid. */
+export const DOUBTS: Readonly<Record<Doubt, string>> = {
+  lost: WORDS.paymentLost(TWICE),
+  unsettled: WORDS.paymentUnsettled(TWICE),
+  replaced: WORDS.paymentReplaced(TWICE),
+  unknown: WORDS.paymentUnknown(TWICE),
+  pending: WORDS.paymentPending,
+};
 
 export const walletAccount = (each: Account): WalletAccount => ({
   address: each.address,

@@ -3,8 +3,9 @@ import { beforeEach, test } from "node:test";
 import { standInForPage } from "../page/page-double.ts";
 
 const page = standInForPage({ chain: { id: 31337 }, features: [] });
-Object.assign(globalThis, { dispatchEvent: () => true });
-const { CART_KEY, dropFromCart, isOrderBegun, keepCart, MOST_IN_CART, orderKey, readCart, toggle } =
+const sent: string[] = [];
+Object.assign(globalThis, { dispatchEvent: ({ type }: Event) => sent.push(type) });
+const { CART_KEY, dropFromCart, isOrderBegun, keepCart, keepOrder, MAX_IN_CART, readCart, toggle } =
   await import("./cart-store.ts");
 
 const item = (id: number) => ({ id: `${id}`, title: `Post ${id}`, price: "5" });
@@ -18,9 +19,9 @@ test("a post is added once, and removed by the next click", () => {
 });
 
 test("a full cart takes no more posts", () => {
-  const full = Array.from({ length: MOST_IN_CART }, (_, id) => item(id));
+  const full = Array.from({ length: MAX_IN_CART }, (_, id) => item(id));
   assert.deepEqual(toggle(full, item(99)), full);
-  assert.equal(toggle(full, item(0)).length, MOST_IN_CART - 1);
+  assert.equal(toggle(full, item(0)).length, MAX_IN_CART - 1);
 });
 
 test("a cart is stored, and bought posts leave it", () => {
@@ -44,9 +45,12 @@ test("what is not a post is not read from the storage", () => {
   }
 });
 
-test("a stored order is found, whichever account pays", () => {
+test("a stored order is found, whichever account pays, and the page is told", () => {
   assert.equal(isOrderBegun(), false);
-  page.memory.set(orderKey("0xA1"), "{}");
+  sent.length = 0;
+  keepOrder("0xA1", {});
   assert.equal(isOrderBegun(), true);
-  assert.equal(orderKey("0xA1"), orderKey("0xa1"));
+  keepOrder("0xa1", null);
+  assert.equal(isOrderBegun(), false);
+  assert.deepEqual(sent, [CART_KEY, CART_KEY]);
 });

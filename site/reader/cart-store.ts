@@ -12,7 +12,7 @@ export interface CartItem {
 export const CART_KEY = "imprint.cart";
 
 /** The maximum number of posts in a cart: on some chains, one transaction fits no more. */
-export const MOST_IN_CART = 20;
+export const MAX_IN_CART = 20;
 
 const ORDER_PREFIX = "imprint.order.";
 
@@ -22,16 +22,22 @@ export const orderKey = (account: string): string => `${ORDER_PREFIX}${account.t
 /** Whether a payment for an order was begun in this browser, by any account. */
 export const isOrderBegun = (): boolean => keysFrom(ORDER_PREFIX).length > 0;
 
+/** Store the order of an account, or forget it if it is null. */
+export function keepOrder(account: string, order: unknown): void {
+  remember(orderKey(account), order);
+  dispatchEvent(new Event(CART_KEY));
+}
+
 /** The posts in the cart, in the order in which they were chosen. */
 export function readCart(): readonly CartItem[] {
   const kept = recall<unknown>(CART_KEY);
-  return Array.isArray(kept) ? kept.filter(isItem).slice(0, MOST_IN_CART) : [];
+  return Array.isArray(kept) ? kept.filter(isItem).slice(0, MAX_IN_CART) : [];
 }
 
 /** The cart with this post added, or removed if the cart has it. A full cart stays as it is. */
 export function toggle(cart: readonly CartItem[], item: CartItem): readonly CartItem[] {
   const others = cart.filter(({ id }) => id !== item.id);
-  if (others.length < cart.length || cart.length >= MOST_IN_CART) return others;
+  if (others.length < cart.length || cart.length >= MAX_IN_CART) return others;
   return [...cart, item];
 }
 

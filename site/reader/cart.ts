@@ -9,7 +9,7 @@ import {
   type CartItem,
   isOrderBegun,
   keepCart,
-  MOST_IN_CART,
+  MAX_IN_CART,
   readCart,
   toggle,
 } from "./cart-store.ts";
@@ -53,9 +53,9 @@ function showChoice(card: HTMLElement, cart: readonly CartItem[]): void {
 function choose(item: CartItem): void {
   const before = readCart();
   const cart = toggle(before, item);
-  const isFull = before.length === MOST_IN_CART && cart.length === MOST_IN_CART;
+  const isFull = before.length === MAX_IN_CART && cart.length === MAX_IN_CART;
   keepCart(cart);
-  announce(isFull ? WORDS.cartFull(MOST_IN_CART) : WORDS.inCartNow(cart.length));
+  announce(isFull ? WORDS.cartFull(MAX_IN_CART) : WORDS.inCartNow(cart.length));
 }
 
 function showBar(bar: HTMLElement, cart: readonly CartItem[], open: Open): void {

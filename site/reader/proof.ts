@@ -45,7 +45,7 @@ export function showProof(post: HTMLElement, place: HTMLElement): void {
 
 /** Link the proof as a file, once the block of the post is final. */
 async function offerProof(id: string, place: HTMLElement): Promise<void> {
-  const proof = await readProof(id).catch(() => undefined);
+  const proof = await readProof(id);
   if (proof === null) fill(place, WORDS.blockNotFinal);
   else if (proof)
     fill(
@@ -58,13 +58,12 @@ async function offerProof(id: string, place: HTMLElement): Promise<void> {
     );
 }
 
-/** The proof of a post; null before its block is final. */
-async function readProof(id: string): Promise<PostProof | null> {
+/** The proof of a post; null before its block is final, undefined if the service sends none. */
+async function readProof(id: string): Promise<PostProof | null | undefined> {
   try {
     return await reader.getPostProof(id);
   } catch (error) {
-    if (error instanceof Refusal && error.code === "not_final") return null;
-    throw error;
+    return error instanceof Refusal && error.code === "not_final" ? null : undefined;
   }
 }
 
@@ -72,6 +71,7 @@ async function readProof(id: string): Promise<PostProof | null> {
 async function checkChain({ id, cid, author }: Claim): Promise<{ isGood: boolean; text: string }> {
   const proof = await readProof(id);
   if (proof === null) return { isGood: true, text: WORDS.blockNotFinal };
+  if (proof === undefined) return { isGood: true, text: WORDS.chainNotChecked };
   const { log } = proof;
   const isOurs =
     proof.cid === cid && proof.author === author && log.address === facts.chain.marketplace;

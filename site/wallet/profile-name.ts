@@ -22,6 +22,7 @@ onOtherTab([KEY], () => {
   kept.value = recall<Kept>(KEY);
 });
 
+/** The account whose name is being read. */
 let loading: Address | null = null;
 
 /** The name of an account, as far as this browser knows it. */
@@ -34,27 +35,40 @@ export function nameOf(address: Address): string | null {
 /** Show this name of an account from now on, in all tabs. */
 export function keepName(address: Address, name: string | null): void {
   const found = { address: address.toLowerCase(), name, at: Date.now() };
+  loading = null;
   remember(KEY, found);
   kept.value = found;
 }
 
 export function forgetName(): void {
+  loading = null;
   remember(KEY, null);
   kept.value = null;
 }
 
-/** Read the name of an account, at most once an hour. Without a response, nothing changes. */
-export async function loadName(address: Address): Promise<void> {
-  if (loading === address || isFresh(address)) return;
-  loading = address;
-  let name: string | null = null;
+/**
+ * Read the name of the page's account, at most once an hour. Without a response, nothing changes;
+ * without an account, a running read is dropped.
+ */
+export async function loadName(address: Address | null): Promise<void> {
+  const wanted = address && !isFresh(address) ? address : null;
+  if (loading === wanted) return;
+  loading = wanted;
+  if (wanted === null) return;
+  const name = await readName(wanted);
+  // The page may act for another account by now, or know a newer name.
+  if (loading !== wanted) return;
+  loading = null;
+  if (name !== undefined) keepName(wanted, name);
+}
+
+/** The name of an account; null without a profile, undefined without a response. */
+async function readName(address: Address): Promise<string | null | undefined> {
   try {
-    name = (await reader.as(null).showAuthor(address)).profile?.name ?? null;
+    return (await reader.as(null).showAuthor(address)).profile?.name ?? null;
   } catch (error) {
-    if (!(error instanceof Refusal && error.code === "not_found")) return;
+    return error instanceof Refusal && error.code === "not_found" ? null : undefined;
   }
-  // The page may act for another account by now.
-  if (loading === address) keepName(address, name);
 }
 
 function isFresh(address: Address): boolean {

@@ -113,7 +113,7 @@ type Phase =
       readonly doubted: Purchase | null;
       readonly note: string | null;
     })
-  | (Buying & { readonly kind: "reading"; readonly looks: number });
+  | (Buying & { readonly kind: "reading"; readonly polls: number });
 
 export interface GateState {
   readonly postId: string;
@@ -191,7 +191,7 @@ export type Next = readonly [GateState, readonly Effect[]];
  * How many times, and how many seconds apart, the service is asked for a text that was sold on the
  * chain.
  */
-const ENTITLED_LOOKS = 40;
+const ENTITLED_POLLS = 40;
 const ENTITLED_PAUSE = 1;
 
 /** Replaces "nothing was sent" when the purchase is already on the chain. */
@@ -448,7 +448,7 @@ function readBought(state: GateState, { buyer, via }: Buying, sentence: string |
 }
 
 const read = (state: GateState, { buyer, via }: Buying): Next => [
-  show({ ...state, phase: { kind: "reading", buyer, via, looks: 1 } }, steps(state, buyer, null)),
+  show({ ...state, phase: { kind: "reading", buyer, via, polls: 1 } }, steps(state, buyer, null)),
   [{ type: "read", buyer }],
 ];
 
@@ -494,8 +494,8 @@ function fail(state: GateState, failure: Failure): Next {
     case "connecting":
       return isCancelled ? look(state) : stop(state, failure, null);
     case "reading":
-      if (reason === "not-entitled" && phase.looks < ENTITLED_LOOKS) {
-        const waiting = { ...phase, looks: phase.looks + 1 };
+      if (reason === "not-entitled" && phase.polls < ENTITLED_POLLS) {
+        const waiting = { ...phase, polls: phase.polls + 1 };
         return [{ ...state, phase: waiting }, [{ type: "pause", seconds: ENTITLED_PAUSE }]];
       }
       break;

@@ -1,9 +1,9 @@
 /** Draws the views of the gate. */
 
 import type { Purchase } from "../../chain/purchase.ts";
-import type { Doubt } from "../../chain/sent-step.ts";
 import { button, type Child, fill, h } from "../../page/dom.ts";
 import { coin } from "../../page/format.ts";
+import { DOUBTS } from "../buyer.ts";
 import { WORDS } from "../words.ts";
 import { changePrice, type Offer, showOffer } from "./offer.ts";
 import type { Shown, Wish } from "./reducer.ts";
@@ -115,14 +115,3 @@ function steps({ buyer, purchase, isSignedIn }: Shown & { kind: "steps" }): Chil
     ),
   ];
 }
-
-const TWICE = WORDS.payTwice;
-
-/** What may have happened; none of these sentences claims that nothing was paid. */
-const DOUBTS: Readonly<Record<Doubt, string>> = {
-  lost: WORDS.paymentLost(TWICE),
-  unsettled: WORDS.paymentUnsettled(TWICE),
-  replaced: WORDS.paymentReplaced(TWICE),
-  unknown: WORDS.paymentUnknown(TWICE),
-  pending: WORDS.paymentPending,
-};

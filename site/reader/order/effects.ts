@@ -16,14 +16,15 @@ import { Retries } from "../../chain/retries.ts";
 import { type SendingEvent, SentStep } from "../../chain/sent-step.ts";
 import { facts } from "../../page/facts.ts";
 import { takeLock } from "../../page/locks.ts";
-import { recall, remember } from "../../page/storage.ts";
+import { recall } from "../../page/storage.ts";
 import { AccountChanged, connect, hasSentNothing, TooLittle } from "../../wallet/index.ts";
 import { expectPresent, failureOf, switched, walletAccount } from "../buyer.ts";
-import { dropFromCart, orderKey } from "../cart-store.ts";
+import { dropFromCart, keepOrder, orderKey } from "../cart-store.ts";
 import type { WalletAccount } from "../gate/reducer.ts";
 import {
   type Effect,
   type Item,
+  isOwn,
   type Order,
   type OrderEvent,
   type OrderState,
@@ -103,7 +104,7 @@ export function runEffects({ state, tell }: OrderPorts): (effect: Effect, turn: 
         unlock();
         break;
       case "keep":
-        remember(orderKey(effect.account), effect.order);
+        keepOrder(effect.account, effect.order);
         break;
       case "drop":
         dropFromCart(effect.posts);
@@ -122,14 +123,14 @@ function orderIn({ phase }: OrderState): Order {
   return phase.order;
 }
 
-function callOf({ posts, receiver, price }: Order): Call {
+function callOf({ posts, receiver }: Order): Call {
   const { adapter, id } = facts.chain;
   if (adapter === undefined) throw new TypeError("The marketplace has no adapter.");
   return buyManyCall(
     adapter as Address,
     posts.map((post) => post.id),
     receiver,
-    BigInt(price),
+    totalOf(posts),
     id,
   );
 }
@@ -146,14 +147,10 @@ async function send(
 ): Promise<Hex> {
   const { provider, wallet } = expectPresent(buyer);
   const { id, marketplace } = facts.chain;
-  const isOwn = order.receiver.toLowerCase() === buyer.address.toLowerCase();
-  if (!isOwn || order.posts.length < 2 || !(await canBatch(provider, buyer.address, id)))
+  if (!isOwn(order) || order.posts.length < 2 || !(await canBatch(provider, buyer.address, id)))
     return wallet.sendTransaction(call);
-  const calls = await Promise.all(
-    order.posts.map(async (post) => {
-      const { price } = await readEntry(provider, BigInt(post.id));
-      return buyPostCall(marketplace as Address, post.id, price, id);
-    }),
+  const calls = order.posts.map((post) =>
+    buyPostCall(marketplace as Address, post.id, BigInt(post.price), id),
   );
   const batch = await sendBatch(provider, buyer.address, calls, id);
   move({ type: "batched", batch });

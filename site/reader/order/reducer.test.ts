@@ -73,10 +73,13 @@ const orderOf = ({ state }: Play): Order => {
 
 test("several posts are one payment for the buyer", () => {
   const order = orderOf(play().pay());
-  assert.deepEqual([order.account, order.receiver, order.price], [ANN, ANN, "12"]);
+  assert.deepEqual([order.account, order.receiver, totalOf(order.posts)], [ANN, ANN, 12n]);
   assert.deepEqual(
-    order.posts.map(({ id }) => id),
-    ["1", "2"],
+    order.posts.map(({ id, price }) => [id, price]),
+    [
+      ["1", "5"],
+      ["2", "7"],
+    ],
   );
 });
 
@@ -135,6 +138,13 @@ test("every step is stored before the next one", () => {
   assert.equal(orderOf(order).step, "mined");
 });
 
+test("an order is stored only while it may have been paid", () => {
+  const asked = play().pay();
+  asked.tell({ type: "moved", event: { type: "asked", nonce: 4 } });
+  asked.tell({ type: "moved", event: { type: "declined" } });
+  assert.deepEqual(asked.effects, [{ type: "keep", account: ANN, order: null }]);
+});
+
 test("a finished order is forgotten, and its posts leave the cart", () => {
   const done = play().pay().settle({ kind: "done" });
   assert.equal(done.state.shown.kind, "done");
@@ -143,6 +153,24 @@ test("a finished order is forgotten, and its posts leave the cart", () => {
     { type: "drop", posts: ["1", "2"] },
     { type: "unlock" },
   ]);
+});
+
+test("a post that was given away stays in the buyer's own cart", () => {
+  const dropsOf = (order: Play) =>
+    order.settle({ kind: "done" }).effects.filter(({ type }) => type === "drop");
+  const kept = orderOf(play(true).pay(BOB));
+  assert.deepEqual(dropsOf(play(true).pay(BOB)), []);
+  assert.deepEqual(dropsOf(play().prepare("", { ...kept, asked: { nonce: 4 } })), []);
+  assert.deepEqual(dropsOf(play(true).pay(ANN)), [{ type: "drop", posts: ["1"] }]);
+  assert.deepEqual(dropsOf(play().pay(BOB)), [{ type: "drop", posts: ["1", "2"] }]);
+});
+
+test("a gift that is paid again is still a gift", () => {
+  const doubted: Order = { ...orderOf(play(true).pay(BOB)), asked: { nonce: 4 } };
+  const again = play().ask({ kind: "again", doubted });
+  again.tell({ type: "connected", buyer: BUYER }).tell({ type: "locked", kept: doubted });
+  again.tell({ type: "prepared", facts: FACTS });
+  assert.deepEqual([again.state.isGift, again.state.items], [true, ITEMS.slice(0, 1)]);
 });
 
 test("an order that may have been paid is continued, not paid again", () => {
@@ -157,11 +185,28 @@ test("only a buyer who says so pays again, after a look at the prices", () => {
   const kept: Order = { ...orderOf(play().pay(BOB)), asked: { nonce: 4 } };
   const again = new Play(newOrder([], false)).ask({ kind: "continue" });
   again.tell({ type: "connected", buyer: BUYER }).tell({ type: "locked", kept });
-  again.settle({ kind: "doubt", doubt: "lost" }).ask({ kind: "again" });
+  again.settle({ kind: "doubt", doubt: "lost" }).ask({ kind: "again", doubted: kept });
   again.tell({ type: "connected", buyer: BUYER }).tell({ type: "locked", kept });
-  assert.deepEqual(again.effects, [{ type: "prepare", buyer: BUYER, receiver: BOB }]);
+  assert.deepEqual(again.effects, [
+    { type: "keep", account: ANN, order: null },
+    { type: "prepare", buyer: BUYER, receiver: BOB },
+  ]);
   again.tell({ type: "prepared", facts: FACTS });
   assert.deepEqual([again.state.items, again.state.receiver, again.last], [ITEMS, BOB, "unlock"]);
+  assert.equal(orderOf(again.pay(BOB)).asked, null);
+});
+
+test("only the payment of which the buyer was told is paid again", () => {
+  const doubted: Order = { ...orderOf(play().pay(BOB)), asked: { nonce: 4 } };
+  const kept: Order = { ...doubted, asked: { nonce: 5 } };
+  const other = play().ask({ kind: "again", doubted });
+  other.tell({ type: "connected", buyer: BUYER }).tell({ type: "locked", kept });
+  assert.deepEqual([other.last, orderOf(other)], ["pay", kept]);
+  const gone = play().ask({ kind: "again", doubted });
+  gone.tell({ type: "connected", buyer: BUYER }).tell({ type: "locked", kept: null });
+  assert.deepEqual(gone.effects, [{ type: "prepare", buyer: BUYER, receiver: BOB }]);
+  gone.tell({ type: "prepared", facts: FACTS.map((each) => ({ ...each, isHeld: true })) });
+  assert.deepEqual([gone.state.items, gone.last], [[], "unlock"]);
 });
 
 test("a reverted or refused payment is over, and says why", () => {

@@ -12,6 +12,7 @@ import {
   type Sending,
   type SendingEvent,
 } from "../../chain/sent-step.ts";
+import type { CartItem } from "../cart-store.ts";
 import type { Failure, WalletAccount } from "../gate/reducer.ts";
 import { WORDS } from "../words.ts";
 
@@ -22,13 +23,14 @@ export interface Item {
   readonly price: bigint;
 }
 
-/** The stored order, so that a reload can continue it. */
+/** An order; it is stored while it may have been paid, so that a reload can continue it. */
 export interface Order extends Sending {
   readonly account: Address;
   readonly receiver: Address;
-  readonly posts: readonly Pick<Item, "id" | "title">[];
-  /** In wei, as a decimal text. */
-  readonly price: string;
+  /** Whether it is a post to give away, and not the cart. */
+  readonly isGift: boolean;
+  /** With the prices that the buyer confirmed. */
+  readonly posts: readonly CartItem[];
   readonly step: "transaction" | "mined";
 }
 
@@ -47,8 +49,8 @@ export type Wish =
   | { readonly kind: "remove"; readonly id: string; readonly receiver: string }
   /** Continue after a failure or a reload; nothing is paid twice. */
   | { readonly kind: "continue" }
-  /** Pay again, although an earlier payment, of which the buyer was told, may still arrive. */
-  | { readonly kind: "again" };
+  /** Pay again; `doubted` is an earlier payment that may still arrive, of which the buyer was told. */
+  | { readonly kind: "again"; readonly doubted: Order };
 
 export type Shown =
   | { readonly kind: "form"; readonly note: string | null; readonly isBusy: boolean }
@@ -63,13 +65,10 @@ export type Shown =
   | { readonly kind: "another-tab" }
   | { readonly kind: "done"; readonly order: Order };
 
-/** A wish that begins a payment, or continues one. */
-type Start = Exclude<Wish["kind"], "remove">;
-
 type Phase =
   | { readonly kind: "idle" }
-  | { readonly kind: "connecting"; readonly wish: Start }
-  | { readonly kind: "locking"; readonly wish: Start; readonly buyer: WalletAccount }
+  | { readonly kind: "connecting"; readonly doubted: Order | null }
+  | { readonly kind: "locking"; readonly doubted: Order | null; readonly buyer: WalletAccount }
   | { readonly kind: "preparing"; readonly buyer: WalletAccount }
   | { readonly kind: "paying"; readonly buyer: WalletAccount; readonly order: Order };
 
@@ -127,8 +126,12 @@ export const newOrder = (items: readonly Item[], isGift: boolean): OrderState =>
 });
 
 /** The total price of all items, in wei. */
-export const totalOf = (items: readonly Item[]): bigint =>
-  items.reduce((sum, { price }) => sum + price, 0n);
+export const totalOf = (items: readonly (Item | CartItem)[]): bigint =>
+  items.reduce((sum, { price }) => sum + BigInt(price), 0n);
+
+/** Whether the buyer receives the posts. */
+export const isOwn = ({ account, receiver }: Pick<Order, "account" | "receiver">): boolean =>
+  account.toLowerCase() === receiver.toLowerCase();
 
 /** The order after an event, and the effects to run. */
 export function reduce(state: OrderState, event: OrderEvent): Next {
@@ -143,7 +146,8 @@ function click(state: OrderState, wish: Wish): Next {
   const named = { ...state, receiver };
   const mistake = wish.kind === "order" ? findMistake(named) : null;
   if (mistake !== null) return showForm(named, mistake);
-  const phase = { kind: "connecting", wish: wish.kind } as const;
+  const doubted = wish.kind === "again" ? wish.doubted : null;
+  const phase = { kind: "connecting", doubted } as const;
   return begin(busy(named), phase, { type: "connect" });
 }
 
@@ -187,24 +191,30 @@ function advance(state: OrderState, result: Result): Next {
   return [state, []];
 }
 
-/** An order that may have been paid is finished before another one begins. */
+/**
+ * An order that may have been paid is finished before another one begins, unless the buyer wants
+ * to pay again: then it is forgotten, and blocks no further order.
+ */
 function continueOrder(
   state: OrderState,
-  { buyer, wish }: { buyer: WalletAccount; wish: Start },
+  { buyer, doubted }: Phase & { kind: "locking" },
   kept: Order | null,
 ): Next {
-  if (kept?.asked && wish !== "again") return pay(state, buyer, kept);
-  const asked = kept?.asked ? repeat(state, kept) : state;
+  const isDoubted = kept !== null && JSON.stringify(kept) === JSON.stringify(doubted);
+  if (kept?.asked && !isDoubted) return pay(state, buyer, kept);
+  const asked = doubted ? repeat(state, doubted) : state;
   if (asked.items.length === 0) return showForm(asked, WORDS.cartEmpty, UNLOCK);
-  const receiver = receiverOf(asked, buyer);
-  return begin(asked, { kind: "preparing", buyer }, { type: "prepare", buyer, receiver });
+  const prepare: Effect = { type: "prepare", buyer, receiver: receiverOf(asked, buyer) };
+  const effects = isDoubted ? [forget(kept), prepare] : [prepare];
+  return begin(asked, { kind: "preparing", buyer }, ...effects);
 }
 
-/** The stored order as a new one. Its prices are read again, and confirmed by the buyer. */
-const repeat = (state: OrderState, { posts, account, receiver }: Order): OrderState => ({
+/** An earlier order as a new one. Its prices are read again, and confirmed by the buyer. */
+const repeat = (state: OrderState, { posts, account, receiver, isGift }: Order): OrderState => ({
   ...state,
+  isGift,
   items: posts.map((post) => ({ ...post, price: 0n })),
-  receiver: receiver === account ? "" : receiver,
+  receiver: receiver === account && !isGift ? "" : receiver,
 });
 
 /** The buyer confirms the posts and the total price; changes are shown first. */
@@ -217,8 +227,9 @@ function checkItems(state: OrderState, buyer: WalletAccount, facts: readonly Ite
     .filter(isNeeded)
     .map(({ item, price }) => ({ ...item, price: price ?? item.price }));
   if (items.length < state.items.length) {
-    const isOwn = receiver.toLowerCase() === buyer.address.toLowerCase();
-    const note = isOwn ? WORDS.youHaveSome : WORDS.receiverHasSome;
+    const note = isOwn({ account: buyer.address, receiver })
+      ? WORDS.youHaveSome
+      : WORDS.receiverHasSome;
     return showForm({ ...state, items }, note, UNLOCK);
   }
   if (totalOf(items) !== totalOf(state.items))
@@ -226,8 +237,8 @@ function checkItems(state: OrderState, buyer: WalletAccount, facts: readonly Ite
   return pay({ ...state, items }, buyer, {
     account: buyer.address,
     receiver,
-    posts: items.map(({ id, title }) => ({ id, title })),
-    price: totalOf(items).toString(),
+    isGift: state.isGift,
+    posts: items.map((item) => ({ ...item, price: item.price.toString() })),
     step: "transaction",
     asked: null,
     transaction: null,
@@ -244,24 +255,23 @@ function move(state: OrderState, phase: Phase & { kind: "paying" }, event: Sendi
   const moved = { ...phase, order };
   return [
     { ...state, phase: moved, shown: stepsOf(moved) },
-    [{ type: "keep", account: order.account, order }],
+    [order.asked ? { type: "keep", account: order.account, order } : forget(order)],
   ];
 }
 
 function settle(state: OrderState, order: Order, outcome: Outcome): Next {
-  const forgotten: Effect = { type: "keep", account: order.account, order: null };
   switch (outcome.kind) {
     case "done":
-    case "mined":
-      return [
-        idle(state, { kind: "done", order }),
-        [forgotten, { type: "drop", posts: order.posts.map(({ id }) => id) }, ...UNLOCK],
-      ];
+    case "mined": {
+      const posts = order.posts.map(({ id }) => id);
+      const dropped: Effect[] = order.isGift && !isOwn(order) ? [] : [{ type: "drop", posts }];
+      return [idle(state, { kind: "done", order }), [forget(order), ...dropped, ...UNLOCK]];
+    }
     case "doubt":
       return [idle(state, { kind: "doubt", order, doubt: outcome.doubt }), UNLOCK];
     default: {
       const sentence = outcome.kind === "refused" ? outcome.sentence : WORDS.orderFailedChain;
-      return [idle(state, { kind: "failure", sentence }), [forgotten, ...UNLOCK]];
+      return [idle(state, { kind: "failure", sentence }), [forget(order), ...UNLOCK]];
     }
   }
 }
@@ -286,9 +296,11 @@ const UNLOCK: readonly Effect[] = [{ type: "unlock" }];
 const receiverOf = ({ receiver }: OrderState, { address }: WalletAccount): Address =>
   receiver === "" ? address : (receiver as Address);
 
-const begin = (state: OrderState, phase: Phase, effect: Effect): Next => [
+const forget = ({ account }: Order): Effect => ({ type: "keep", account, order: null });
+
+const begin = (state: OrderState, phase: Phase, ...effects: Effect[]): Next => [
   { ...state, phase, turn: state.turn + 1 },
-  [effect],
+  effects,
 ];
 
 const idle = (state: OrderState, shown: Shown): OrderState => ({ ...state, phase: IDLE, shown });

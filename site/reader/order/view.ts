@@ -1,10 +1,10 @@
 /** Draws the dialog of an order. */
 
-import type { Doubt } from "../../chain/sent-step.ts";
 import { button, type Child, fill, h } from "../../page/dom.ts";
 import { coin, short } from "../../page/format.ts";
+import { DOUBTS } from "../buyer.ts";
 import { WORDS } from "../words.ts";
-import { type Item, type Order, type OrderState, totalOf, type Wish } from "./reducer.ts";
+import { type Item, isOwn, type Order, type OrderState, totalOf, type Wish } from "./reducer.ts";
 
 /** Fill the dialog's body with what the order shows; buttons send a wish. */
 export function drawOrder(
@@ -45,7 +45,8 @@ function contentOf(state: OrderState, ask: (wish: Wish) => void, close: () => vo
           h("p", null, WORDS.transaction, h("code", null, shown.order.transaction)),
         actions(
           act(WORDS.checkAgain, { kind: "continue" }),
-          shown.doubt !== "pending" && act(WORDS.buyAgain, { kind: "again" }, "button"),
+          shown.doubt !== "pending" &&
+            act(WORDS.buyAgain, { kind: "again", doubted: shown.order }, "button"),
         ),
       ];
     case "failure":
@@ -59,15 +60,14 @@ function contentOf(state: OrderState, ask: (wish: Wish) => void, close: () => vo
         actions(act(WORDS.checkAgain, { kind: "continue" })),
       ];
     case "done": {
-      const { account, receiver, posts } = shown.order;
-      const isOwn = account.toLowerCase() === receiver.toLowerCase();
-      const sentence = isOwn
+      const { receiver, posts } = shown.order;
+      const sentence = isOwn(shown.order)
         ? WORDS.postsYours(posts.length)
         : WORDS.postsGiven(posts.length, short(receiver));
       return [
         h("p", { role: "status", "data-kind": "good" }, sentence),
         actions(
-          isOwn
+          isOwn(shown.order)
             ? h("a", { class: "button primary", href: "/library" }, WORDS.openLibrary)
             : button(WORDS.close, close, { class: "button" }),
         ),
@@ -143,11 +143,12 @@ const actions = (...controls: Child[]): HTMLElement =>
 /** The progress of the payment. */
 function steps(order: Order, buyer: { name: string; isSilent: boolean }): HTMLElement {
   const reached = order.step === "mined" ? 2 : 0;
-  const isOwn = order.account.toLowerCase() === order.receiver.toLowerCase();
   const labels = [
     buyer.isSilent ? WORDS.signedDevelopmentChain : WORDS.confirmPurchase(buyer.name),
     WORDS.sentChain,
-    isOwn ? WORDS.postsYours(order.posts.length) : WORDS.confirmedGiven(short(order.receiver)),
+    isOwn(order)
+      ? WORDS.postsYours(order.posts.length)
+      : WORDS.confirmedGiven(short(order.receiver)),
   ];
   const state = (step: number) => (step < reached ? "done" : step === reached ? "now" : "next");
   return h(
@@ -158,12 +159,3 @@ function steps(order: Order, buyer: { name: string; isSilent: boolean }): HTMLEl
     ),
   );
 }
-
-/** What may have happened; none of these sentences claims that nothing was paid. */
-const DOUBTS: Readonly<Record<Doubt, string>> = {
-  lost: WORDS.paymentLost(WORDS.payTwice),
-  unsettled: WORDS.paymentUnsettled(WORDS.payTwice),
-  replaced: WORDS.paymentReplaced(WORDS.payTwice),
-  unknown: WORDS.paymentUnknown(WORDS.payTwice),
-  pending: WORDS.paymentPending,
-};

@@ -22,7 +22,7 @@ export interface PublicationPorts extends RunnerPorts<Progress> {
 }
 
 /** How many times the service's list is polled before the author is told that it takes long. */
-const LOOKS = 120;
+const MAX_POLLS = 120;
 
 export class Publication extends StepRunner<Progress, ProgressEvent, PublicationPorts> {
   private needsNewVersion = false;
@@ -106,11 +106,11 @@ export class Publication extends StepRunner<Progress, ProgressEvent, Publication
 
   private async wait(): Promise<void> {
     const { postId, cid } = this.state.value;
-    for (let look = 0; look < LOOKS; look += 1) {
+    for (let poll = 0; poll < MAX_POLLS; poll += 1) {
       if (postId && (await this.retries.ask(() => this.ports.isListed(postId, cid ?? "")))) {
         return this.move({ type: "listed" });
       }
-      await this.retries.rest(look);
+      await this.retries.rest(poll);
     }
     throw new Stopped({
       sentence: WORDS.postChainButHasnt,

@@ -53,7 +53,7 @@ export interface PricePorts extends RunnerPorts<PriceChange> {
   readListedPrice(): Promise<string>;
 }
 
-const LOOKS = 120;
+const MAX_POLLS = 120;
 
 export class PriceRunner extends StepRunner<PriceChange, PriceEvent, PricePorts> {
   constructor(change: PriceChange, ports: PricePorts) {
@@ -81,13 +81,13 @@ export class PriceRunner extends StepRunner<PriceChange, PriceEvent, PricePorts>
   }
 
   private async wait(): Promise<void> {
-    for (let look = 0; look < LOOKS; look += 1) {
+    for (let poll = 0; poll < MAX_POLLS; poll += 1) {
       const listed = await this.retries.ask(() => this.ports.readListedPrice());
       // It may have been changed again meanwhile.
-      if (listed === this.state.value.price || (look > 5 && !(await this.isOnChain()))) {
+      if (listed === this.state.value.price || (poll > 5 && !(await this.isOnChain()))) {
         return this.move({ type: "listed" });
       }
-      await this.retries.rest(look);
+      await this.retries.rest(poll);
     }
     throw new Stopped({
       sentence: WORDS.newPriceChainBut,
