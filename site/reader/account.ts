@@ -1,6 +1,6 @@
 /** The account menu in the header. */
 
-import { effect } from "@preact/signals-core";
+import { computed, effect } from "@preact/signals-core";
 import type { Address } from "imprint-press";
 import { readFunds } from "../chain/node.ts";
 import { copyText } from "../page/clipboard.ts";
@@ -17,19 +17,16 @@ export { reconnect } from "../wallet/connection.ts";
 
 /** Show the menu in this element, now and whenever the account or the session changes. */
 export function showAccountMenu(place: HTMLElement): void {
+  const address = computed(() => account.value?.address ?? session.value?.address);
+  const name = computed(() => (address.value ? nameOf(address.value) : null));
   effect(() => {
-    const connected = account.value;
-    const address = connected?.address ?? session.value?.address;
+    const [connected, owner] = [account.value, address.value];
+    const isSignedIn = session.value !== null;
     const isOpen = place.querySelector("details")?.open ?? false;
-    const name = address ? nameOf(address) : null;
-    keepingFocus(place, () =>
-      fill(
-        place,
-        address ? menu(connected, address, name, session.value !== null, isOpen) : signInButton(),
-      ),
-    );
-    void loadName(address ?? null);
+    const shown = owner ? menu(connected, owner, name.value, isSignedIn, isOpen) : signInButton();
+    keepingFocus(place, () => fill(place, shown));
   });
+  effect(() => void loadName(address.value ?? null));
   document.addEventListener("click", ({ target }) => {
     if (target instanceof Node && !place.contains(target)) close(place);
   });
