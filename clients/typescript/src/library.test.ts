@@ -119,13 +119,34 @@ test("no path of a hostile service leads out of the folder", async () => {
 test("the blocks of the earlier front end become Markdown", async () => {
   const blocks = [
     { type: "header", data: { level: 2, text: "A <b>title</b>" } },
-    { type: "paragraph", data: { text: "Words." } },
+    { type: "header", data: { level: -1, text: "First" } },
+    { type: "header", data: { level: 1e9, text: "Last" } },
+    { type: "paragraph", data: { text: "If a < b, <i>words</i>." } },
     { type: "list", data: { items: ["one", { content: "two" }] } },
     { type: "code", data: { code: "x < y" } },
     { type: "delimiter" },
+    { type: "delimiter", data: null },
   ];
   const content = { content: JSON.stringify({ blocks }) };
   const files = await collect(serve([held("7")], { "/posts/7/content": content }));
-  const text = "## A title\n\nWords.\n\n- one\n- two\n\n```\nx < y\n```\n";
+  const text =
+    "## A title\n\n# First\n\n###### Last\n\nIf a < b, words.\n\n- one\n- two\n\n```\nx < y\n```\n";
   assert.ok(files["posts/7-a-title/post.md"]?.endsWith(`---\n\n${text}`));
 });
+
+const MALFORMED = [
+  null,
+  "text",
+  { type: "header", data: { text: { toString: 1 } } },
+  { type: "code", data: { code: { toString: 1 } } },
+  { type: "list", data: { items: [null] } },
+  { type: "list", data: { items: [{ content: { toString: 1 } }] } },
+];
+
+for (const block of MALFORMED) {
+  const content = JSON.stringify({ blocks: [block] });
+  test(`a document that is not understood is saved as it is: ${content}`, async () => {
+    const files = await collect(serve([held("7")], { "/posts/7/content": { content } }));
+    assert.ok(files["posts/7-a-title/post.md"]?.endsWith(`---\n\n${content}\n`));
+  });
+}

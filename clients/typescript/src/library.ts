@@ -115,33 +115,43 @@ const frontMatter = (post: HeldPost): string => {
   return `---\n${lines.join("\n")}\n---\n`;
 };
 
-/** The text of a document of the earlier front end; null if it is Markdown. */
+/** The text of a document of the earlier front end; null if it is anything else. */
 function readBlocks(content: string): string | null {
   if (!content.trimStart().startsWith("{")) return null;
-  let found: { blocks?: Block[] };
+  let found: { blocks?: unknown };
   try {
     found = JSON.parse(content);
   } catch {
     return null;
   }
   if (!Array.isArray(found.blocks)) return null;
-  return found.blocks.map(writeBlock).filter(Boolean).join("\n\n");
+  const texts = found.blocks.map(writeBlock);
+  return texts.includes(null) ? null : texts.filter(Boolean).join("\n\n");
 }
 
-interface Block {
-  type?: string;
-  data?: { text?: unknown; level?: unknown; items?: unknown; code?: unknown; caption?: unknown };
+/** A block as Markdown; null if it is malformed. */
+function writeBlock(block: unknown): string | null {
+  if (!isObject(block)) return null;
+  const { type, data } = block;
+  const { text, level, items, code, caption } = isObject(data) ? data : {};
+  if (type === "code") return typeof code === "string" ? `\`\`\`\n${code}\n\`\`\`` : null;
+  const isList = Array.isArray(items);
+  const parts = isList
+    ? items.map((item) => (isObject(item) ? item.content : item))
+    : [text ?? caption ?? ""];
+  if (!parts.every((part) => typeof part === "string")) return null;
+  const plain = parts.map((part) => part.replace(/<[^<>]*>/g, ""));
+  if (isList) return plain.map((item) => `- ${item}`).join("\n");
+  const [written = ""] = plain;
+  if (type === "header") return `${"#".repeat(clampLevel(level))} ${written}`;
+  return type === "quote" ? `> ${written}` : written;
 }
 
-function writeBlock({ type, data = {} }: Block): string {
-  const plain = (value: unknown) => String(value ?? "").replace(/<[^>]*>/g, "");
-  if (type === "header") return `${"#".repeat(Number(data.level) || 2)} ${plain(data.text)}`;
-  if (type === "code") return `\`\`\`\n${data.code ?? ""}\n\`\`\``;
-  if (type === "quote") return `> ${plain(data.text)}`;
-  if (Array.isArray(data.items))
-    return data.items.map((item) => `- ${plain(item?.content ?? item)}`).join("\n");
-  return plain(data.text ?? data.caption);
-}
+const clampLevel = (level: unknown): number =>
+  typeof level === "number" ? Math.min(Math.max(level, 1), 6) : 2;
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null;
 
 const folderOf = ({ id, links }: HeldPost): string => {
   const slug = new URL(links.page).pathname.split("/")[3] ?? "";
