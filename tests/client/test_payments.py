@@ -25,7 +25,7 @@ from imprint.client import (
     created_post_id,
     wait_for_receipt,
 )
-from imprint.client.payments import Purse, check_offer, find_entry
+from imprint.client.payments import Offer, Purse, check_offer, find_entry
 from imprint.client.transport import Response
 from imprint.domain.formats.addresses import keccak256
 
@@ -221,6 +221,80 @@ def offered_entry() -> dict[str, Any]:
 def test_an_offer_of_the_seller_is_accepted() -> None:
     offer = check_offer(json.dumps(offered_entry()).encode(), SELLER, "7")
     assert (offer.post_id, offer.price) == ("7", 1000)
+
+
+class PromptingWallet:
+    """A wallet that sends, or refuses, when its owner answers."""
+
+    address = "0x" + "11" * 20
+
+    def __init__(self) -> None:
+        self.prompted = asyncio.Event()
+        self.answer: asyncio.Future[str] = asyncio.Future()
+
+    async def send_transaction(self, call: Call) -> str:
+        self.prompted.set()
+        return await asyncio.shield(self.answer)
+
+    def sign_message(self, message: str) -> str:
+        raise NotImplementedError
+
+    def sign_typed_data(self, data: object) -> str:
+        raise NotImplementedError
+
+
+class RevertingNode:
+    """A node where nobody holds a token, and every transaction is reverted."""
+
+    async def request(self, method: str, *params: object) -> Any:
+        if method == "eth_call":
+            return f"0x{0:064x}"
+        return {"status": "0x0", "blockNumber": "0x1", "logs": []}
+
+
+def offer_at(price: int) -> Offer:
+    entry = offered_entry()
+    entry["amount"] = entry["extra"]["call"]["value"] = str(price)
+    return check_offer(json.dumps(entry).encode(), SELLER, "7")
+
+
+async def test_a_purchase_that_is_refused_after_its_read_ended_is_given_back() -> None:
+    wallet = PromptingWallet()
+    purse = Purse(SELLER, wallet, RevertingNode(), 1000)
+    buying = asyncio.create_task(purse.buy(offer_at(1000)))
+    await wallet.prompted.wait()
+    buying.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await buying
+    wallet.answer.set_exception(ValueError("The owner refused."))
+    (sending,) = purse.purchases.values()
+    await asyncio.wait([sending])
+    assert (purse.left, purse.purchases) == (1000, {})
+
+
+async def test_only_the_purse_that_reserved_a_price_gets_it_back() -> None:
+    wallet = PromptingWallet()
+    first = Purse(SELLER, wallet, RevertingNode(), 1000)
+    second = Purse(SELLER, wallet, RevertingNode(), 1000, first.purchases)
+    ended, waiting = [asyncio.create_task(each.buy(offer_at(1000))) for each in (first, second)]
+    await wallet.prompted.wait()
+    ended.cancel()
+    wallet.answer.set_exception(ValueError("The owner refused."))
+    with pytest.raises(ValueError, match="refused"):
+        await waiting
+    assert (first.left, second.left) == (1000, 1000)
+
+
+async def test_a_reverted_purchase_gives_back_its_own_price_and_not_that_of_a_later_offer() -> None:
+    wallet = PromptingWallet()
+    wallet.answer.set_result("0x01")
+    purse = Purse(SELLER, wallet, RevertingNode(), 1000)
+    await purse.buy(offer_at(1))
+    later = offer_at(10**18)
+    assert await purse.buy(later) == "0x01"
+    with pytest.raises(Reverted):
+        await purse.confirm(later, "0x01", None)
+    assert purse.left == 1000
 
 
 OTHER = "0x000000000000000000000000000000000000dead"

@@ -63,6 +63,15 @@ test("a reverted purchase is given back once, and can be repeated", async () => 
   await assert.rejects(purse.buy(offerOf("8", 1n)), TooExpensive);
 });
 
+test("a reverted purchase gives back its own price, and not that of a later offer", async () => {
+  const { purse } = open({ status: 0 });
+  const sent = (await purse.buy(offerOf("7", 1n))) as Hex;
+  const later = offerOf("7", 100n);
+  assert.equal(await purse.buy(later), sent);
+  await assert.rejects(purse.confirm(later, sent, signal), Reverted);
+  await assert.rejects(purse.buy(offerOf("8", 11n)), TooExpensive);
+});
+
 test("a wallet that does not send keeps its coins, and so does one that holds the token", async () => {
   const locked = open({ fails: true });
   for (let attempt = 0; attempt < 2; attempt += 1)

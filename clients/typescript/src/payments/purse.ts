@@ -33,6 +33,8 @@ export type Purchases = Map<string, Promise<Hex | null>>;
 
 /** A wallet that buys posts, each of them once, and never spends more than a limit. */
 export class Purse {
+  private readonly reserved = new Map<Promise<Hex | null>, bigint>();
+
   constructor(
     private readonly seller: Seller,
     private readonly wallet: Wallet,
@@ -56,6 +58,7 @@ export class Purse {
     // Reserved before anything is awaited, so that purchases side by side share the limit.
     this.left -= price;
     const sending = this.send(offer);
+    this.reserved.set(sending, price);
     this.purchases.set(key, sending);
     const sent = await sending.catch((error) => {
       this.giveBack(offer, sending);
@@ -83,9 +86,10 @@ export class Purse {
   /** Forget a purchase that cost nothing, unless another one replaced it meanwhile. */
   private giveBack(offer: Offer, sending: Promise<Hex | null>): void {
     const key = this.keyOf(offer);
-    if (this.purchases.get(key) !== sending) return;
-    this.purchases.delete(key);
-    this.left += offer.price;
+    if (this.purchases.get(key) === sending) this.purchases.delete(key);
+    // Another purse may have reserved the price, and a later offer may have another price.
+    this.left += this.reserved.get(sending) ?? 0n;
+    this.reserved.delete(sending);
   }
 
   private keyOf({ postId }: Offer): string {
