@@ -2,8 +2,10 @@
 
 import asyncio
 import json
+from base64 import b64encode
 from collections.abc import Callable
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from tests.client.test_imprint_scenario import development_key
@@ -28,6 +30,7 @@ from imprint.client import (
 from imprint.client.payments import Offer, Purse, check_offer, find_entry
 from imprint.client.transport import Response
 from imprint.domain.formats.addresses import keccak256
+from imprint.interface.problems import Problem
 
 PRICE = 10**15
 TEXT = "# Paid\n\nWords for sale."
@@ -295,6 +298,54 @@ async def test_a_reverted_purchase_gives_back_its_own_price_and_not_that_of_a_la
     with pytest.raises(Reverted):
         await purse.confirm(later, "0x01", None)
     assert purse.left == 1000
+
+
+class SlowSale(Imprint):
+    """A client whose purchase takes until its first proof is stale, by the service's clock."""
+
+    offers: list[str]
+    """The times of the offers."""
+
+    @property
+    def _seller(self) -> Seller:
+        return SELLER
+
+    async def _request(self, method: str, path: str, **given: Any) -> Any:
+        if len(self.offers) < 2 and given["headers"]:
+            if self.offers:
+                code = Code.SIGNATURE_STALE
+                raise Refusal(Problem("about:blank", "", 401, "Stale.", code, error="Stale."))
+            return SimpleNamespace(status=200, decode=lambda kind: TEXT)
+        entry, issued = offered_entry(), self.offers.pop(0)
+        entry["extra"]["signIn"] |= {"issuedAt": issued, "expirationTime": "2026-11-18T10:05:00Z"}
+        offered = b64encode(json.dumps({"accepts": [entry]}).encode()).decode()
+        return Response(402, {"PAYMENT-REQUIRED": offered}, b"")
+
+
+class HoldersNode:
+    """A node where everybody holds a token."""
+
+    async def request(self, method: str, *params: object) -> Any:
+        return f"0x{1:064x}"
+
+
+@pytest.mark.parametrize(
+    ("third", "signatures"), [("2026-11-18T10:05:00Z", 2), ("2026-11-18T09:59:59Z", 1)]
+)
+async def test_a_read_signs_anew_once_its_proof_has_expired(
+    imprint: Imprint, third: str, signatures: int
+) -> None:
+    client = SlowSale(imprint.url, imprint.facts, http=imprint.http)
+    client.offers = ["2026-11-18T10:00:00Z", "2026-11-18T10:00:00Z", third]
+    wallet, node = open_wallet(imprint), HoldersNode()
+    reading = client.read("7", wallet=wallet, pay=True, max=1000, node=node)
+    if signatures == 1:
+        with pytest.raises(Refusal, match="Stale"):
+            await reading
+    else:
+        assert cast(str, await reading) == TEXT
+        assert f"Issued At: {third}" in wallet.messages[-1]
+    assert len(wallet.messages) == signatures
 
 
 OTHER = "0x000000000000000000000000000000000000dead"

@@ -161,6 +161,12 @@ async def sign_offer(wallet: Wallet, seller: Seller, offer: Offer) -> SignInAnsw
     )
 
 
+def has_expired(proof: SignInAnswer, offer: Offer) -> bool:
+    """Whether a proof had expired when an offer was made, by the clock of the service."""
+    # Both are times in UTC to the second, apart from fractions.
+    return offer.sign_in.issued_at[:19] >= (proof.expiration_time or "")[:19]
+
+
 def read_headers(offer: Offer, proof: SignInAnswer, transaction: str | None) -> Mapping[str, str]:
     """Return the headers of a read with a proof, and with the purchase if there is one."""
     if transaction is None:

@@ -1,13 +1,14 @@
 /** Purchases with a limit, each of them made once, and reading what was bought. */
 
 import { balanceOf, buyPostCall, waitForReceipt } from "../marketplace.js";
-import { Reverted, TooExpensive } from "../problems.js";
+import { Refusal, Reverted, TooExpensive } from "../problems.js";
 import type { Hex, PostContent } from "../records.js";
 import { endBy, pause, readFailure, readJson } from "../transport.js";
 import type { Provider, Wallet } from "../wallet.js";
 import {
   checkOffer,
   findEntry,
+  hasExpired,
   type Offer,
   readHeaders,
   type Seller,
@@ -111,14 +112,29 @@ export async function readPaid(
   signal: AbortSignal,
 ): Promise<PostContent> {
   let proof: SignInProof | undefined;
+  let stale: Refusal | undefined;
   let transaction: Hex | null | undefined;
   let headers: HeadersInit = {};
   for (;;) {
-    const response = await request(headers);
+    const isBought = transaction !== undefined;
+    const response = await request(headers).catch((error: unknown) => {
+      const isStale = error instanceof Refusal && error.code === "signature_stale";
+      if (!isStale || !isBought || stale) throw error;
+      stale = error;
+      return null;
+    });
+    if (response === null) {
+      // The purchase took longer than the proof lasts: get another offer to sign.
+      headers = {};
+      continue;
+    }
     if (response.status !== 402) return readJson(response, signal);
     const offer = checkOffer(findEntry(response.headers.get("PAYMENT-REQUIRED")), seller, post);
-    if (proof === undefined) {
+    if (proof === undefined || (isBought && hasExpired(proof, offer))) {
       proof = await signOffer(wallet, seller, offer);
+      stale = undefined;
+    } else if (stale) {
+      throw stale;
     } else if (purse === null) {
       throw await readFailure(response);
     } else if (transaction === undefined) {
