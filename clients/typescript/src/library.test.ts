@@ -86,15 +86,41 @@ test("a correction is saved with the signature of its author", async () => {
 
 test("what is not there is said in the list, and the rest is saved", async () => {
   const files = await collect(
-    serve([held("7"), held("8")], {
-      "/posts/7/content": "not_entitled",
-      "/posts/8/content": { content: "Words." },
-      "/posts/8/proof.json": "not_final",
+    serve(
+      ["6", "7", "8", "9"].map((id) => held(id)),
+      {
+        "/posts/6/content": "storage_unavailable",
+        "/posts/6/proof.json": { type: "imprint-proof-1" },
+        "/posts/7/content": "not_entitled",
+        "/posts/8/content": { content: "Words." },
+        "/posts/8/proof.json": "not_final",
+        "/posts/9/content": "withheld",
+        "/posts/9/proof.json": "withheld",
+      },
+    ),
+  );
+  const saved = ["posts/6-a-title/proof.json", "posts/8-a-title/post.md", "README.md"];
+  assert.deepEqual(Object.keys(files), saved);
+  const list = files["README.md"] ?? "";
+  assert.match(list, /^- Post "6", by \S+ \(its text can’t be read at the moment\)$/m);
+  assert.match(
+    list,
+    /^- Post "7".* \(its text isn’t readable for .*; its proof isn’t stored .*\)$/m,
+  );
+  assert.match(list, /^- \[Post "8"\].* \(its proof isn’t final yet\)$/m);
+  assert.match(list, /^- Post "9".* \(its text is withheld; its proof is withheld\)$/m);
+});
+
+test("an erased correction does not end the download", async () => {
+  const revision = { number: 2, note: "", createdAt: "2026-11-18T10:00:00Z" };
+  const files = await collect(
+    serve([held("7", { revision })], {
+      "/posts/7/content?revision=2": "unknown_revision",
+      "/posts/7/content": { content: "First." },
     }),
   );
-  assert.deepEqual(Object.keys(files), ["posts/8-a-title/post.md", "README.md"]);
-  assert.match(files["README.md"] ?? "", /^- Post "7", by .*isn’t stored at this service/m);
-  assert.match(files["README.md"] ?? "", /^- \[Post "8"\].*isn’t final yet/m);
+  assert.match(files["posts/7-a-title/post.md"] ?? "", /First\.\n$/);
+  assert.doesNotMatch(files["posts/7-a-title/post.md"] ?? "", /^corrected:/m);
 });
 
 test("a busy service is asked again", async () => {

@@ -2,7 +2,7 @@
 
 import { Refusal } from "./problems.js";
 import type { ImprintReader } from "./reader.js";
-import type { HeldPost, PostContent } from "./records.js";
+import type { Code, HeldPost, PostContent } from "./records.js";
 import { pause } from "./transport.js";
 
 /** A file of a library; `path` has only letters, digits, `-`, `.` and single slashes. */
@@ -17,18 +17,20 @@ export interface LibraryOptions {
 }
 
 /** Refusals after which the same request may succeed later. */
-const BUSY = ["rate_limited", "overloaded"];
+const BUSY = ["rate_limited", "overloaded", "storage_unavailable"];
 
-/** Refusals of a single post, which do not end the download. */
-const ABSENT = [
-  "not_found",
-  "not_final",
-  "not_entitled",
-  "not_free",
-  "payment_required",
-  "removed",
-  "withheld",
-];
+/** Refusals of a single file, which do not end the download, and what the list says of the file. */
+const ABSENT: { readonly [code: string]: string } = {
+  not_found: "isn’t stored at this service",
+  unknown_revision: "isn’t stored at this service",
+  not_final: "isn’t final yet",
+  not_entitled: "isn’t readable for this account",
+  not_free: "isn’t readable for this account",
+  payment_required: "isn’t readable for this account",
+  removed: "was removed",
+  withheld: "is withheld",
+  storage_unavailable: "can’t be read at the moment",
+};
 
 /** How many times a request is sent while the service is busy. */
 const ATTEMPTS = 8;
@@ -46,9 +48,9 @@ export async function* exportLibrary(
   const entries: Entry[] = [];
   for (const [done, post] of posts.entries()) {
     onPost?.(done, posts.length);
-    const entry = { post, folder: folderOf(post), names: [] as string[] };
+    const entry: Entry = { post, folder: folderOf(post), names: [], lacking: [] };
     entries.push(entry);
-    for await (const file of filesOf(reader, post)) {
+    for await (const file of filesOf(reader, post, entry.lacking)) {
       entry.names.push(file.path);
       yield { ...file, path: `${entry.folder}/${file.path}` };
     }
@@ -61,20 +63,34 @@ interface Entry {
   readonly post: HeldPost;
   readonly folder: string;
   readonly names: string[];
+  /** What is not there, in words. */
+  readonly lacking: string[];
 }
 
-async function* filesOf(reader: ImprintReader, post: HeldPost): AsyncGenerator<LibraryFile> {
+async function* filesOf(
+  reader: ImprintReader,
+  post: HeldPost,
+  lacking: string[],
+): AsyncGenerator<LibraryFile> {
   const { id, revision } = post;
   const named = revision ? { revision: revision.number } : {};
   const found = await find(() => reader.readPostContent(id, named));
-  if (found) {
+  if (revision && found === "unknown_revision") {
+    // The author has erased the correction since the list was read.
+    yield* filesOf(reader, { ...post, revision: null }, lacking);
+    return;
+  }
+  if (typeof found === "string") {
+    lacking.push(`its text ${ABSENT[found]}`);
+  } else {
     yield* textOf(reader, post, found);
     if (found.proof) yield { path: "correction.json", content: writeJson(found) };
+    const document = await find(() => reader.readPostDocument(id));
+    if (typeof document !== "string") yield { path: "document.json", content: document };
   }
-  const document = found && (await find(() => reader.readPostDocument(id)));
-  if (document) yield { path: "document.json", content: document };
   const proof = await find(() => reader.getPostProof(id));
-  if (proof) yield { path: "proof.json", content: writeJson(proof) };
+  if (typeof proof === "string") lacking.push(`its proof ${ABSENT[proof]}`);
+  else yield { path: "proof.json", content: writeJson(proof) };
 }
 
 /** The text with its facts, and those of its pictures that the service has. */
@@ -87,7 +103,7 @@ async function* textOf(
   const named = text.matchAll(/ipfs:\/\/(baf[a-z2-7]{56})/g);
   for (const cid of new Set(Array.from(named, ([, cid = ""]) => cid))) {
     const picture = await find(() => reader.fetchDocument(cid));
-    if (!picture?.mediaType.startsWith("image/")) continue;
+    if (typeof picture === "string" || !picture.mediaType.startsWith("image/")) continue;
     const name = `${cid}.${picture.mediaType === "image/png" ? "png" : "jpg"}`;
     text = text.replaceAll(`ipfs://${cid}`, name);
     yield { path: name, content: picture.bytes };
@@ -161,13 +177,9 @@ const folderOf = ({ id, links }: HeldPost): string => {
 };
 
 function describe(reader: ImprintReader, entries: readonly Entry[]): string {
-  const lines = entries.map(({ post, folder, names }) => {
+  const lines = entries.map(({ post, folder, names, lacking }) => {
     const title = post.title.replace(/[\s\\[\]`*_<>&]+/g, " ").trim() || `Post ${post.id}`;
     const shown = names.includes("post.md") ? `[${title}](${folder}/post.md)` : title;
-    const lacking = [
-      !names.includes("post.md") && "its text isn’t stored at this service",
-      !names.includes("proof.json") && "its proof isn’t final yet",
-    ].filter(Boolean);
     return `- ${shown}, by ${post.author}${lacking.length ? ` (${lacking.join("; ")})` : ""}`;
   });
   return `# Library
@@ -190,12 +202,12 @@ These files don’t need the service. They are yours to keep and to read, not to
 
 const writeJson = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`;
 
-/** The result of a request; null if there is nothing for this reader. */
-async function find<T>(read: () => Promise<T>): Promise<T | null> {
+/** The result of a request, or the code of its refusal if that only concerns one file. */
+async function find<T extends object>(read: () => Promise<T>): Promise<T | Code> {
   try {
     return await insist(read);
   } catch (error) {
-    if (error instanceof Refusal && ABSENT.includes(error.code)) return null;
+    if (error instanceof Refusal && Object.hasOwn(ABSENT, error.code)) return error.code;
     throw error;
   }
 }
