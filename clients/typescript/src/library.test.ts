@@ -74,6 +74,14 @@ test("a post is saved as Markdown with its document, pictures and proof", async 
   assert.match(files["README.md"] ?? "", /\[Post "7"\]\(posts\/7-a-title\/post\.md\)/);
 });
 
+test("characters that YAML forbids are escaped in the facts of a post", async () => {
+  const post = held("7", { title: "A\x00\x7f\x85\u2028\ufeff\uffffé墨", hashtags: ["\x9f"] });
+  const files = await collect(serve([post], { "/posts/7/content": { content: "Words." } }));
+  const text = files["posts/7-a-title/post.md"] ?? "";
+  assert.ok(text.includes('title: "A\\u0000\\u007f\\u0085\\u2028\\ufeff\\uffffé墨"\n'), text);
+  assert.ok(text.includes('tags: ["\\u009f"]\n'), text);
+});
+
 test("a correction is saved with the signature of its author", async () => {
   const revision = { number: 2, note: "", createdAt: "2026-11-18T10:00:00Z" };
   const signed = { content: "Better.", revision: 2, proof: { signature: "0x01" } };

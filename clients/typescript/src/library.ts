@@ -126,10 +126,16 @@ const frontMatter = (post: HeldPost): string => {
     ...(held.paid !== null && { paid: held.paid }),
     url: links.page,
   };
-  // JSON is YAML; control characters are escaped.
-  const lines = Object.entries(facts).map(([name, value]) => `${name}: ${JSON.stringify(value)}`);
+  const lines = Object.entries(facts).map(([name, value]) => `${name}: ${writeYaml(value)}`);
   return `---\n${lines.join("\n")}\n---\n`;
 };
+
+/** A value as JSON, with escapes for the characters that must also be escaped in YAML. */
+const writeYaml = (value: unknown): string =>
+  JSON.stringify(value ?? null).replace(
+    /[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]/g,
+    (found) => `\\u${found.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
 
 /** The text of a document of the earlier front end; null if it is anything else. */
 function readBlocks(content: string): string | null {
