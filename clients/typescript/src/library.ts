@@ -44,7 +44,7 @@ export async function* exportLibrary(
   reader: ImprintReader,
   { onPost }: LibraryOptions = {},
 ): AsyncGenerator<LibraryFile> {
-  const posts = await insist(() => reader.listLibrary({ limit: 50 }).collect());
+  const posts = await retryWhileBusy(() => reader.listLibrary({ limit: 50 }).collect());
   const entries: Entry[] = [];
   for (const [done, post] of posts.entries()) {
     onPost?.(done, posts.length);
@@ -74,7 +74,7 @@ async function* filesOf(
 ): AsyncGenerator<LibraryFile> {
   const { id, revision } = post;
   const named = revision ? { revision: revision.number } : {};
-  const found = await find(() => reader.readPostContent(id, named));
+  const found = await readIfPresent(() => reader.readPostContent(id, named));
   if (revision && found === "unknown_revision") {
     // The author has erased the correction since the list was read.
     yield* filesOf(reader, { ...post, revision: null }, lacking);
@@ -85,10 +85,10 @@ async function* filesOf(
   } else {
     yield* textOf(reader, post, found);
     if (found.proof) yield { path: "correction.json", content: writeJson(found) };
-    const document = await find(() => reader.readPostDocument(id));
+    const document = await readIfPresent(() => reader.readPostDocument(id));
     if (typeof document !== "string") yield { path: "document.json", content: document };
   }
-  const proof = await find(() => reader.getPostProof(id));
+  const proof = await readIfPresent(() => reader.getPostProof(id));
   if (typeof proof === "string") lacking.push(`its proof ${ABSENT[proof]}`);
   else yield { path: "proof.json", content: writeJson(proof) };
 }
@@ -102,7 +102,7 @@ async function* textOf(
   let text = readBlocks(content) ?? content;
   const named = text.matchAll(/ipfs:\/\/(baf[a-z2-7]{56})/g);
   for (const cid of new Set(Array.from(named, ([, cid = ""]) => cid))) {
-    const picture = await find(() => reader.fetchDocument(cid));
+    const picture = await readIfPresent(() => reader.fetchDocument(cid));
     if (typeof picture === "string" || !picture.mediaType.startsWith("image/")) continue;
     const name = `${cid}.${picture.mediaType === "image/png" ? "png" : "jpg"}`;
     text = text.replaceAll(`ipfs://${cid}`, name);
@@ -209,9 +209,9 @@ These files don’t need the service. They are yours to keep and to read, not to
 const writeJson = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`;
 
 /** The result of a request, or the code of its refusal if that only concerns one file. */
-async function find<T extends object>(read: () => Promise<T>): Promise<T | Code> {
+async function readIfPresent<T extends object>(read: () => Promise<T>): Promise<T | Code> {
   try {
-    return await insist(read);
+    return await retryWhileBusy(read);
   } catch (error) {
     if (error instanceof Refusal && Object.hasOwn(ABSENT, error.code)) return error.code;
     throw error;
@@ -219,7 +219,7 @@ async function find<T extends object>(read: () => Promise<T>): Promise<T | Code>
 }
 
 /** The result of a request, which is repeated while the service is busy. */
-async function insist<T>(read: () => Promise<T>): Promise<T> {
+async function retryWhileBusy<T>(read: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt += 1) {
     try {
       return await read();
