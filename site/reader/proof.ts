@@ -78,7 +78,7 @@ async function checkChain({ id, cid, author }: Claim): Promise<{ isGood: boolean
   if (!isOurs) return { isGood: false, text: WORDS.chainContradicts };
   const node = account.value?.provider ?? developmentNode;
   // A wallet on another chain, or one that does not respond, confirms nothing.
-  const isConfirmed = node && (await verifyProof(node, proof).catch(() => null));
+  const isConfirmed = node && (await verifyProof(node, proof, facts.chain).catch(() => null));
   if (isConfirmed === null) return { isGood: true, text: WORDS.chainNotChecked };
   return isConfirmed
     ? { isGood: true, text: WORDS.chainConfirms(proof.block.number) }

@@ -2,8 +2,10 @@
 
 import asyncio
 import json
+from base64 import b64encode
 from collections.abc import Callable
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from tests.client.test_imprint_scenario import development_key
@@ -25,9 +27,10 @@ from imprint.client import (
     created_post_id,
     wait_for_receipt,
 )
-from imprint.client.payments import Purse, check_offer, find_entry
+from imprint.client.payments import Offer, Purse, check_offer, find_entry
 from imprint.client.transport import Response
 from imprint.domain.formats.addresses import keccak256
+from imprint.interface.problems import Problem
 
 PRICE = 10**15
 TEXT = "# Paid\n\nWords for sale."
@@ -221,6 +224,128 @@ def offered_entry() -> dict[str, Any]:
 def test_an_offer_of_the_seller_is_accepted() -> None:
     offer = check_offer(json.dumps(offered_entry()).encode(), SELLER, "7")
     assert (offer.post_id, offer.price) == ("7", 1000)
+
+
+class PromptingWallet:
+    """A wallet that sends, or refuses, when its owner answers."""
+
+    address = "0x" + "11" * 20
+
+    def __init__(self) -> None:
+        self.prompted = asyncio.Event()
+        self.answer: asyncio.Future[str] = asyncio.Future()
+
+    async def send_transaction(self, call: Call) -> str:
+        self.prompted.set()
+        return await asyncio.shield(self.answer)
+
+    def sign_message(self, message: str) -> str:
+        raise NotImplementedError
+
+    def sign_typed_data(self, data: object) -> str:
+        raise NotImplementedError
+
+
+class RevertingNode:
+    """A node where nobody holds a token, and every transaction is reverted."""
+
+    async def request(self, method: str, *params: object) -> Any:
+        if method == "eth_call":
+            return f"0x{0:064x}"
+        return {"status": "0x0", "blockNumber": "0x1", "logs": []}
+
+
+def offer_at(price: int) -> Offer:
+    entry = offered_entry()
+    entry["amount"] = entry["extra"]["call"]["value"] = str(price)
+    return check_offer(json.dumps(entry).encode(), SELLER, "7")
+
+
+async def test_a_purchase_that_is_refused_after_its_read_ended_is_given_back() -> None:
+    wallet = PromptingWallet()
+    purse = Purse(SELLER, wallet, RevertingNode(), 1000)
+    buying = asyncio.create_task(purse.buy(offer_at(1000)))
+    await wallet.prompted.wait()
+    buying.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await buying
+    wallet.answer.set_exception(ValueError("The owner refused."))
+    (sending,) = purse.purchases.values()
+    await asyncio.wait([sending])
+    assert (purse.left, purse.purchases) == (1000, {})
+
+
+async def test_only_the_purse_that_reserved_a_price_gets_it_back() -> None:
+    wallet = PromptingWallet()
+    first = Purse(SELLER, wallet, RevertingNode(), 1000)
+    second = Purse(SELLER, wallet, RevertingNode(), 1000, first.purchases)
+    ended, waiting = [asyncio.create_task(each.buy(offer_at(1000))) for each in (first, second)]
+    await wallet.prompted.wait()
+    ended.cancel()
+    wallet.answer.set_exception(ValueError("The owner refused."))
+    with pytest.raises(ValueError, match="refused"):
+        await waiting
+    assert (first.left, second.left) == (1000, 1000)
+
+
+async def test_a_reverted_purchase_gives_back_its_own_price_and_not_that_of_a_later_offer() -> None:
+    wallet = PromptingWallet()
+    wallet.answer.set_result("0x01")
+    purse = Purse(SELLER, wallet, RevertingNode(), 1000)
+    await purse.buy(offer_at(1))
+    later = offer_at(10**18)
+    assert await purse.buy(later) == "0x01"
+    with pytest.raises(Reverted):
+        await purse.confirm(later, "0x01", None)
+    assert purse.left == 1000
+
+
+class SlowSale(Imprint):
+    """A client whose purchase takes until its first proof is stale, by the service's clock."""
+
+    offers: list[str]
+    """The times of the offers."""
+
+    @property
+    def _seller(self) -> Seller:
+        return SELLER
+
+    async def _request(self, method: str, path: str, **given: Any) -> Any:
+        if len(self.offers) < 2 and given["headers"]:
+            if self.offers:
+                code = Code.SIGNATURE_STALE
+                raise Refusal(Problem("about:blank", "", 401, "Stale.", code, error="Stale."))
+            return SimpleNamespace(status=200, decode=lambda kind: TEXT)
+        entry, issued = offered_entry(), self.offers.pop(0)
+        entry["extra"]["signIn"] |= {"issuedAt": issued, "expirationTime": "2026-11-18T10:05:00Z"}
+        offered = b64encode(json.dumps({"accepts": [entry]}).encode()).decode()
+        return Response(402, {"PAYMENT-REQUIRED": offered}, b"")
+
+
+class HoldersNode:
+    """A node where everybody holds a token."""
+
+    async def request(self, method: str, *params: object) -> Any:
+        return f"0x{1:064x}"
+
+
+@pytest.mark.parametrize(
+    ("third", "signatures"), [("2026-11-18T10:05:00Z", 2), ("2026-11-18T09:59:59Z", 1)]
+)
+async def test_a_read_signs_anew_once_its_proof_has_expired(
+    imprint: Imprint, third: str, signatures: int
+) -> None:
+    client = SlowSale(imprint.url, imprint.facts, http=imprint.http)
+    client.offers = ["2026-11-18T10:00:00Z", "2026-11-18T10:00:00Z", third]
+    wallet, node = open_wallet(imprint), HoldersNode()
+    reading = client.read("7", wallet=wallet, pay=True, max=1000, node=node)
+    if signatures == 1:
+        with pytest.raises(Refusal, match="Stale"):
+            await reading
+    else:
+        assert cast(str, await reading) == TEXT
+        assert f"Issued At: {third}" in wallet.messages[-1]
+    assert len(wallet.messages) == signatures
 
 
 OTHER = "0x000000000000000000000000000000000000dead"

@@ -47,8 +47,10 @@ test("everything that an account holds is saved, with proofs that hold", async (
   assert.ok(await verifyDocument(await readFile(join(saved, "document.json")), file.cid));
   const proof = JSON.parse(await readFile(join(saved, "proof.json"), "utf8"));
   assert.equal(proof.cid, file.cid);
-  assert.ok(await verifyProof(node, proof));
-  assert.ok(!(await verifyProof(node, { ...proof, author: openLocal(2).address })));
+  const { chain } = imprint.facts;
+  assert.ok(await verifyProof(node, proof, chain));
+  assert.ok(!(await verifyProof(node, { ...proof, author: openLocal(2).address }, chain)));
+  assert.ok(!(await verifyProof(node, proof, { ...chain, marketplace: openLocal(2).address })));
 
   await assert.rejects(run("library", imprint.url, "--key-file", keyFile, "--output", output), /exist/);
   await assert.rejects(run("library", imprint.url), /Usage/);

@@ -24,8 +24,9 @@ export class Imprint extends ImprintWriter {
 
   /**
    * A post. With `wallet`, one signature proves that it holds the token, and no session is used or
-   * kept; with `pay`, a token is bought first if it holds none. A purchase that is still pending
-   * when a read ends is continued by the next one, and never repeated.
+   * kept; a second one is needed if the purchase takes longer than the first is valid. With `pay`,
+   * a token is bought first if it holds none. A purchase that is still pending when a read ends is
+   * continued by the next one, and never repeated.
    *
    * Throws `TooExpensive`, `InvalidOffer` and `Reverted`, and the signal's reason.
    */

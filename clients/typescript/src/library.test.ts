@@ -74,6 +74,14 @@ test("a post is saved as Markdown with its document, pictures and proof", async 
   assert.match(files["README.md"] ?? "", /\[Post "7"\]\(posts\/7-a-title\/post\.md\)/);
 });
 
+test("characters that YAML forbids are escaped in the facts of a post", async () => {
+  const post = held("7", { title: "A\x00\x7f\x85\u2028\ufeff\uffffé墨", hashtags: ["\x9f"] });
+  const files = await collect(serve([post], { "/posts/7/content": { content: "Words." } }));
+  const text = files["posts/7-a-title/post.md"] ?? "";
+  assert.ok(text.includes('title: "A\\u0000\\u007f\\u0085\\u2028\\ufeff\\uffffé墨"\n'), text);
+  assert.ok(text.includes('tags: ["\\u009f"]\n'), text);
+});
+
 test("a correction is saved with the signature of its author", async () => {
   const revision = { number: 2, note: "", createdAt: "2026-11-18T10:00:00Z" };
   const signed = { content: "Better.", revision: 2, proof: { signature: "0x01" } };
@@ -86,15 +94,41 @@ test("a correction is saved with the signature of its author", async () => {
 
 test("what is not there is said in the list, and the rest is saved", async () => {
   const files = await collect(
-    serve([held("7"), held("8")], {
-      "/posts/7/content": "not_entitled",
-      "/posts/8/content": { content: "Words." },
-      "/posts/8/proof.json": "not_final",
+    serve(
+      ["6", "7", "8", "9"].map((id) => held(id)),
+      {
+        "/posts/6/content": "storage_unavailable",
+        "/posts/6/proof.json": { type: "imprint-proof-1" },
+        "/posts/7/content": "not_entitled",
+        "/posts/8/content": { content: "Words." },
+        "/posts/8/proof.json": "not_final",
+        "/posts/9/content": "withheld",
+        "/posts/9/proof.json": "withheld",
+      },
+    ),
+  );
+  const saved = ["posts/6-a-title/proof.json", "posts/8-a-title/post.md", "README.md"];
+  assert.deepEqual(Object.keys(files), saved);
+  const list = files["README.md"] ?? "";
+  assert.match(list, /^- Post "6", by \S+ \(its text can’t be read at the moment\)$/m);
+  assert.match(
+    list,
+    /^- Post "7".* \(its text isn’t readable for .*; its proof isn’t stored .*\)$/m,
+  );
+  assert.match(list, /^- \[Post "8"\].* \(its proof isn’t final yet\)$/m);
+  assert.match(list, /^- Post "9".* \(its text is withheld; its proof is withheld\)$/m);
+});
+
+test("an erased correction does not end the download", async () => {
+  const revision = { number: 2, note: "", createdAt: "2026-11-18T10:00:00Z" };
+  const files = await collect(
+    serve([held("7", { revision })], {
+      "/posts/7/content?revision=2": "unknown_revision",
+      "/posts/7/content": { content: "First." },
     }),
   );
-  assert.deepEqual(Object.keys(files), ["posts/8-a-title/post.md", "README.md"]);
-  assert.match(files["README.md"] ?? "", /^- Post "7", by .*isn’t stored at this service/m);
-  assert.match(files["README.md"] ?? "", /^- \[Post "8"\].*isn’t final yet/m);
+  assert.match(files["posts/7-a-title/post.md"] ?? "", /First\.\n$/);
+  assert.doesNotMatch(files["posts/7-a-title/post.md"] ?? "", /^corrected:/m);
 });
 
 test("a busy service is asked again", async () => {
@@ -119,13 +153,34 @@ test("no path of a hostile service leads out of the folder", async () => {
 test("the blocks of the earlier front end become Markdown", async () => {
   const blocks = [
     { type: "header", data: { level: 2, text: "A <b>title</b>" } },
-    { type: "paragraph", data: { text: "Words." } },
+    { type: "header", data: { level: -1, text: "First" } },
+    { type: "header", data: { level: 1e9, text: "Last" } },
+    { type: "paragraph", data: { text: "If a < b, <i>words</i>." } },
     { type: "list", data: { items: ["one", { content: "two" }] } },
     { type: "code", data: { code: "x < y" } },
     { type: "delimiter" },
+    { type: "delimiter", data: null },
   ];
   const content = { content: JSON.stringify({ blocks }) };
   const files = await collect(serve([held("7")], { "/posts/7/content": content }));
-  const text = "## A title\n\nWords.\n\n- one\n- two\n\n```\nx < y\n```\n";
+  const text =
+    "## A title\n\n# First\n\n###### Last\n\nIf a < b, words.\n\n- one\n- two\n\n```\nx < y\n```\n";
   assert.ok(files["posts/7-a-title/post.md"]?.endsWith(`---\n\n${text}`));
 });
+
+const MALFORMED = [
+  null,
+  "text",
+  { type: "header", data: { text: { toString: 1 } } },
+  { type: "code", data: { code: { toString: 1 } } },
+  { type: "list", data: { items: [null] } },
+  { type: "list", data: { items: [{ content: { toString: 1 } }] } },
+];
+
+for (const block of MALFORMED) {
+  const content = JSON.stringify({ blocks: [block] });
+  test(`a document that is not understood is saved as it is: ${content}`, async () => {
+    const files = await collect(serve([held("7")], { "/posts/7/content": { content } }));
+    assert.ok(files["posts/7-a-title/post.md"]?.endsWith(`---\n\n${content}\n`));
+  });
+}

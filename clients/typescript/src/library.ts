@@ -2,7 +2,7 @@
 
 import { Refusal } from "./problems.js";
 import type { ImprintReader } from "./reader.js";
-import type { HeldPost, PostContent } from "./records.js";
+import type { Code, HeldPost, PostContent } from "./records.js";
 import { pause } from "./transport.js";
 
 /** A file of a library; `path` has only letters, digits, `-`, `.` and single slashes. */
@@ -17,18 +17,20 @@ export interface LibraryOptions {
 }
 
 /** Refusals after which the same request may succeed later. */
-const BUSY = ["rate_limited", "overloaded"];
+const BUSY = ["rate_limited", "overloaded", "storage_unavailable"];
 
-/** Refusals of a single post, which do not end the download. */
-const ABSENT = [
-  "not_found",
-  "not_final",
-  "not_entitled",
-  "not_free",
-  "payment_required",
-  "removed",
-  "withheld",
-];
+/** Refusals of a single file, which do not end the download, and what the list says of the file. */
+const ABSENT: { readonly [code: string]: string } = {
+  not_found: "isn’t stored at this service",
+  unknown_revision: "isn’t stored at this service",
+  not_final: "isn’t final yet",
+  not_entitled: "isn’t readable for this account",
+  not_free: "isn’t readable for this account",
+  payment_required: "isn’t readable for this account",
+  removed: "was removed",
+  withheld: "is withheld",
+  storage_unavailable: "can’t be read at the moment",
+};
 
 /** How many times a request is sent while the service is busy. */
 const ATTEMPTS = 8;
@@ -42,13 +44,13 @@ export async function* exportLibrary(
   reader: ImprintReader,
   { onPost }: LibraryOptions = {},
 ): AsyncGenerator<LibraryFile> {
-  const posts = await insist(() => reader.listLibrary({ limit: 50 }).collect());
+  const posts = await retryWhileBusy(() => reader.listLibrary({ limit: 50 }).collect());
   const entries: Entry[] = [];
   for (const [done, post] of posts.entries()) {
     onPost?.(done, posts.length);
-    const entry = { post, folder: folderOf(post), names: [] as string[] };
+    const entry: Entry = { post, folder: folderOf(post), names: [], lacking: [] };
     entries.push(entry);
-    for await (const file of filesOf(reader, post)) {
+    for await (const file of filesOf(reader, post, entry.lacking)) {
       entry.names.push(file.path);
       yield { ...file, path: `${entry.folder}/${file.path}` };
     }
@@ -61,20 +63,34 @@ interface Entry {
   readonly post: HeldPost;
   readonly folder: string;
   readonly names: string[];
+  /** What is not there, in words. */
+  readonly lacking: string[];
 }
 
-async function* filesOf(reader: ImprintReader, post: HeldPost): AsyncGenerator<LibraryFile> {
+async function* filesOf(
+  reader: ImprintReader,
+  post: HeldPost,
+  lacking: string[],
+): AsyncGenerator<LibraryFile> {
   const { id, revision } = post;
   const named = revision ? { revision: revision.number } : {};
-  const found = await find(() => reader.readPostContent(id, named));
-  if (found) {
+  const found = await readIfPresent(() => reader.readPostContent(id, named));
+  if (revision && found === "unknown_revision") {
+    // The author has erased the correction since the list was read.
+    yield* filesOf(reader, { ...post, revision: null }, lacking);
+    return;
+  }
+  if (typeof found === "string") {
+    lacking.push(`its text ${ABSENT[found]}`);
+  } else {
     yield* textOf(reader, post, found);
     if (found.proof) yield { path: "correction.json", content: writeJson(found) };
+    const document = await readIfPresent(() => reader.readPostDocument(id));
+    if (typeof document !== "string") yield { path: "document.json", content: document };
   }
-  const document = found && (await find(() => reader.readPostDocument(id)));
-  if (document) yield { path: "document.json", content: document };
-  const proof = await find(() => reader.getPostProof(id));
-  if (proof) yield { path: "proof.json", content: writeJson(proof) };
+  const proof = await readIfPresent(() => reader.getPostProof(id));
+  if (typeof proof === "string") lacking.push(`its proof ${ABSENT[proof]}`);
+  else yield { path: "proof.json", content: writeJson(proof) };
 }
 
 /** The text with its facts, and those of its pictures that the service has. */
@@ -86,8 +102,8 @@ async function* textOf(
   let text = readBlocks(content) ?? content;
   const named = text.matchAll(/ipfs:\/\/(baf[a-z2-7]{56})/g);
   for (const cid of new Set(Array.from(named, ([, cid = ""]) => cid))) {
-    const picture = await find(() => reader.fetchDocument(cid));
-    if (!picture?.mediaType.startsWith("image/")) continue;
+    const picture = await readIfPresent(() => reader.fetchDocument(cid));
+    if (typeof picture === "string" || !picture.mediaType.startsWith("image/")) continue;
     const name = `${cid}.${picture.mediaType === "image/png" ? "png" : "jpg"}`;
     text = text.replaceAll(`ipfs://${cid}`, name);
     yield { path: name, content: picture.bytes };
@@ -110,38 +126,54 @@ const frontMatter = (post: HeldPost): string => {
     ...(held.paid !== null && { paid: held.paid }),
     url: links.page,
   };
-  // JSON is YAML; control characters are escaped.
-  const lines = Object.entries(facts).map(([name, value]) => `${name}: ${JSON.stringify(value)}`);
+  const lines = Object.entries(facts).map(([name, value]) => `${name}: ${writeYaml(value)}`);
   return `---\n${lines.join("\n")}\n---\n`;
 };
 
-/** The text of a document of the earlier front end; null if it is Markdown. */
+/** A value as JSON, with escapes for the characters that must also be escaped in YAML. */
+const writeYaml = (value: unknown): string =>
+  JSON.stringify(value ?? null).replace(
+    /[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]/g,
+    (found) => `\\u${found.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
+
+/** The text of a document of the earlier front end; null if it is anything else. */
 function readBlocks(content: string): string | null {
   if (!content.trimStart().startsWith("{")) return null;
-  let found: { blocks?: Block[] };
+  let found: { blocks?: unknown };
   try {
     found = JSON.parse(content);
   } catch {
     return null;
   }
   if (!Array.isArray(found.blocks)) return null;
-  return found.blocks.map(writeBlock).filter(Boolean).join("\n\n");
+  const texts = found.blocks.map(writeBlock);
+  return texts.includes(null) ? null : texts.filter(Boolean).join("\n\n");
 }
 
-interface Block {
-  type?: string;
-  data?: { text?: unknown; level?: unknown; items?: unknown; code?: unknown; caption?: unknown };
+/** A block as Markdown; null if it is malformed. */
+function writeBlock(block: unknown): string | null {
+  if (!isObject(block)) return null;
+  const { type, data } = block;
+  const { text, level, items, code, caption } = isObject(data) ? data : {};
+  if (type === "code") return typeof code === "string" ? `\`\`\`\n${code}\n\`\`\`` : null;
+  const isList = Array.isArray(items);
+  const parts = isList
+    ? items.map((item) => (isObject(item) ? item.content : item))
+    : [text ?? caption ?? ""];
+  if (!parts.every((part) => typeof part === "string")) return null;
+  const plain = parts.map((part) => part.replace(/<[^<>]*>/g, ""));
+  if (isList) return plain.map((item) => `- ${item}`).join("\n");
+  const [written = ""] = plain;
+  if (type === "header") return `${"#".repeat(clampLevel(level))} ${written}`;
+  return type === "quote" ? `> ${written}` : written;
 }
 
-function writeBlock({ type, data = {} }: Block): string {
-  const plain = (value: unknown) => String(value ?? "").replace(/<[^>]*>/g, "");
-  if (type === "header") return `${"#".repeat(Number(data.level) || 2)} ${plain(data.text)}`;
-  if (type === "code") return `\`\`\`\n${data.code ?? ""}\n\`\`\``;
-  if (type === "quote") return `> ${plain(data.text)}`;
-  if (Array.isArray(data.items))
-    return data.items.map((item) => `- ${plain(item?.content ?? item)}`).join("\n");
-  return plain(data.text ?? data.caption);
-}
+const clampLevel = (level: unknown): number =>
+  typeof level === "number" ? Math.min(Math.max(level, 1), 6) : 2;
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null;
 
 const folderOf = ({ id, links }: HeldPost): string => {
   const slug = new URL(links.page).pathname.split("/")[3] ?? "";
@@ -151,13 +183,9 @@ const folderOf = ({ id, links }: HeldPost): string => {
 };
 
 function describe(reader: ImprintReader, entries: readonly Entry[]): string {
-  const lines = entries.map(({ post, folder, names }) => {
+  const lines = entries.map(({ post, folder, names, lacking }) => {
     const title = post.title.replace(/[\s\\[\]`*_<>&]+/g, " ").trim() || `Post ${post.id}`;
     const shown = names.includes("post.md") ? `[${title}](${folder}/post.md)` : title;
-    const lacking = [
-      !names.includes("post.md") && "its text isn’t stored at this service",
-      !names.includes("proof.json") && "its proof isn’t final yet",
-    ].filter(Boolean);
     return `- ${shown}, by ${post.author}${lacking.length ? ` (${lacking.join("; ")})` : ""}`;
   });
   return `# Library
@@ -180,18 +208,18 @@ These files don’t need the service. They are yours to keep and to read, not to
 
 const writeJson = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`;
 
-/** The result of a request; null if there is nothing for this reader. */
-async function find<T>(read: () => Promise<T>): Promise<T | null> {
+/** The result of a request, or the code of its refusal if that only concerns one file. */
+async function readIfPresent<T extends object>(read: () => Promise<T>): Promise<T | Code> {
   try {
-    return await insist(read);
+    return await retryWhileBusy(read);
   } catch (error) {
-    if (error instanceof Refusal && ABSENT.includes(error.code)) return null;
+    if (error instanceof Refusal && Object.hasOwn(ABSENT, error.code)) return error.code;
     throw error;
   }
 }
 
 /** The result of a request, which is repeated while the service is busy. */
-async function insist<T>(read: () => Promise<T>): Promise<T> {
+async function retryWhileBusy<T>(read: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt += 1) {
     try {
       return await read();

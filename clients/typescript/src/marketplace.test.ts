@@ -188,6 +188,8 @@ const PROOF: PostProof = {
   block: { number: 12, hash: BLOCK },
 };
 
+const CHAIN = { id: 31337, marketplace: MARKETPLACE } as const;
+
 /** A node that has this block, and a receipt with this log. */
 const recording = (
   found: { cid?: string; topics?: Hex[]; hash?: Hex; chain?: Hex } = {},
@@ -208,13 +210,13 @@ const recording = (
 });
 
 test("a node confirms the proof of a post", async () => {
-  assert.equal(await verifyProof(recording(), PROOF), true);
+  assert.equal(await verifyProof(recording(), PROOF, CHAIN), true);
 });
 
 test("a cid of version 0 on the chain is that of the proof", async () => {
   const cid = "bafybeihdwdcefgh4dqkjv67uzcmw7ojee6xedzdetojuzjevtenxquvyku";
   const node = recording({ cid: "QmdfTbBqBPQ7VNxZEYEj14VmRuZBkqFbiwReogJgS1zR1n" });
-  assert.equal(await verifyProof(node, { ...PROOF, cid }), true);
+  assert.equal(await verifyProof(node, { ...PROOF, cid }, CHAIN), true);
 });
 
 const FORGERIES: Record<string, Partial<PostProof>> = {
@@ -224,25 +226,33 @@ const FORGERIES: Record<string, Partial<PostProof>> = {
   time: { createdAt: "2026-11-18T08:00:01Z" },
   log: { log: { ...PROOF.log, index: 5 } },
   contract: { log: { ...PROOF.log, address: READER } },
+  chain: { chainId: 1 },
   topics: { log: { ...PROOF.log, topics: topics.slice(0, 2) } },
   block: { block: { number: 12, hash: TRANSACTION } },
 };
 
 for (const [forged, members] of Object.entries(FORGERIES)) {
   test(`a proof with another ${forged} is not confirmed`, async () => {
-    assert.equal(await verifyProof(recording(), { ...PROOF, ...members }), false);
+    assert.equal(await verifyProof(recording(), { ...PROOF, ...members }, CHAIN), false);
   });
 }
 
 test("a node whose chain has another block or log confirms nothing", async () => {
-  assert.equal(await verifyProof(recording({ hash: TRANSACTION }), PROOF), false);
-  assert.equal(await verifyProof(recording({ topics: topics.slice(0, 2) }), PROOF), false);
-  assert.equal(await verifyProof(recording({ cid: "" }), PROOF), false);
-  assert.equal(await verifyProof(responding("0x7a69"), PROOF), false);
+  assert.equal(await verifyProof(recording({ hash: TRANSACTION }), PROOF, CHAIN), false);
+  assert.equal(await verifyProof(recording({ topics: topics.slice(0, 2) }), PROOF, CHAIN), false);
+  assert.equal(await verifyProof(recording({ cid: "" }), PROOF, CHAIN), false);
+  assert.equal(await verifyProof(responding("0x7a69"), PROOF, CHAIN), false);
+});
+
+test("a proof that another contract recorded is not confirmed", async () => {
+  assert.equal(await verifyProof(recording(), PROOF, { ...CHAIN, marketplace: READER }), false);
 });
 
 test("a node of another chain cannot confirm a proof", async () => {
-  await assert.rejects(verifyProof(recording({ chain: "0x1" }), PROOF), /not on chain 31337/);
+  await assert.rejects(
+    verifyProof(recording({ chain: "0x1" }), PROOF, CHAIN),
+    /not on chain 31337/,
+  );
 });
 
 test("posts are bought for a receiver as the adapter expects it", () => {

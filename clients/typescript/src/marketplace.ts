@@ -2,7 +2,7 @@
 
 import { encodeAbiParameters } from "viem/utils";
 import { isSameCid } from "./cids.js";
-import type { Address, Hex, PostProof } from "./records.js";
+import type { Address, ChainFacts, Hex, PostProof } from "./records.js";
 import { endBy, pause } from "./transport.js";
 import type { Call, Provider } from "./wallet.js";
 
@@ -194,15 +194,25 @@ export function createdPostId(receipt: Receipt, marketplace: Address): string | 
 }
 
 /**
- * Whether a node confirms the proof of a post: that this author published this document in this
- * log, transaction and block of its chain. Throws if the node is on another chain.
+ * Whether a node confirms the proof of a post: that this author published this document at this
+ * marketplace, in this log, transaction and block of this chain. Throws if the node is on another
+ * chain.
+ *
+ * Anybody can deploy a contract that emits such logs, so take the marketplace from a source that
+ * you trust, such as `imprint.facts.chain`, and not from the proof.
  */
-export async function verifyProof(provider: Provider, proof: PostProof): Promise<boolean> {
+export async function verifyProof(
+  provider: Provider,
+  proof: PostProof,
+  { id, marketplace }: Pick<ChainFacts, "id" | "marketplace">,
+): Promise<boolean> {
   const ask = async <T>(method: string, ...params: unknown[]) =>
     (await provider.request({ method, params })) as T;
-  if (Number(await ask<Hex>("eth_chainId")) !== proof.chainId)
-    throw new Error(`The node is not on chain ${proof.chainId}.`);
-  const { block, log } = proof;
+  if (Number(await ask<Hex>("eth_chainId")) !== id)
+    throw new Error(`The node is not on chain ${id}.`);
+  const { block, chainId, log } = proof;
+  const isSameContract = (address: Address) => address.toLowerCase() === marketplace.toLowerCase();
+  if (chainId !== id || !isSameContract(log.address)) return false;
   const [found, receipt] = await Promise.all([
     ask<FoundBlock | null>("eth_getBlockByNumber", `0x${block.number.toString(16)}`, false),
     ask<FoundReceipt | null>("eth_getTransactionReceipt", proof.transaction),
@@ -213,7 +223,7 @@ export async function verifyProof(provider: Provider, proof: PostProof): Promise
   const topics = [POST_CREATED, `0x${word(BigInt(proof.id))}`, `0x${word(BigInt(proof.author))}`];
   return (
     emitted !== undefined &&
-    emitted.address.toLowerCase() === log.address.toLowerCase() &&
+    isSameContract(emitted.address) &&
     [log.topics, emitted.topics].every((each) => each.join() === topics.join()) &&
     isSameCid(readText(emitted.data, 1), proof.cid)
   );

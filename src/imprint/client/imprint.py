@@ -14,13 +14,21 @@ from imprint.client.payments import (
     Seller,
     check_offer,
     find_entry,
+    has_expired,
     read_headers,
     sign_offer,
 )
 from imprint.client.posts import PostMethods
 from imprint.client.transactions import Node, Provider
-from imprint.client.transport import DEFAULT_TIMEOUT, NodeError, Transport, read_problem
+from imprint.client.transport import (
+    DEFAULT_TIMEOUT,
+    NodeError,
+    Refusal,
+    Transport,
+    read_problem,
+)
 from imprint.client.wallet import Wallet
+from imprint.domain.errors import Code
 from imprint.interface.drafts import PostContent
 from imprint.interface.payments import SignedChallenge
 from imprint.interface.service import ServiceFacts
@@ -107,9 +115,11 @@ class Imprint(AccountMethods, DraftMethods, PostMethods):
         """Return a post's text.
 
         With `wallet`, one signature proves that the wallet holds the token, and no session is used
-        or kept. With `pay`, a token is bought first if the wallet holds none, for at most `max`
-        wei without the chain's fees. A purchase that is pending when a read ends is continued by
-        the next read, and never repeated.
+        or kept. A second one is needed if the purchase takes longer than the first is valid.
+
+        With `pay`, a token is bought first if the wallet holds none, for at most `max` wei without
+        the chain's fees. A purchase that is pending when a read ends is continued by the next read,
+        and never repeated.
 
         `node` confirms the purchase. It is only needed if the facts name none. Raises
         `TooExpensive`, `InvalidOffer`, `Reverted`, `NodeError`, and TimeoutError after that many
@@ -130,17 +140,27 @@ class Imprint(AccountMethods, DraftMethods, PostMethods):
         """Read a post as the holder of its token, which is bought first if there is a purse."""
         path, seller = f"/posts/{post_id}/content", self._seller
         proof: SignedChallenge | None = None
+        stale: Refusal | None = None
         transaction: str | None = None
         is_bought = False
         headers: Mapping[str, str] = {}
         while True:
-            response = await self._request("GET", path, headers=headers, expected=(402,))
+            try:
+                response = await self._request("GET", path, headers=headers, expected=(402,))
+            except Refusal as refusal:
+                if refusal.code != Code.SIGNATURE_STALE or not is_bought or stale is not None:
+                    raise
+                # The purchase took longer than the proof lasts: get another offer to sign.
+                stale, headers = refusal, {}
+                continue
             if response.status != 402:
                 return response.decode(PostContent)
             entry = find_entry(response.headers.get("PAYMENT-REQUIRED"))
             offer = check_offer(entry, seller, post_id)
-            if proof is None:
-                proof = await sign_offer(wallet, seller, offer)
+            if proof is None or (is_bought and has_expired(proof, offer)):
+                proof, stale = await sign_offer(wallet, seller, offer), None
+            elif stale is not None:
+                raise stale
             elif purse is None:
                 raise read_problem(response)
             elif not is_bought:

@@ -161,6 +161,12 @@ async def sign_offer(wallet: Wallet, seller: Seller, offer: Offer) -> SignedChal
     )
 
 
+def has_expired(proof: SignedChallenge, offer: Offer) -> bool:
+    """Whether a proof had expired when an offer was made, by the clock of the service."""
+    # Both are times in UTC to the second, apart from fractions.
+    return offer.sign_in.issued_at[:19] >= (proof.expiration_time or "")[:19]
+
+
 def read_headers(
     offer: Offer, proof: SignedChallenge, transaction: str | None
 ) -> Mapping[str, str]:
@@ -189,6 +195,7 @@ class Purse:
     node: Provider
     left: int
     purchases: Purchases = field(default_factory=dict)
+    _reserved: dict["asyncio.Future[str | None]", int] = field(default_factory=dict, init=False)
 
     async def buy(self, offer: Offer) -> str | None:
         """Return the transaction that buys a post, or None if the wallet holds its token.
@@ -202,17 +209,13 @@ class Purse:
                 raise TooExpensive(offer.price, self.left)
             # Reserved before anything is awaited, so that concurrent purchases share the limit.
             self.left -= offer.price
-            self.purchases[key] = asyncio.ensure_future(self._send(offer))
-        sending = self.purchases[key]
-        try:
-            # A caller that gives up does not interrupt a wallet that is sending.
-            sent = await asyncio.shield(sending)
-        except Exception:
-            self._give_back(offer, sending)
-            raise
-        if sent is None:
-            self._give_back(offer, sending)
-        return sent
+            sending = asyncio.ensure_future(self._send(offer))
+            self._reserved[sending] = offer.price
+            self.purchases[key] = sending
+            # Also called if nobody waits any more.
+            sending.add_done_callback(lambda sent: self._release_unsent(offer, sent))
+        # A caller that gives up does not interrupt a wallet that is sending.
+        return await asyncio.shield(self.purchases[key])
 
     async def confirm(self, offer: Offer, transaction: str, seconds: float | None) -> None:
         """Wait until a purchase is in a block.
@@ -223,7 +226,8 @@ class Purse:
         try:
             await wait_for_receipt(self.node, transaction, seconds)
         except Reverted:
-            self._give_back(offer, sending)
+            if sending is not None:
+                self._give_back(offer, sending)
             raise
 
     async def _send(self, offer: Offer) -> str | None:
@@ -235,12 +239,18 @@ class Purse:
         )
         return await settle(self.wallet.send_transaction(call))
 
-    def _give_back(self, offer: Offer, sending: "asyncio.Future[str | None] | None") -> None:
+    def _release_unsent(self, offer: Offer, sent: "asyncio.Future[str | None]") -> None:
+        # A cancelled wallet may have sent the transaction.
+        if not sent.cancelled() and (sent.exception() is not None or sent.result() is None):
+            self._give_back(offer, sent)
+
+    def _give_back(self, offer: Offer, sending: "asyncio.Future[str | None]") -> None:
         """Forget a purchase that cost nothing, unless another one replaced it meanwhile."""
         key = self._key(offer)
-        if sending is not None and self.purchases.get(key) is sending:
+        if self.purchases.get(key) is sending:
             del self.purchases[key]
-            self.left += offer.price
+        # Another purse may have reserved the price, and a later offer may have another price.
+        self.left += self._reserved.pop(sending, 0)
 
     def _key(self, offer: Offer) -> tuple[str, str]:
         return self.wallet.address.lower(), offer.post_id

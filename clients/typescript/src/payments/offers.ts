@@ -119,6 +119,11 @@ export async function signOffer(
   return { ...offer.signIn, address, version: "1", chainId, type: "eip191", signature };
 }
 
+/** Whether a proof had expired when an offer was made, by the clock of the service. */
+export const hasExpired = (proof: SignInProof, offer: Offer): boolean =>
+  // Both are times in UTC to the second, apart from fractions.
+  offer.signIn.issuedAt.slice(0, 19) >= proof.expirationTime.slice(0, 19);
+
 /** The headers of a read with a proof, and with the purchase if there is one. */
 export function readHeaders(
   offer: Offer,

@@ -1,13 +1,14 @@
 /** Purchases with a limit, each of them made once, and reading what was bought. */
 
 import { balanceOf, buyPostCall, waitForReceipt } from "../marketplace.js";
-import { Reverted, TooExpensive } from "../problems.js";
+import { Refusal, Reverted, TooExpensive } from "../problems.js";
 import type { Hex, PostContent } from "../records.js";
 import { endBy, pause, readFailure, readJson } from "../transport.js";
 import type { Provider, Wallet } from "../wallet.js";
 import {
   checkOffer,
   findEntry,
+  hasExpired,
   type Offer,
   readHeaders,
   type Seller,
@@ -33,6 +34,8 @@ export type Purchases = Map<string, Promise<Hex | null>>;
 
 /** A wallet that buys posts, each of them once, and never spends more than a limit. */
 export class Purse {
+  private readonly reserved = new Map<Promise<Hex | null>, bigint>();
+
   constructor(
     private readonly seller: Seller,
     private readonly wallet: Wallet,
@@ -56,6 +59,7 @@ export class Purse {
     // Reserved before anything is awaited, so that purchases side by side share the limit.
     this.left -= price;
     const sending = this.send(offer);
+    this.reserved.set(sending, price);
     this.purchases.set(key, sending);
     const sent = await sending.catch((error) => {
       this.giveBack(offer, sending);
@@ -83,9 +87,10 @@ export class Purse {
   /** Forget a purchase that cost nothing, unless another one replaced it meanwhile. */
   private giveBack(offer: Offer, sending: Promise<Hex | null>): void {
     const key = this.keyOf(offer);
-    if (this.purchases.get(key) !== sending) return;
-    this.purchases.delete(key);
-    this.left += offer.price;
+    if (this.purchases.get(key) === sending) this.purchases.delete(key);
+    // Another purse may have reserved the price, and a later offer may have another price.
+    this.left += this.reserved.get(sending) ?? 0n;
+    this.reserved.delete(sending);
   }
 
   private keyOf({ postId }: Offer): string {
@@ -107,14 +112,29 @@ export async function readPaid(
   signal: AbortSignal,
 ): Promise<PostContent> {
   let proof: SignInProof | undefined;
+  let stale: Refusal | undefined;
   let transaction: Hex | null | undefined;
   let headers: HeadersInit = {};
   for (;;) {
-    const response = await request(headers);
+    const isBought = transaction !== undefined;
+    const response = await request(headers).catch((error: unknown) => {
+      const isStale = error instanceof Refusal && error.code === "signature_stale";
+      if (!isStale || !isBought || stale) throw error;
+      stale = error;
+      return null;
+    });
+    if (response === null) {
+      // The purchase took longer than the proof lasts: get another offer to sign.
+      headers = {};
+      continue;
+    }
     if (response.status !== 402) return readJson(response, signal);
     const offer = checkOffer(findEntry(response.headers.get("PAYMENT-REQUIRED")), seller, post);
-    if (proof === undefined) {
+    if (proof === undefined || (isBought && hasExpired(proof, offer))) {
       proof = await signOffer(wallet, seller, offer);
+      stale = undefined;
+    } else if (stale) {
+      throw stale;
     } else if (purse === null) {
       throw await readFailure(response);
     } else if (transaction === undefined) {
