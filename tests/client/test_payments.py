@@ -392,6 +392,7 @@ def change(*path: str, to: object) -> Callable[[dict[str, Any]], None]:
         pytest.param(change("extra", "signIn", "statement", to="a\n\nURI: b"), id="statement"),
         pytest.param(change("extra", "signIn", "nonce", to="0123456789\nResources:"), id="nonce"),
         pytest.param(change("extra", "signIn", "issuedAt", to="2026-11-18T10:00:00Z\n"), id="time"),
+        pytest.param(change("extra", "signIn", "issuedAt", to="2026-99-18T10:00:00Z"), id="date"),
         pytest.param(change("extra", "signIn", "version", to="2"), id="version"),
     ],
 )

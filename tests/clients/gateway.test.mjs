@@ -8,12 +8,14 @@ import { sha256 } from "multiformats/hashes/sha2";
 import { imprint, makePost, openLocal } from "./world.mjs";
 
 const quiet = Object.assign(() => {}, { enabled: false, error() {}, trace() {}, newScope: () => quiet });
-const { hostname, port } = new URL(imprint.url);
+const { hostname, port, protocol } = new URL(imprint.url);
+const host = /^[0-9.]+$/.test(hostname) ? "ip4" : "dns";
+const address = multiaddr(`/${host}/${hostname}/tcp/${port}/${protocol.slice(0, -1)}`);
 
 /** The gateway of the service under test, as the only provider of everything. */
 const routing = {
   async *findProviders() {
-    yield { multiaddrs: [multiaddr(`/ip4/${hostname}/tcp/${port}/http`)], router: "test" };
+    yield { multiaddrs: [address], router: "test" };
   },
 };
 const broker = trustlessGatewayBlockBroker({ allowInsecure: true, allowLocal: true })({ routing, logger: { forComponent: () => quiet } });

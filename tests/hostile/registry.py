@@ -21,7 +21,7 @@ class Attack:
 
     `attacked` decides from a tally whether the attack took place, and `check` returns a sentence
     about a violation. `node_bytes` is the size of the node's responses about the newest post.
-    `kept_open` is the number of node connections that stay open for later. `texts` are published
+    `kept_open` is the number of connections that may stay open for a while. `texts` are published
     beforehand as free posts or, if `held`, as paid posts that the attacker buys.
     """
 

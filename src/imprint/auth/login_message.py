@@ -182,10 +182,10 @@ class LoginMessage:
     chain_id: int
     nonce: str
     issued_at: Instant
-    expires_at: Instant | None
-    not_before: Instant | None
-    request_id: str | None
-    resources: tuple[Uri, ...] | None
+    expires_at: Instant | None = None
+    not_before: Instant | None = None
+    request_id: str | None = None
+    resources: tuple[Uri, ...] | None = None
 
 
 class _Lines:

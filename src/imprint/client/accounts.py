@@ -10,6 +10,12 @@ from urllib.parse import urlsplit
 
 import aiohttp
 
+from imprint.auth.login_message import (
+    LoginMessage,
+    parse_instant,
+    parse_uri,
+    write_login_message,
+)
 from imprint.client.connection import Connection
 from imprint.client.typed_data import opening_typed_data, profile_typed_data
 from imprint.client.wallet import Wallet, settle
@@ -144,11 +150,14 @@ class AccountMethods(Connection):
 
 def _login_message(site: str, address: str, statement: str, *, chain_id: int, now: int) -> str:
     """Return the EIP-4361 text, with the checksummed address."""
-    issued = format_instant(datetime.fromtimestamp(now, UTC))
-    said = f"{statement}\n" if statement else ""
-    return (
-        f"{urlsplit(site).netloc} wants you to sign in with your Ethereum account:\n"
-        f"{checksum_address(parse_address(address))}\n\n{said}\n"
-        f"URI: {site}\nVersion: 1\nChain ID: {chain_id}\nNonce: {secrets.token_hex(8)}\n"
-        f"Issued At: {issued}"
+    message = LoginMessage(
+        None,
+        urlsplit(site).netloc,
+        checksum_address(parse_address(address)),
+        statement or None,
+        parse_uri(site),
+        chain_id,
+        secrets.token_hex(8),
+        parse_instant(format_instant(datetime.fromtimestamp(now, UTC))),
     )
+    return write_login_message(message)

@@ -9,6 +9,13 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from imprint.auth.login_message import (
+    LoginMessage,
+    NotAnInstant,
+    parse_instant,
+    parse_uri,
+    write_login_message,
+)
 from imprint.client.marketplace import balance_of, buy_post_call, wait_for_receipt
 from imprint.client.transactions import Provider
 from imprint.client.transport import Reverted
@@ -25,7 +32,6 @@ from imprint.interface.payments import (
 )
 
 _NONCE = re.compile(r"[0-9a-zA-Z]{8,64}")
-_INSTANT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?Z", re.ASCII)
 _STATEMENT = re.compile(r"[ -~]{1,200}")
 _POST_ID = re.compile(r"0|[1-9][0-9]{0,77}")
 
@@ -128,8 +134,16 @@ def _check_sign_in(info: SignInInfo, seller: Seller, post_id: str) -> None:
     _expect(info.domain == domain and info.uri in resources, "sign-in address")
     _expect(info.version == "1" and _NONCE.fullmatch(info.nonce) is not None, "nonce")
     for instant in (info.issued_at, info.expiration_time):
-        _expect(_INSTANT.fullmatch(instant) is not None, "time")
+        _expect(_is_instant(instant), "time")
     _expect(_STATEMENT.fullmatch(info.statement) is not None, "statement")
+
+
+def _is_instant(text: str) -> bool:
+    try:
+        parse_instant(text)
+    except NotAnInstant:
+        return False
+    return True
 
 
 def _expect(holds: bool, part: str) -> None:
@@ -140,11 +154,16 @@ def _expect(holds: bool, part: str) -> None:
 async def sign_offer(wallet: Wallet, seller: Seller, offer: Offer) -> SignedChallenge:
     """Sign the message of an offer, which proves the wallet's address for one read."""
     info, address = offer.sign_in, checksum_address(parse_address(wallet.address))
-    message = (
-        f"{info.domain} wants you to sign in with your Ethereum account:\n{address}\n\n"
-        f"{info.statement}\n\n"
-        f"URI: {info.uri}\nVersion: 1\nChain ID: {seller.chain_id}\nNonce: {info.nonce}\n"
-        f"Issued At: {info.issued_at}\nExpiration Time: {info.expiration_time}"
+    message = LoginMessage(
+        None,
+        info.domain,
+        address,
+        info.statement,
+        parse_uri(info.uri),
+        seller.chain_id,
+        info.nonce,
+        parse_instant(info.issued_at),
+        parse_instant(info.expiration_time),
     )
     return SignedChallenge(
         info.domain,
@@ -155,7 +174,7 @@ async def sign_offer(wallet: Wallet, seller: Seller, offer: Offer) -> SignedChal
         "eip191",
         info.nonce,
         info.issued_at,
-        await settle(wallet.sign_message(message)),
+        await settle(wallet.sign_message(write_login_message(message))),
         info.statement,
         info.expiration_time,
     )
@@ -163,8 +182,8 @@ async def sign_offer(wallet: Wallet, seller: Seller, offer: Offer) -> SignedChal
 
 def has_expired(proof: SignedChallenge, offer: Offer) -> bool:
     """Whether a proof had expired when an offer was made, by the clock of the service."""
-    # Both are times in UTC to the second, apart from fractions.
-    return offer.sign_in.issued_at[:19] >= (proof.expiration_time or "")[:19]
+    expires = proof.expiration_time or proof.issued_at
+    return parse_instant(offer.sign_in.issued_at).moment >= parse_instant(expires).moment
 
 
 def read_headers(

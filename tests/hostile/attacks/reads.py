@@ -14,6 +14,7 @@ from tests.hostile.registry import Attack, Observation
 from tests.hostile.wallets import JSON
 from tests.payments import PAYMENT, encode_header
 
+from imprint.adapters.chain.http_client import MAX_EXCHANGES
 from imprint.services.access.payments import MAX_WAITS
 
 # The addresses that a proxy reports
@@ -267,7 +268,8 @@ ATTACKS = (
         name_invented_purchases,
         lambda tally: tally.figures.get("pending", 0) >= 30,
         seconds=6,
-        kept_open=MAX_WAITS,
+        # Idle connections to the node, and the clients of reads that still wait.
+        kept_open=MAX_EXCHANGES + MAX_WAITS,
         check=check_lookups,
     ),
     Attack(
