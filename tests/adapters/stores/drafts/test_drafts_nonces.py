@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from imprint.adapters.stores.drafts.drafts import SqlDraftStore
 from imprint.domain.drafts.files import Action, File, Quota
 from imprint.domain.errors import Code, NonceUsed, RateLimited, Refusal, Unavailable
 from imprint.domain.formats.cids import Cid
@@ -208,6 +209,26 @@ async def test_a_write_with_a_spent_nonce_cannot_be_opened(world):
         with pytest.raises(NonceUsed) as refused:
             await world.stores.drafts.open_write(write, rate, "key", file.cid)
         assert refused.value.file == file
+
+
+class OvertakenFiles:
+    """Files of a store in which the first attempt of a write commits just before they are read."""
+
+    def __init__(self, world, draft: File) -> None:
+        self.world, self.draft = world, draft
+
+    async def file_by_cid(self, cid: Cid) -> File | None:
+        await self.world.update(self.draft, nonce="n")
+        return await self.world.stores.files.file_by_cid(cid)
+
+
+async def test_a_repeated_write_is_refused_as_repeated_if_the_first_one_commits_meanwhile(world):
+    file = await world.draft()
+    stores, files = world.stores, OvertakenFiles(world, file)
+    drafts = SqlDraftStore(stores.database, files, stores.rate_limits)
+    with pytest.raises(NonceUsed) as refused:
+        await drafts.open_write(world.write(Action.UPDATE, nonce="n"), None, "key", file.cid)
+    assert refused.value.file is not None
 
 
 async def test_the_rate_limit_is_checked_before_the_nonce(world):

@@ -114,8 +114,11 @@ class SqlDraftStore:
             await self._database.read(_refuse_revoked, write.session)
         if rate is not None:
             await self._limits.admit(key, rate, write.at)
+        file = None if cid is None else await self._files.file_by_cid(cid)
+        # The nonce comes last: another attempt of this write may replace the file meanwhile, and
+        # spends the nonce in the same transaction.
         await self._database.read(refuse_spent, write.signer, write.nonce)
-        return None if cid is None else await self._files.file_by_cid(cid)
+        return file
 
     async def open_create(
         self, write: Write, rate: Rate | None, key: str, intent: Intent, quota: Quota
