@@ -107,9 +107,10 @@ async def test_a_complete_response_keeps_its_connection_alive_if_possible(way: s
         b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nhello",
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n",
         b"HTTP/1.1 200 OK\r\nContent-Len",
+        b"HTTP/1.0 002 OK\r\n\r\nhello",
         b"",
     ],
-    ids=["short", "no last chunk", "half a head", "nothing"],
+    ids=["short", "no last chunk", "half a head", "an interim response", "nothing"],
 )
 async def test_a_truncated_response_is_a_connection_error(response: bytes) -> None:
     async with served(Script(response, ends=True)) as client:

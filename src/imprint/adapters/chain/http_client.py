@@ -180,8 +180,8 @@ class _Connection(asyncio.Protocol):
         if self._has_head and not self._has_length and error is None:
             # Without a length, the end of the connection is the end of the response.
             self.on_message_complete()
-        else:
-            self._fail(ConnectionResetError())
+        # Also after a complete interim response, because no other can follow it.
+        self._fail(ConnectionResetError())
 
     def on_header(self, name: bytes, value: bytes) -> None:
         lower = name.lower()
