@@ -15,7 +15,7 @@ from markupsafe import Markup
 from imprint.domain.posts.openings import MAX_TEXT
 from imprint.domain.posts.text_work import MAX_STEPS, TextWork
 from imprint.web.site.texts.pictures import picture_size
-from imprint.web.site.texts.post_html import ATTRIBUTES, TAGS, text_markup
+from imprint.web.site.texts.post_html import ATTRIBUTES, TAGS, sanitised, text_markup
 
 PNG = (
     "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAMAAAACCAYAAACddGYaAAAADUlEQVR42mNk+M9QDwADhgGA"
@@ -176,6 +176,14 @@ def test_a_link_is_marked_as_user_generated(address: str) -> None:
     ((_, _), (tag, attributes)) = Elements(post_html(f"[x]({address})")).found
     assert tag == "a"
     assert attributes == {"href": address, "rel": "nofollow noopener ugc"}
+
+
+@pytest.mark.parametrize("name", ["title", "lang"])
+def test_only_listed_attributes_are_kept_on_an_element(name: str) -> None:
+    # The address passes the check of links, which all attributes of a block's text go through.
+    bold = f'<b {name}="https://a.example/">x</b>'
+    assert sanitised(bold) == "<b>x</b>"
+    assert post_html(blocks(("paragraph", {"text": bold}))) == "<p><b>x</b></p>"
 
 
 def test_a_link_to_ipfs_points_to_this_service() -> None:

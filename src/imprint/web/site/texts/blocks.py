@@ -38,7 +38,7 @@ def inline_html(text: str) -> str:
     return nh3.clean(
         text,
         tags=INLINE_TAGS,
-        attributes={"a": {"href"}},
+        attributes={"*": set(), "a": {"href"}},
         attribute_filter=lambda tag, name, value: link_address(value),
         url_schemes={"http", "https", "mailto", "ipfs"},
         link_rel=None,

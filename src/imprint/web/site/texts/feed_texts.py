@@ -16,6 +16,7 @@ from imprint.web.site.texts.post_html import LINK_REL, TAGS, TextMarkup, read_ma
 from imprint.web.site.words import page_words
 
 ATTRIBUTES = {
+    "*": set(),
     "a": {"href"},
     "img": {"alt", "height", "src", "width"},
     "ol": {"start"},

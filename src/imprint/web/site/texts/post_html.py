@@ -31,6 +31,8 @@ TAGS = {
 """The HTML elements allowed in a text."""
 
 ATTRIBUTES = {
+    # Otherwise the sanitiser allows a few attributes on every element.
+    "*": set(),
     "a": {"aria-label", "href", "id", "role"},
     "div": {"aria-label", "role", "tabindex"},
     **{f"h{level}": {"id"} for level in range(2, 7)},
