@@ -442,7 +442,6 @@ async def test_a_form_without_a_valid_boundary_is_refused(town: World, content_t
     ("charset", "code"),
     [
         ("utf-7", "invalid_tags"),
-        ("utf-16", "invalid_request"),
         ("idna", "invalid_tags"),
         ("zlib", "invalid_tags"),
         ("rot13", "invalid_tags"),
@@ -458,6 +457,15 @@ async def test_an_unusual_form_charset_causes_no_server_error(
     parts[3] = _part("hashtags", b"+2AA-")
     response = await _form(town, b"".join(parts) + END, content_type)
     assert problem(response) == (400, code)
+
+
+@pytest.mark.parametrize("charset", ["utf-16", "punycode"])
+async def test_names_and_texts_of_a_form_are_utf_8_in_any_charset(
+    town: World, charset: str
+) -> None:
+    content_type = f"multipart/form-data; boundary={BOUNDARY}; charset={charset}"
+    response = await _form(town, b"".join(_parts(town)) + END, content_type)
+    assert problem(response) == (404, "not_found")
 
 
 @pytest.mark.parametrize(

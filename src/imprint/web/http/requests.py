@@ -235,6 +235,11 @@ class _InMemoryParser(MultiPartParser):
         self.fields: dict[str, bytes] = {}
         self.is_ended = False
 
+    def on_part_begin(self) -> None:
+        super().on_part_begin()
+        # Not the charset that the client chose, because decoding some of them takes quadratic time.
+        self._charset = "utf-8"
+
     def on_headers_finished(self) -> None:
         super().on_headers_finished()
         part = self._current_part
@@ -248,8 +253,7 @@ class _InMemoryParser(MultiPartParser):
                 raise MultiPartException("Too many fields.")
 
     def on_part_end(self) -> None:
-        # Starlette decodes fields, and replaces bytes that are invalid in the charset that the
-        # client chose.
+        # Starlette decodes fields, and replaces invalid bytes.
         if self._current_part.file is None:
             self.fields[self._current_part.field_name] = bytes(self._current_part.data)
         super().on_part_end()
