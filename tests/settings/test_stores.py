@@ -9,10 +9,12 @@ from imprint.settings.stores import (
     BucketContent,
     authorization_header,
     find_credentials,
+    find_private_keys,
     is_exposed,
     parse_authorization,
     parse_base_url,
     parse_content_store,
+    parse_database,
     parse_gateway,
 )
 
@@ -124,3 +126,45 @@ def test_bucket_credentials_are_secrets():
     assert {*HALVES.values(), *others.values()} <= set(settings.secrets)
     for text in (*HALVES.values(), *others.values()):
         assert text not in repr(settings)
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [
+        "me:canary-0123/x@host/db",
+        "me:canary-0123#x@host/db",
+        "me:canary-0123?x@host/db",
+        "me:12?canary-0123@host/db",
+        "me:12/canary-0123@host/db",
+        "me@host:canary-0123/db",
+        "me@one,two:canary-0123/db",
+        "[canary-0123/db",
+    ],
+)
+def test_a_password_that_is_not_percent_encoded_is_refused_and_not_quoted(rest: str):
+    # Its rest would be taken for the host, the port or the database, which are logged.
+    with pytest.raises(InvalidSetting) as raised:
+        parse_database(f"postgresql://{rest}")
+    assert "canary" not in str(raised.value)
+    assert raised.value.__cause__ is None
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [
+        "me:p%40%2F%23@host:5432/db",
+        "me:p@ss@[::1]:5432/db",
+        "one:5432,two:5433,three/db?user=me&password=a@b",
+        "/db?host=/run/postgresql",
+    ],
+)
+def test_any_valid_address_of_a_database_is_accepted(rest: str):
+    assert parse_database(f"postgresql://{rest}")
+
+
+def test_the_private_key_of_a_service_account_is_found_line_by_line():
+    key = "-----BEGIN PRIVATE KEY-----\\nMIIEvAIB\\nADANBgkq\\n-----END PRIVATE KEY-----\\n"
+    text = f'{{"private_key": "{key}", "private_key_id": "0123abcd", "type": "service_account"}}'
+    assert find_private_keys(Secret(text)) == ["MIIEvAIB", "ADANBgkq", "0123abcd"]
+    for other in ("", "[]", "{}", "null", '{"private_key": 1'):
+        assert find_private_keys(Secret(other)) == []

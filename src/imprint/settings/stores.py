@@ -1,6 +1,7 @@
 """Database and content store settings: one class per type, parsed from text."""
 
 import ipaddress
+import json
 import re
 from base64 import b64encode
 from dataclasses import dataclass
@@ -79,6 +80,8 @@ BUCKET_SCHEMES = ("s3", "gs", "az")
 _BUCKET = re.compile(r"[a-z0-9][a-z0-9._-]{1,220}[a-z0-9]")
 _PREFIX = re.compile(r"[A-Za-z0-9._~-]+(/[A-Za-z0-9._~-]+)*")
 _LONGEST_PREFIX = 200
+_SHORTEST_LINE = 8
+_HOST = re.compile(r"^(\[[^]]*\]|[^:]*):?")
 
 
 def parse_database(text: str) -> Database:
@@ -92,8 +95,27 @@ def parse_database(text: str) -> Database:
             )
         return SqliteDatabase(Path(path).expanduser())
     if separator and scheme in ("postgresql", "postgres") and rest.strip("/"):
+        _check_server(text)
         return PostgresqlDatabase(Secret(text))
     raise InvalidSetting("must begin with sqlite:/// or postgresql://")
+
+
+def _check_server(url: str) -> None:
+    """Refuse a URL in which part of a password would be taken for a host, port or database, which
+    are shown."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        # The message quotes the URL.
+        raise InvalidSetting("has an invalid host") from None
+    ports = [_HOST.sub("", each) for each in parts.netloc.rpartition("@")[2].split(",")]
+    is_query = not parts.query or all("=" in pair for pair in parts.query.split("&"))
+    is_split = "@" in parts.path or not is_query or bool(parts.fragment)
+    if is_split or not all(port == "" or port.isdecimal() for port in ports):
+        raise InvalidSetting(
+            "has an invalid port or database; write special characters of a password as %40"
+            " (for @), %2F (for /), %3A (for :), %3F (for ?) or %23 (for #)"
+        )
 
 
 def parse_content_store(text: str) -> ContentStoreSetting:
@@ -176,6 +198,17 @@ def authorization_header(secret: Secret) -> str:
     if kind == "bearer":
         return f"Bearer {rest}"
     return "Basic " + b64encode(rest.encode()).decode()
+
+
+def find_private_keys(secret: Secret) -> list[str]:
+    """Return the lines of the private key in a Google service account's JSON, and the key's id."""
+    try:
+        fields = json.loads(secret.reveal())
+        texts = [fields["private_key"], fields["private_key_id"]]
+    except (ValueError, KeyError, TypeError):
+        return []
+    lines = [line for text in texts if isinstance(text, str) for line in text.splitlines()]
+    return [line for line in lines if len(line) >= _SHORTEST_LINE and not line.startswith("-----")]
 
 
 def find_credentials(secret: Secret) -> list[str]:

@@ -24,7 +24,7 @@ from imprint.settings.groups import (
 from imprint.settings.limits import Limits
 from imprint.settings.publication import Publication
 from imprint.settings.secrets import Secret, secret_parts
-from imprint.settings.stores import PostgresqlDatabase, find_credentials
+from imprint.settings.stores import PostgresqlDatabase, find_credentials, find_private_keys
 
 DEVELOPMENT: Mapping[str, str] = MappingProxyType(
     {
@@ -116,6 +116,8 @@ class Settings:
             urls.append(self.storage.database.url.reveal())
         if self.storage.kubo_authorization is not None:
             texts += find_credentials(self.storage.kubo_authorization)
+        if self.storage.gs_service_account_key is not None:
+            texts += find_private_keys(self.storage.gs_service_account_key)
         keys = [key for url in urls for key in secret_parts(url)]
         return tuple(dict.fromkeys(texts + keys))
 
