@@ -25,15 +25,15 @@ export const WORDS = {
   send: "Send",
 
   // docs/trial/exchange.ts
-  serviceDoesNotRespond: "The service does not respond.",
+  serviceDoesNotRespond: "The service isn’t responding.",
   aForm: "(a form)",
   charactersMore: (slice: string | number, value: string | number) => `${slice}
-… and ${value} characters more`,
+… and ${value} more characters`,
 
   // docs/trial/form.ts
   headers: "Headers",
   optional: (kind: string | number) => `${kind}, optional`,
-  withCommas: "with commas",
+  withCommas: "separated by commas",
   createUpdateDrafts: "create and update drafts",
   createDraftsOnly: "create drafts only",
   updateDraftsOnly: "update drafts only",
@@ -41,22 +41,22 @@ export const WORDS = {
   keepBrowserStudio: "keep it in this browser, for the Studio",
   whatKeyMayDo: "what the key may do",
   howLongLasts: "how long it lasts",
-  p256KeyMade: "a P-256 key, made in this browser",
+  p256KeyMade: "a P-256 key, generated in this browser",
 
   // docs/trial/index.ts
   tryIt: "Try it",
   waitingResponse: "Waiting for the response…",
   keyBrowserWhereNo:
-    "Its key is in this browser, where no script can read it. The Studio saves with it.",
+    "Its key is in this browser, where no script can read it. The Studio uses it to save drafts.",
   keyGoneNobodyCan:
-    "Its key is gone, so nobody can write with this session. It counts until it expires.",
+    "Its key is gone, so nobody can write with this session. It still counts towards the limit until it expires.",
   revokeIt: "Revoke it",
   signedWhenSend: (name: string | number) => `Signed by ${name} when you send it.`,
   youllChooseAccountFirst: "You’ll choose an account first; it signs this request.",
   sentSession: (reader: string | number) => `Sent with the session of ${reader}.`,
   youllSignFirst: "You’ll sign in first.",
   sentSessionWhichCan: (reader: string | number) =>
-    `Sent with the session of ${reader}, which can read what it owns.`,
+    `Sent with the session of ${reader}: posts that this account owns are readable.`,
   sentWithoutSessionOnly: "Sent without a session: only free posts are readable.",
 
   // docs/trial/result.ts

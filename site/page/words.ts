@@ -15,7 +15,7 @@ export const WORDS = {
   walletDoesNotSay: "Your wallet doesn’t say whether the payment went through.",
 
   // chain/marketplace.ts
-  marketplaceDoesNotKnow: "The marketplace does not know this post.",
+  marketplaceDoesNotKnow: "The marketplace doesn’t know this post.",
 
   // chain/node.ts
   theService: "The service",
@@ -71,7 +71,7 @@ export const WORDS = {
   codeOfPage: "QR code with the address of this page",
   developmentAccounts: "Development accounts",
   loading: "Loading…",
-  theyHoldPlayMoney: "They hold play money and sign automatically.",
+  theyHoldPlayMoney: "These accounts hold play money and sign automatically.",
   tryAgain: "Try again",
 
   // wallet/connection.ts
@@ -84,8 +84,8 @@ export const WORDS = {
   // wallet/failures.ts
   nothingChosen: "Nothing was chosen.",
   walletChain: (chainId: string | number) => `The wallet is on chain ${chainId}.`,
-  accountCannotPayPrice: "The account cannot pay the price.",
-  chainsNodeDoesNot: "The chain's node does not respond.",
+  accountCannotPayPrice: "This account can’t pay the price.",
+  chainsNodeDoesNot: "The network’s node isn’t responding.",
   declinedWalletNothingSent: "You declined in your wallet. Nothing was sent.",
   walletDoesntLetPage:
     "Your wallet doesn’t let this page use that account. Unlock it and allow access.",
@@ -128,7 +128,7 @@ export const WORDS = {
     "The development chain isn’t responding. Is imprint dev still running?",
   networkIsntRespondingTry: "The network isn’t responding. Try again in a moment.",
   walletNetworkChainId: (chainId: string | number, id: string | number) =>
-    `Your wallet is on the network with chain ID ${chainId}. Choose the one with chain ID ${id} in it, then try again.`,
+    `Your wallet is on the network with chain ID ${chainId}. Switch to the one with chain ID ${id}, then try again.`,
   inAMoment: "in a moment",
   lotOnceTryAgain: (wait: string | number) => `That was a lot at once. Try again ${wait}.`,
   signatureDoesntMatchAccount:

@@ -95,10 +95,10 @@ if (sharing) offerSharing(sharing);
 
 // Gifts and several posts at once need the purchase adapter.
 if (facts.chain.adapter !== undefined)
-  load(import("./cart.ts"), ({ offerCart }) =>
+  load(import("./cart/index.ts"), ({ offerCart }) =>
     offerCart(post, (cart, isGift, wish) => {
       const items = cart.map(({ id, title, price }) => ({ id, title, price: BigInt(price) }));
-      load(import("./order/index.ts"), ({ openOrder }) => openOrder(items, isGift, wish));
+      load(import("./cart/order/index.ts"), ({ openOrder }) => openOrder(items, isGift, wish));
     }),
   );
 

@@ -73,7 +73,7 @@ export const WORDS = {
   paymentUnsettled: (twice: string | number) =>
     `Your wallet was asked to pay, but its reply was lost. This account has transactions waiting to be confirmed, and one of them may be the payment. Check again later. Buy again only if your wallet shows no payment: ${twice}`,
   paymentReplaced: (twice: string | number) =>
-    `Your wallet replaced the payment with another transaction, as it does to speed one up or cancel it. The post isn’t yours yet. Check the activity in your wallet, and buy again only if the payment was cancelled there: ${twice}`,
+    `Your wallet replaced the payment with another transaction. Wallets do this to speed up or cancel a payment. The post isn’t yours yet. Check the activity in your wallet, and buy again only if the payment was cancelled there: ${twice}`,
   paymentUnknown: (twice: string | number) =>
     `The network doesn’t know the payment your wallet sent; it may still go through. Check again later. Buy again only if your wallet shows that the payment failed or was cancelled: ${twice}`,
   paymentPending:
@@ -96,9 +96,9 @@ export const WORDS = {
   cartEmpty: "There’s nothing left to buy.",
   nameReceiver: "Enter the address of the person who gets it.",
   receiverInvalid:
-    "This isn’t a valid address. Check it for typing errors, or copy it again: it has 40 digits after 0x.",
+    "This isn’t a valid address. Check it for typing errors, or copy it again: it’s 0x followed by 40 letters and digits.",
   youHaveSome: "You can already read some of these posts, so we took them out. Check what’s left.",
-  receiverHasSome: "This address can already read some of it, so we took that out.",
+  receiverHasSome: "This address can already read some of these posts, so we took them out.",
   pricesChanged: "The prices have changed. Check the new total.",
   orderFailedChain:
     "The payment failed on the chain, so nothing was bought. You keep your money, apart from the network fee.",
@@ -111,7 +111,7 @@ export const WORDS = {
   total: (total: string) => `Total ${total}`,
   giveTo: "Give it to",
   giveToOptional: "Give them to somebody else (optional)",
-  giveHint: "An Ethereum address. Whoever has it can read the post at once, and keeps it.",
+  giveHint: "An Ethereum address. Its owner can read the post right away, and keeps it.",
   giveHintOptional: "An Ethereum address. Leave this empty to buy for yourself.",
   giveFor: (total: string) => `Give it for ${total}`,
   buyFor: (total: string) => `Buy for ${total}`,
@@ -138,7 +138,7 @@ export const WORDS = {
   postsBuyOrReceive: "Posts you buy or receive appear here and stay yours.",
   findSomethingRead: "Find something to read",
   copyLinkNowWont:
-    "Copy this link now; it won’t be shown again. Anyone with it can read your posts.",
+    "Copy this link now; it won’t be shown again. Anyone who has it can read your library.",
   atom: "Atom",
   createPrivateFeed: "Create a private feed",
   downloadLibrary: "Download my library",
@@ -158,14 +158,14 @@ export const WORDS = {
     "The document of a paid post isn’t public. Its owners can verify it here after signing in.",
   fetchingDocument: "Fetching the document…",
   verifiedBrowserDownloadedComputed: (length: string | number) =>
-    `Verified: this browser downloaded ${length}, computed their CID with SHA-256, and it matches the one above.`,
+    `Verified: this browser downloaded ${length} and computed their CID with SHA-256. It matches the one above.`,
   downloadProof: "Download the proof",
   blockNotFinal:
     "The block is too new to be final. Come back later for a proof that anyone can check.",
   chainNotChecked:
-    "That the chain names this CID is the service’s word; this browser hasn’t checked it. Connect a wallet to check, or download the proof.",
+    "The service says that this CID is on the chain, but this browser hasn’t checked. Connect a wallet to check, or download the proof.",
   chainConfirms: (block: number) =>
-    `Your wallet’s node confirms the proof: block ${block} records that this author published it.`,
+    `Your wallet’s node confirms the proof: block ${block} records that this author published this document.`,
   chainContradicts: "The proof doesn’t match the chain. Don’t trust this text.",
   serviceSentBytesDont:
     "This service sent bytes that don’t match the CID above. Don’t trust this text.",
@@ -173,7 +173,7 @@ export const WORDS = {
   correctionSigned: (number: number) =>
     `Correction ${number} is verified too: its author signed exactly this text for the document above.`,
   correctionByContract: (number: number) =>
-    `Correction ${number} is of exactly this text. A contract wallet signed it, which only the chain can check.`,
+    `Correction ${number} matches this text exactly. A contract wallet signed it, and only the chain can check that signature.`,
   correctionForged: (number: number) =>
     `The author didn’t sign correction ${number}. Don’t trust this text.`,
 
@@ -198,7 +198,7 @@ export const WORDS = {
 
   nothingSent: "Nothing was sent.",
   someFailed: (published: string, failed: number) =>
-    `${published} published, ${failed} failed. Fill again to publish those.`,
+    `${published} published, ${failed} failed. Fill again to publish the rest.`,
   filled: (published: string, purchases: string) =>
     `${published} published, and ${purchases} made.`,
   arrivedBy: (arrival: string) => `${arrival} · by `,

@@ -34,7 +34,7 @@ export const WORDS = {
   wasntDeleted: (name: string | number, sentence: string | number) =>
     `“${name}” wasn’t deleted. ${sentence}`,
   undo: "Undo",
-  isBack: (name: string) => `“${name}” is back, only in this browser until you save it.`,
+  isBack: (name: string) => `“${name}” is back. It’s only in this browser until you save it.`,
   deleteNamed: (name: string | number) => `Delete “${name}”`,
   delete: "Delete",
   deleteDraft: "Delete this draft?",
@@ -93,7 +93,7 @@ export const WORDS = {
   signPreview: "Sign in for the preview",
 
   // studio/editor/publish-link.tsx
-  noWalletConnectedConnect: "No wallet is connected. Connect the author’s, then publish.",
+  noWalletConnectedConnect: "No wallet is connected. Connect the author’s wallet, then publish.",
   publishFromAuthor:
     "Your wallet is on a different account. Switch back to the author’s account, then publish.",
   chooseVersionFirst:
@@ -127,7 +127,7 @@ export const WORDS = {
 
   // studio/editor/text/opening-line.ts
   freeUntilHere: "Free until here",
-  dragOpeningLine: "Everybody may read what is above this line. Drag it to move it.",
+  dragOpeningLine: "Everybody can read what’s above this line. Drag the line to move it.",
 
   // studio/editor/save-offer.tsx
   saveHow: "How do you want to save?",
@@ -137,7 +137,7 @@ export const WORDS = {
   // studio/editor/text/picture-dialog.ts
   aboutPicture: "About this picture",
   pictureShows: "What does it show?",
-  pictureShowsHint: "Read aloud to people who can’t see it.",
+  pictureShowsHint: "Screen readers read this aloud to people who can’t see the picture.",
   pictureCaption: "Caption (optional)",
   done: "Done",
   later: "Later",
@@ -151,7 +151,7 @@ export const WORDS = {
   // studio/editor/text/text-editor.ts
   draftClosedBeforePicture:
     "The draft was closed before the picture was ready. Open it and add the picture again.",
-  beginWrite: "Begin to write.",
+  beginWrite: "Start writing here.",
 
   // studio/editor/text/toolbar.tsx
   bold: "Bold",
@@ -173,7 +173,7 @@ export const WORDS = {
   // studio/editor/versions.tsx
   versions: "Versions",
   versionsHere: "Earlier versions of this draft, kept in this browser.",
-  noVersionsYet: "No earlier versions yet. This browser keeps some as you write.",
+  noVersionsYet: "No earlier versions yet. This browser saves versions as you write.",
   versionOf: (when: string, length: string) => `${when} · ${length}`,
   versionFrom: (when: string) => `Version from ${when}`,
   bringBack: "Bring this version back",
@@ -191,10 +191,10 @@ export const WORDS = {
   this: "This",
   checkWallet: "Check your wallet…",
   saveAutomatically24Hours: "Save automatically for 24 hours",
-  seeWhereElse: "to see where else it’s on",
+  seeWhereElse: "to see where else automatic saving is on",
   alsoOtherBrowsers: "Also on in other browsers:",
   sinceUntil: (since: string, until: string) => `Since ${since}, until ${until}`,
-  endOneSince: (createdAt: string | number) => `End the one since ${createdAt}`,
+  endOneSince: (createdAt: string | number) => `End the automatic saving that started ${createdAt}`,
   end: "End",
 
   // studio/editor/writing-room.tsx
@@ -204,12 +204,12 @@ export const WORDS = {
   youreNowEditingOther: "You’re now editing the other version. Yours is among your drafts.",
   bothKeptOtherVersion: "Both are kept: the other version in its draft, yours here as a new one.",
   belongsToAnotherAccount: (owner: string, shown: string) =>
-    `This text belongs to ${owner}, but your wallet now shows ${shown}. It’s safe in this browser. Switch back to ${owner} in your wallet to save it.`,
+    `This text belongs to ${owner}, but your wallet now shows ${shown}. The text is safe in this browser. Switch back to ${owner} in your wallet to save it.`,
   belongsToNoAccount: (owner: string) =>
-    `This text belongs to ${owner}, but no wallet is connected. It’s safe in this browser. Connect ${owner} to save it.`,
+    `This text belongs to ${owner}, but no wallet is connected. The text is safe in this browser. Connect ${owner} to save it.`,
   draftsOf: (now: string | number) => `Drafts of ${now}`,
   youreNotSignedCan:
-    "You’re not signed in. You can still write and save. Sign in to be told if this draft is saved somewhere else.",
+    "You’re not signed in. You can still write and save. Sign in to be told when this draft is saved somewhere else.",
   draftPublishedCanNo: "This draft is published and can no longer be changed.",
   draftDeletedElsewhereText: "This draft was deleted elsewhere. Your text is still here.",
   readPost: "Read the post",
@@ -219,7 +219,7 @@ export const WORDS = {
 
   // studio/frame.tsx
   theEditor: "the editor",
-  thePublisher: "the publisher",
+  thePublisher: "the publishing form",
   yourIncome: "your income",
   income: "Income",
   studio: "Studio",
@@ -295,7 +295,8 @@ export const WORDS = {
   beforePublish: "Before you publish",
   missing: "Missing",
   writeDescription: "A description, for lists and search",
-  describePictures: (pictures: number) => `What ${count(pictures, "picture")} in the text shows`,
+  describePictures: (pictures: number) =>
+    `A description of ${count(pictures, "picture")} in the text`,
   fixedLater: "Can’t be changed later",
   fixedOwnPicture: "Your picture",
   fixedMadePicture: "The picture made from your title",
@@ -418,7 +419,7 @@ export const WORDS = {
   // studio/saves/draft-service.ts
   walletShowsAnotherAccount: "The wallet shows another account.",
   noWalletConnected: "No wallet is connected.",
-  textBelongsAnotherAccount: "This text belongs to another account than the one in your wallet.",
+  textBelongsAnotherAccount: "This text doesn’t belong to the account in your wallet.",
 
   // studio/saves/open-draft.ts
   signAgainSeeWhats: "Sign in again to see what’s saved.",
@@ -426,7 +427,7 @@ export const WORDS = {
     "This browser has no space for a copy of your text. Save it now, or free some space.",
   browserCantKeepCopy: "This browser can’t keep a copy of your text. Save often.",
   signatureCameTooLate:
-    "The signature came too late. Save again: your wallet has a minute to sign.",
+    "The signature came too late. Save again, and sign in your wallet within a minute.",
   serviceDidntAcceptSave: "The service didn’t accept this save. Save again.",
   yourVersionOf: (value: string | number) => `Your version of “${value}”`,
 

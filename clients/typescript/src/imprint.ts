@@ -1,6 +1,6 @@
 /** The client of a service: everything for readers and for authors. */
 
-import type { Purchases, ReadOptions } from "./payments/purse.js";
+import type { Purchases, ReadOptions } from "./payments/purchases.js";
 import type { PostContent } from "./records.js";
 import { httpProvider, type Provider, type Wallet } from "./wallet.js";
 import { ImprintWriter } from "./writer.js";
@@ -41,12 +41,12 @@ export class Imprint extends ImprintWriter {
     const request = (headers: HeadersInit) =>
       reading.request(`/posts/${post}/content`, { except: 402 }, headers);
     // Pages that never pay need not load this.
-    const { Purse, readPaid } = await import("./payments/purse.js");
-    const purse =
+    const { LimitedBuyer, readPaid } = await import("./payments/purchases.js");
+    const buyer =
       pay && max !== undefined
-        ? new Purse(seller, wallet, options.node ?? this.nodeOfFacts(), max, this.purchases)
+        ? new LimitedBuyer(seller, wallet, options.node ?? this.nodeOfFacts(), max, this.purchases)
         : null;
-    return readPaid(request, seller, post, wallet, purse, signal);
+    return readPaid(request, seller, post, wallet, buyer, signal);
   }
 
   private nodeOfFacts(): Provider {

@@ -24,7 +24,7 @@ export {
   verifyProof,
   waitForReceipt,
 } from "./marketplace.js";
-export type { ReadOptions } from "./payments/purse.js";
+export type { ReadOptions } from "./payments/purchases.js";
 export {
   CODES,
   InvalidOffer,

@@ -15,7 +15,7 @@ test("binary bodies are counted, not shown", () =>
 
 test("a long text is truncated, with a note of its length", () => {
   const shown = readBody(bytes("x".repeat(MOST_SHOWN + 5)), "text/plain");
-  assert.equal(shown, `${"x".repeat(MOST_SHOWN)}\n… and 5 characters more`);
+  assert.equal(shown, `${"x".repeat(MOST_SHOWN)}\n… and 5 more characters`);
 });
 
 test("an empty body is an empty text", () => assert.equal(readBody(bytes(""), "text/plain"), ""));

@@ -174,7 +174,7 @@ test("pictures of the archive are put into the text, and others are named", asyn
   ];
   await world.import();
   assert.deepEqual(world.drafts, [
-    "# a\n\n![One](data:image/png;base64,AA)\n\nTwo\n\n*Pictures that are missing here: two.svg.*\n",
+    "# a\n\n![One](data:image/png;base64,AA)\n\nTwo\n\n*Missing pictures: two.svg.*\n",
   ]);
 });
 

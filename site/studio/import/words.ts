@@ -10,11 +10,11 @@ export const WORDS = {
   whereFilesAre: [
     [
       "Ghost",
-      "the JSON file of Settings → Import/Export, and the zip of your images if you have it",
+      "the JSON file from Settings → Import/Export, and the zip of your images if you have it",
     ],
-    ["Substack", "the zip of Settings → Exports"],
-    ["Medium", "the zip of Settings → Security and apps → Download your information"],
-    ["WordPress", "the XML files of Tools → Export"],
+    ["Substack", "the zip from Settings → Exports"],
+    ["Medium", "the zip from Settings → Security and apps → Download your information"],
+    ["WordPress", "the XML files from Tools → Export"],
     [
       "Mirror",
       "the JSON files of your posts from Arweave; the signatures in the files are checked",
@@ -28,7 +28,7 @@ export const WORDS = {
   leftOutLabel: "What was left out",
   oldAddressLabel: "Address of your old site, if you have one",
   oldAddressHint:
-    "It completes links and pictures, and says where a post was first published. Nothing is loaded from there.",
+    "We use it to complete the addresses of links and pictures, and to say where a post was first published. Nothing is loaded from there.",
   filesLabel: "Files or zips",
   folderLabel: "A folder",
   whereFilesAreHeading: "Where to find your files",
@@ -72,7 +72,7 @@ export const WORDS = {
   draftTooLarge: "The text is too large for a draft.",
   someFailed: (posts: number) =>
     `${count(posts, "post")} couldn’t be imported. See the list for the reasons.`,
-  picturesMissing: (names: string) => `Pictures that are missing here: ${names}.`,
+  picturesMissing: (names: string) => `Missing pictures: ${names}.`,
 
   // studio/import/formats/archive.ts
   tooManyPosts: (most: number) =>
@@ -84,8 +84,7 @@ export const WORDS = {
     `${count(posts, "post")} in Substack’s list came without a text. Export again in a few hours: the newest posts arrive late.`,
 
   // studio/import/formats/files.ts
-  zipUnreadable: (path: string) =>
-    `${path} isn’t a zip file that can be read. Is the download complete?`,
+  zipUnreadable: (path: string) => `${path} can’t be read as a zip file. Is the download complete?`,
   unsafeEntries: (path: string, number: number) =>
     `${path}: ${entries(number)} with unsafe names left out.`,
   encryptedEntries: (path: string, number: number) =>
@@ -103,12 +102,12 @@ export const WORDS = {
     `Originally published${day ? ` on ${day}` : ""}${address ? ` at ${address}` : ""}${signer ? `, signed by ${signer}` : ""}.`,
 
   // What a post was at the service it comes from.
-  wasDraft: "A draft there.",
-  wasPage: "A page there, not a post.",
-  wasScheduled: "Scheduled there, not yet published.",
-  wasEmail: "Sent by email only.",
-  wasPrivate: "Private there.",
-  wasOfType: (type: string) => `A ${type} there.`,
+  wasDraft: "It was a draft there.",
+  wasPage: "It was a page there, not a post.",
+  wasScheduled: "It was scheduled there, but not published yet.",
+  wasEmail: "It was sent by email only.",
+  wasPrivate: "It was private there.",
+  wasOfType: (type: string) => `It was a ${type} there.`,
   wasForMembers: "It was for members there. Set a price when you publish it.",
   wasForPayingMembers: "It was for paying members there. Set a price when you publish it.",
   wasForPayingSubscribers: "It was for paying subscribers there. Set a price when you publish it.",
@@ -116,19 +115,19 @@ export const WORDS = {
   perhapsComment: "Perhaps a comment: Medium exports comments as posts.",
   signatureProved: (signer: string) => `Proved: signed by ${signer}.`,
   signerUnproved:
-    "Not proved: the text is intact, but the wallet’s signature isn’t one of its own key. A contract wallet or a delegate may have signed.",
+    "Not proved: the text is intact, but the signature wasn’t made with the wallet’s own key. A contract wallet or a delegate may have signed.",
   signatureWrong: "Not proved: the text and its signature don’t match.",
 
   // What stays behind.
   podcastStays: "The recording of the podcast stays at Substack.",
   commentsStay: (comments: number) => `Comments (${comments}) stay behind.`,
   tokenStays: "Its token and collectors stay where they are.",
-  frontMatterUnreadable: "The front matter can’t be read, and stays in the text.",
+  frontMatterUnreadable: "The front matter couldn’t be read, so it stays in the text.",
   oldEncoding: "The file isn’t UTF-8: check letters with accents.",
   wikiLinksLost: (number: number) =>
     `${count(number, "link")} between notes turned into plain text.`,
   shortcodesChanged: (number: number) =>
-    `${count(number, "shortcode")} left out or made ${links(number)}.`,
+    `${count(number, "shortcode")} left out or turned into ${links(number)}.`,
   picturesNotInFolder: (number: number) =>
     `${count(number, "picture")} not found in the files: choose the whole folder.`,
 
@@ -143,7 +142,7 @@ export const WORDS = {
     product: (number: number) => `${count(number, "product card")} became plain text.`,
     shortcode: (number: number) => `${count(number, "shortcode")} left out.`,
     link: (number: number) =>
-      `${count(number, "link")} of the old site lost ${number === 1 ? "its" : "their"} address: give the old address above, then choose the files again.`,
+      `${count(number, "link")} within the old site lost ${number === 1 ? "its address" : "their addresses"}: enter that site’s address above, then choose the files again.`,
     picture: (number: number) =>
       `${count(number, "picture")} not found in the files: choose the pictures together with the posts.`,
     drawing: (number: number) => `${count(number, "drawing")} (SVG) left out.`,

@@ -26,14 +26,14 @@ export const WORDS = {
   openingNewDraft: "Opening a new draft…",
   notYours: "This post belongs to another account. Switch to its author’s account to change it.",
   unlistedSince: (since: string) =>
-    `In no list since ${since}. Everyone with its link can still read it.`,
-  withheldSince: (since: string) => `Shown to nobody since ${since}, its owners included.`,
+    `Not listed since ${since}. Its page still works for anyone with the link.`,
+  withheldSince: (since: string) => `Withheld from everyone since ${since}, including its owners.`,
   notStoredWhy:
     "This post is on the chain, but its text isn’t stored on this site, so the site doesn’t list it.",
   onAuthor: {
     refused: (since: string) => `The operator has accepted no new writing from you since ${since}.`,
-    unlisted: (since: string) => `Your writing has been in no list since ${since}.`,
-    withheld: (since: string) => `Your writing has been shown to nobody since ${since}.`,
+    unlisted: (since: string) => `Your posts have been unlisted since ${since}.`,
+    withheld: (since: string) => `Your posts have been withheld from everyone since ${since}.`,
   },
   operatorSays: (statement: string) => `The operator says: ${statement}`,
 } as const;

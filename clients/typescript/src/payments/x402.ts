@@ -3,7 +3,7 @@
 import type { Hex } from "../records.js";
 import type { Provider, Wallet } from "../wallet.js";
 import { checkOffer, SCHEME, type Seller, type SignInProof, signOffer } from "./offers.js";
-import { Purse } from "./purse.js";
+import { LimitedBuyer } from "./purchases.js";
 
 export interface SchemeOptions extends Seller {
   wallet: Wallet;
@@ -30,11 +30,11 @@ export class ImprintSubscribeScheme {
   readonly scheme = SCHEME;
   /** The chain as CAIP-2, as x402 clients name it. */
   readonly network: `eip155:${number}`;
-  private readonly purse: Purse;
+  private readonly buyer: LimitedBuyer;
 
   constructor(private readonly options: SchemeOptions) {
     this.network = `eip155:${options.chainId}`;
-    this.purse = new Purse(options, options.wallet, options.node, options.max);
+    this.buyer = new LimitedBuyer(options, options.wallet, options.node, options.max);
   }
 
   /**
@@ -53,10 +53,10 @@ export class ImprintSubscribeScheme {
   }> {
     const { wallet, waitMs = 120_000 } = this.options;
     const offer = checkOffer(requirements, this.options);
-    const transaction = await this.purse.buy(offer);
+    const transaction = await this.buyer.buy(offer);
     if (transaction !== null) {
       const signal = AbortSignal.timeout(waitMs);
-      await this.purse.confirm(offer, transaction, signal).catch((error) => {
+      await this.buyer.confirm(offer, transaction, signal).catch((error) => {
         if (!signal.aborted) throw error;
       });
     }

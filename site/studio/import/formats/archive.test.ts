@@ -67,9 +67,9 @@ The secret is *patience*.
     "The paid part begins below the line “<!--more-->”.",
   ]);
   assert.equal(draftText(unfinished, []), "# Unfinished\n\nNot **yet**\n\n## Later\n");
-  assert.deepEqual(unfinished.remarks, ["A draft there."]);
+  assert.deepEqual(unfinished.remarks, ["It was a draft there."]);
   assert.match(about.text, /I bake at \[the mill\]\(https:\/\/mill\.example\/\)/);
-  assert.deepEqual(about.remarks, ["A page there, not a post."]);
+  assert.deepEqual(about.remarks, ["It was a page there, not a post."]);
   assert.equal(about.address, "https://baker.example/about");
 });
 
@@ -77,7 +77,7 @@ test("a Ghost export without the old address says which pictures and links are m
   const { posts } = await find({ "ghost.json": fixture("ghost.json") });
   assert.equal(posts[0]?.address, null);
   assert.ok(posts[0]?.losses.some((loss) => loss.startsWith("1 picture not found")));
-  assert.ok(posts[0]?.losses.some((loss) => loss.startsWith("1 link of the old site")));
+  assert.ok(posts[0]?.losses.some((loss) => loss.startsWith("1 link within the old site")));
 });
 
 test("a Jekyll folder becomes posts with its pictures inside", async () => {
@@ -115,20 +115,20 @@ test("Obsidian and Hugo notes lose their own syntax and keep their pictures", as
   assert.equal(note?.text, "![oven](imported-picture:0)\n\n> **Try it**\n> Now.");
   assert.equal(bundle?.title, "Bundle");
   assert.equal(bundle?.pictures[0]?.name, "content/post/cat.png");
-  assert.deepEqual(bundle?.losses, ["1 shortcode left out or made a link."]);
+  assert.deepEqual(bundle?.losses, ["1 shortcode left out or turned into a link."]);
 });
 
 test("front matter with aliases is not expanded", async () => {
   const bomb = `---\na: &a [x,x]\nb: &b [*a,*a]\ntitle: *b\n---\nText\n`;
   const post = await only({ "a.md": bomb });
-  assert.deepEqual(post.losses, ["The front matter can’t be read, and stays in the text."]);
+  assert.deepEqual(post.losses, ["The front matter couldn’t be read, so it stays in the text."]);
   assert.match(post.text, /Text$/);
 });
 
 test("front matter that is nested without end is not parsed", async () => {
   for (const front of ["? - ".repeat(10_000), "[".repeat(10_000), "- ".repeat(10_000)]) {
     const post = await only({ "a.md": `---\n${front}\n---\nText\n` });
-    assert.deepEqual(post.losses, ["The front matter can’t be read, and stays in the text."]);
+    assert.deepEqual(post.losses, ["The front matter couldn’t be read, so it stays in the text."]);
   }
 });
 

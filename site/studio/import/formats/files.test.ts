@@ -92,7 +92,7 @@ test("too many entries are refused as a whole", async () => {
 test("a broken zip is told by its name", async () => {
   await assert.rejects(
     listFiles([{ path: "half.zip", blob: new Blob(["PK\x03\x04 and no more"]) }]),
-    /half\.zip isn’t a zip file/,
+    /half\.zip can’t be read as a zip file/,
   );
 });
 

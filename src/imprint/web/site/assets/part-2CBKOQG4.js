@@ -1,1 +1,0 @@
-import{a,b}from"./part-67HSLO33.js";import"./part-YODLKLCE.js";import"./part-R7T5HUJY.js";import"./part-QS3CNDCH.js";import"./part-LQQNO2G2.js";import"./part-K4SABGCS.js";export{a as offerSamples,b as sampleItem};

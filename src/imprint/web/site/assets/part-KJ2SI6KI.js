@@ -1,1 +1,0 @@
-import{l as o,m as t}from"./part-WB7SWWEX.js";function r({sentence:n,onRetry:e}){return t("div",{class:"studio-note bad",role:"alert",children:[t("p",{children:n}),t("button",{type:"button",onClick:e,children:o.tryAgain})]})}export{r as a};
