@@ -1,7 +1,8 @@
 """The actions of a simulation, all of which take their randomness from a single source."""
 
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import httpx2
@@ -15,6 +16,7 @@ from tests.world import Wallet, World, respell
 from tests.writing_sessions import bound_envelope, hash_of
 
 from imprint.devchain.blocks import Block
+from imprint.domain.drafts.files import Network
 from imprint.domain.formats.cids import Cid, Codec, cid_of
 from imprint.domain.posts.openings import text_facts
 from imprint.domain.posts.text_work import TextWork
@@ -22,21 +24,111 @@ from imprint.domain.posts.text_work import TextWork
 Action = Callable[[Universe, Model], Awaitable[None]]
 
 PICTURES = (b"one picture", b"another picture", b"a third picture")
-"""Pictures, so few that several authors use the same one."""
+"""Few pictures, so that several authors use the same one."""
 
-DONE = ("after_commit", "before_response")
-CRASHES = ("after_intent", "after_put", *DONE)
-"""Failpoints of a request, which has already taken effect at the failpoints in `DONE`."""
+AFTER_COMMIT = ("after_commit", "before_response")
+BEFORE_COMMIT = (
+    "before_intent",
+    "after_intent",
+    "during_put",
+    "unsynced_put",
+    "after_put",
+    "before_commit",
+)
+CRASHES = (*BEFORE_COMMIT, *AFTER_COMMIT, "during_commit", "during_commit:2", "during_commit:3")
+"""Failpoints of a write, which has already taken effect at those in `AFTER_COMMIT`."""
+
+REFUSALS = ("not_pending", "not_found")
+
+
+@dataclass
+class Sent:
+    """What became of a signed write: whether it took effect, and the resulting file if known."""
+
+    done: bool
+    file: dict[str, Any] | None
+    refusals: list[str]
+
+
+async def send_once(universe: Universe, model: Model, signer: str, send: Send) -> Sent:
+    """Send a signed write that may take effect at most once.
+
+    Some are sent twice, some to a process that crashes, and some while the store fails. Whether a
+    write took effect is known from the response to the same write, which is sent again.
+    """
+    random = universe.random
+    trouble = random.choices(["none", "crash", "store"], [12, 2, 1])[0]
+    responses: list[httpx2.Response] = []
+    must: bool | None = None
+    if trouble == "crash":
+        at, number = random.choice(CRASHES), universe.choose_process()
+        world = universe.process(number).world
+        response = await universe.crash(at, number, lambda: send(world))
+        if response is None:
+            universe.say(f"crash at {at}")
+            must = True if at in AFTER_COMMIT else False if at in BEFORE_COMMIT else None
+        else:
+            responses.append(response)
+    elif trouble == "store":
+        number = universe.choose_process()
+        store = universe.process(number).store
+        store.faults = random.choices([None, "before", "after"], k=2)
+        response = await send(universe.process(number).world)
+        failed, store.faults = len(store.faults) < 2, []
+        if response.status_code == 503:
+            assert failed, response.text
+            universe.counts["store fails"] += 1
+            universe.say("the store fails")
+            must = False
+        else:
+            responses.append(response)
+    times = 2 if random.random() < 0.2 else 1
+    while len(responses) < times:
+        responses.append(await send(universe.either))
+    return _judge(model, signer, send, responses, must)
+
+
+def _judge(
+    model: Model, signer: str, send: Send, responses: list[httpx2.Response], must: bool | None
+) -> Sent:
+    """Decide whether a write took effect. Fails if it did so twice, or when it must not."""
+    accepted = [each for each in responses if each.status_code == 200]
+    bodies = [each.json() for each in responses]
+    codes = [None if body.get("code") is None else str(body["code"]) for body in bodies]
+    assert len(accepted) <= 1, "a nonce was used twice"
+    used = [body for body in bodies if body.get("code") == "nonce_used"]
+    done = bool(accepted or used)
+    if must is not None:
+        assert must == (codes[0] == "nonce_used"), (must, codes)
+    if done:
+        # After the write took effect, it never does so again.
+        assert all(code == "nonce_used" for code in codes[1:]), codes
+        model.spent.append(send)
+    if model.refuses(signer):
+        assert not accepted or must, codes
+    file = _file_in(accepted[0].json()) if accepted else used[0]["file"] if used else None
+    return Sent(done, file, [code for code in codes if code not in (None, "nonce_used")])
+
+
+def _file_in(body: dict[str, Any]) -> dict[str, Any] | None:
+    return body.get("updatedUpload") or body.get("upload") or body.get("file")
 
 
 async def create(universe: Universe, model: Model) -> None:
     author, content = universe.author(), new_content(universe)
+    model.note_text(content, author.address, None)
     body = sign_create(universe, author, content) | {"content": content}
-    response = await universe.either.client.post("/create/group", json=body)
-    assert response.status_code == 200, response.text
-    cid = response.json()["updatedUpload"]["cid"]
-    model.add(cid, author.address, content)
-    universe.say(f"create {cid[-6:]}")
+    sent = await send_once(
+        universe,
+        model,
+        author.address,
+        lambda world: world.client.post("/create/group", json=body),
+    )
+    universe.say(f"create by {author.address[:6]}: {sent.done} {sent.refusals}")
+    assert sent.done != model.refuses(author.address), sent.refusals
+    if sent.done:
+        assert sent.file is not None
+        model.add(sent.file["cid"], author.address, content)
 
 
 async def update(universe: Universe, model: Model) -> None:
@@ -44,23 +136,34 @@ async def update(universe: Universe, model: Model) -> None:
     if version is None:
         return
     owner, content = _wallet(universe, version.owner), new_content(universe)
+    model.note_text(content, version.owner, None)
     body = sign_update(universe, owner, version.cid, content) | {"content": content}
     params = {"cid": version.cid}
-    response = await universe.either.client.post("/update/file", params=params, json=body)
-    universe.say(f"update {version.cid[-6:]}: {response.status_code}")
-    if response.status_code == 200:
-        note_update(universe, model, version, response, content)
+    sent = await send_once(
+        universe,
+        model,
+        version.owner,
+        lambda world: world.client.post("/update/file", params=params, json=body),
+    )
+    universe.say(f"update {version.cid[-6:]}: {sent.done} {sent.refusals}")
+    if sent.done:
+        assert sent.file is not None
+        note_update(universe, model, version, sent.file["cid"], content)
     else:
-        assert response.json()["code"] in ("not_pending", "not_found")
+        expect_refusals(model, version.owner, sent, REFUSALS)
 
 
-def note_update(
-    universe: Universe, model: Model, version: Version, response: httpx2.Response, content: str
-) -> None:
+def expect_refusals(model: Model, signer: str, sent: Sent, codes: Iterable[str]) -> None:
+    """Fail if a write was refused for another reason than these or a measure of the operator."""
+    expected = {"author_refused"} if model.refuses(signer) else set(codes)
+    assert set(sent.refusals) <= expected, sent.refusals
+
+
+def note_update(universe: Universe, model: Model, version: Version, cid: str, content: str) -> None:
     """Record that a new version has replaced another one."""
     _check_not_published(model, version)
     model.retire(version.cid, universe.clock.now())
-    model.add(response.json()["upload"]["cid"], version.owner, content, version)
+    model.add(cid, version.owner, content, version)
 
 
 async def revise(universe: Universe, model: Model) -> None:
@@ -70,23 +173,23 @@ async def revise(universe: Universe, model: Model) -> None:
     if version is None or not claims:
         return
     post_id, content = universe.random.choice(claims).post_id, new_content(universe)
+    model.note_text(content, version.owner, version.cid)
     owner = _wallet(universe, version.owner)
     body = sign_revision(universe.world, owner, (post_id, version.cid), content)
-
-    async def send(world: World) -> httpx2.Response:
-        return await world.client.post("/revise/post", params={"postId": post_id}, json=body)
-
-    done, responses = await _send_once(universe, model, send)
-    if done:
+    params = {"postId": post_id}
+    sent = await send_once(
+        universe,
+        model,
+        version.owner,
+        lambda world: world.client.post("/revise/post", params=params, json=body),
+    )
+    universe.say(f"revise {version.cid[-6:]}: {sent.done} {sent.refusals}")
+    if sent.done:
         version.revisions.append(content)
-    for response in responses:
-        universe.say(f"revise {version.cid[-6:]}: {response.status_code}")
-        if response.status_code == 200:
-            assert response.json()["revision"]["number"] == len(version.revisions)
-        else:
-            # A service that has not read the newest blocks knows no such post, or another one.
-            codes = ("not_found", "nonce_used", "not_author", "body_mismatch")
-            assert response.json()["code"] in (*codes, "too_many_revisions"), response.text
+    else:
+        # A service that has not read the newest blocks knows no such post, or another one.
+        codes = ("not_found", "not_author", "body_mismatch", "too_many_revisions", "withheld")
+        expect_refusals(model, version.owner, sent, (*codes, "removed"))
 
 
 async def change_profile(universe: Universe, model: Model) -> None:
@@ -98,13 +201,16 @@ async def change_profile(universe: Universe, model: Model) -> None:
     avatar = random.choice(["keep", "none"]) if image is None else hash_of_picture(image)
     message = {"name": name, "bio": bio, "links": "\n".join(links), "avatar": avatar}
     signed = author.sign_envelope(profile_envelope(universe.clock.seconds, **message))
-    done, _ = await _send_once(universe, model, lambda world: post_profile(world, signed, image))
-    universe.say(f"profile of {author.address[:6]}, picture {avatar[:6]}")
-    assert done
-    before = model.profiles.get(author.address)
-    kept = before.picture if avatar == "keep" and before is not None else image
-    at = universe.clock.now()
-    model.profiles[author.address] = SavedProfile(name, bio, tuple(links), kept, at)
+    sent = await send_once(
+        universe, model, author.address, lambda world: post_profile(world, signed, image)
+    )
+    universe.say(f"profile of {author.address[:6]}, picture {avatar[:6]}: {sent.done}")
+    assert sent.done != model.refuses(author.address), sent.refusals
+    if sent.done:
+        before = model.profiles.get(author.address)
+        kept = before.picture if avatar == "keep" and before is not None else image
+        at = universe.clock.now()
+        model.profiles[author.address] = SavedProfile(name, bio, tuple(links), kept, at)
 
 
 async def replay(universe: Universe, model: Model) -> None:
@@ -113,63 +219,57 @@ async def replay(universe: Universe, model: Model) -> None:
         return
     response = await universe.random.choice(model.spent[-8:])(universe.either)
     universe.say(f"replay: {response.status_code}")
-    assert response.json()["code"] in ("nonce_used", "signature_stale"), response.text
-
-
-async def _send_once(
-    universe: Universe, model: Model, send: Send
-) -> tuple[bool, list[httpx2.Response]]:
-    """Send a signed write that may take effect at most once, and return whether it did.
-
-    One in four is sent twice, and one in eight to a service that crashes before it responds.
-    """
-    random = universe.random
-    done, responses = False, []
-    crash_at = random.choice(CRASHES) if random.random() < 0.125 else None
-    if crash_at is not None:
-        response = await universe.crash(crash_at, send)
-        universe.say(f"crash at {crash_at}: {response is None}")
-        done = crash_at in DONE if response is None else response.status_code == 200
-        responses = [] if response is None else [response]
-    for _ in range(2 if random.random() < 0.25 else 1):
-        response = await send(universe.either)
-        responses.append(response)
-        assert not done or response.json()["code"] == "nonce_used", response.text
-        done = done or response.status_code == 200
-    if done:
-        model.spent.append(send)
-    return done, responses
+    codes = ("nonce_used", "signature_stale", "author_refused")
+    assert response.json()["code"] in codes, response.text
 
 
 async def delete(universe: Universe, model: Model) -> None:
+    """Delete a draft, which no measure of the operator prevents."""
     version = choose(universe, model, LIVE)
     if version is None:
         return
     universe.node.fault = _pick_fault(universe) if universe.random.random() < 0.2 else None
-    response = await universe.world.send_delete(_wallet(universe, version.owner), version.cid)
+    body, params = _wallet(universe, version.owner).sign("delete"), {"cid": version.cid}
+
+    async def send(world: World) -> httpx2.Response:
+        return await world.client.post("/delete/file", params=params, json=body)
+
+    if universe.node.fault is None:
+        sent = await send_once(universe, model, "", send)
+    else:
+        universe.counts["node fails"] += 1
+        sent = _judge(model, "", send, [await send(universe.world)], None)
     universe.node.fault = None
-    universe.say(f"delete {version.cid[-6:]}: {response.status_code}")
-    if response.status_code == 200:
+    universe.say(f"delete {version.cid[-6:]}: {sent.done} {sent.refusals}")
+    if sent.done:
         _check_not_published(model, version)
         claims = model.claims().get(version.cid, [])
         assert version.cid.encode() not in [claim.spelled for claim in claims]
         model.retire(version.cid, universe.clock.now())
     else:
-        expected = ("already_onchain", "not_found", "chain_unavailable")
-        assert response.json()["code"] in expected, response.text
+        expect_refusals(model, "", sent, ("already_onchain", "not_found", "chain_unavailable"))
 
 
 async def dress(universe: Universe, model: Model) -> None:
+    """Give a draft a thumbnail and hashtags."""
     version = choose(universe, model, LIVE)
     if version is None:
         return
     tags = universe.random.choice(["", "ink", "ink,paper", "paper"])
     version.worn.add(tuple(tags.split(",")) if tags else ())
-    response = await universe.world.send_publish(
-        _wallet(universe, version.owner), version.cid, tags
-    )
-    universe.say(f"dress {version.cid[-6:]} in '{tags}': {response.status_code}")
-    assert response.status_code == 200 or response.json()["code"] in ("not_pending", "not_found")
+    fields = _wallet(universe, version.owner).sign("publish") | {"hashtags": tags}
+    fields["salt"] = json.dumps(fields["salt"])
+    picture = universe.random.choice(PICTURES)
+
+    async def send(world: World) -> httpx2.Response:
+        files = {"file": ("cover.png", picture, "image/png")}
+        params = {"cid": version.cid}
+        return await world.client.post("/publish/file", params=params, data=fields, files=files)
+
+    sent = await send_once(universe, model, version.owner, send)
+    universe.say(f"dress {version.cid[-6:]} in '{tags}': {sent.done} {sent.refusals}")
+    if not sent.done:
+        expect_refusals(model, version.owner, sent, REFUSALS)
 
 
 async def post(universe: Universe, model: Model) -> None:
@@ -208,7 +308,6 @@ async def buy(universe: Universe, model: Model) -> None:
     reader, post_id = universe.anybody().address, _choose_post(universe)
     block = universe.market.send(reader, universe.market.purchase(post_id))
     universe.say(f"buy {post_id} by {reader[:6]}: {_outcome(block)}")
-    model.note_admission(reader, post_id)
 
 
 async def buy_through_adapter(universe: Universe, model: Model) -> None:
@@ -220,17 +319,15 @@ async def buy_through_adapter(universe: Universe, model: Model) -> None:
     receiver = random.choice([payer, payer, *friends, market.adapter])
     block = market.send(payer, market.purchase_through(adapter, posts, receiver))
     universe.say(f"{payer[:6]} buys {posts} for {receiver[:6]}: {_outcome(block)}")
-    _note_holders(universe, model)
 
 
 async def transfer(universe: Universe, model: Model) -> None:
-    """Transfer tokens, sometimes to oneself or the contract, none at all, or of no real post."""
+    """Transfer tokens: sometimes none, to oneself, to the contract, or of a missing post."""
     holder, receiver, post_id, amount = _movement(universe)
     block = universe.market.send(holder, universe.market.transfer(receiver, post_id, amount))
     universe.say(
         f"transfer {amount} of {post_id}, {holder[:6]} to {receiver[:6]}: {_outcome(block)}"
     )
-    _note_holders(universe, model)
 
 
 async def give(universe: Universe, model: Model) -> None:
@@ -239,7 +336,6 @@ async def give(universe: Universe, model: Model) -> None:
         _someone(universe), universe.market.gift(receiver, post_id, amount)
     )
     universe.say(f"give {amount} of {post_id} to {receiver[:6]}: {_outcome(block)}")
-    _note_holders(universe, model)
 
 
 async def burn(universe: Universe, model: Model) -> None:
@@ -256,7 +352,6 @@ async def set_price(universe: Universe, model: Model) -> None:
         universe.market.pricing(post_id, universe.random.choice([0, 10**15])),
     )
     universe.say(f"price of {post_id}: {_outcome(block)}")
-    _note_free(universe, model)
 
 
 async def batch(universe: Universe, model: Model) -> None:
@@ -284,8 +379,6 @@ async def batch(universe: Universe, model: Model) -> None:
     block = market.send(sender, market.batch(calls))
     universe.say(f"{len(calls)} calls about {post_id} by {sender[:6]}: {_outcome(block)}")
     universe.spread(block)
-    _note_free(universe, model)
-    _note_holders(universe, model)
 
 
 async def mine(universe: Universe, model: Model) -> None:
@@ -297,10 +390,12 @@ async def mine(universe: Universe, model: Model) -> None:
 async def reorganize(universe: Universe, model: Model) -> None:
     wanted = universe.random.choice([1, 2, 3, 7, 32, DEPTH, universe.random.randint(1, DEPTH)])
     depth, blocks = universe.market.reorganize(universe.random, wanted)
+    if depth:
+        deep = next(each for each in (8, 32, DEPTH) if depth <= each)
+        universe.counts[f"reorg of at most {deep}"] += 1
     universe.say(f"reorg of {depth}, {len(blocks)} transactions come back")
     for block in blocks:
         _note_posts(universe, model, block)
-    _note_holders(universe, model)
 
 
 async def deliver(universe: Universe, model: Model) -> None:
@@ -353,7 +448,7 @@ async def follow(universe: Universe, model: Model) -> None:
 
 
 async def follow_in_trouble(universe: Universe, model: Model) -> None:
-    """Run a round during which the node fails, or the chain advances or is reorganized."""
+    """Run a follower round in which the node fails, or the chain advances or is reorganized."""
     random = universe.random
     kind = random.choice(["errors", "dies", "moves"])
     left = random.randint(0, 6)
@@ -370,32 +465,35 @@ async def follow_in_trouble(universe: Universe, model: Model) -> None:
         return said
 
     turn = await universe.follow(trouble)
+    universe.counts[f"node {kind}"] += 1
     universe.say(f"follow while the node {kind}: {turn}")
-    _note_holders(universe, model)
-    if kind == "dies" and random.random() < 0.5:
+    if kind == "dies" and random.random() < 0.2:
         await restart(universe, model)
 
 
 async def index(universe: Universe, model: Model) -> None:
-    turn = await universe.index(indexer=universe.random.choice([0, 0, 1]))
+    turn = await universe.index(number=universe.choose_process())
     universe.say(f"index: {turn}")
 
 
 async def index_twice(universe: Universe, model: Model) -> None:
+    if not universe.is_replicated:
+        return
     turns = await universe.index_twice()
     universe.say(f"two index: {turns}")
     assert sum(turns) <= 1
 
 
 async def index_behind(universe: Universe, model: Model) -> None:
-    """Run a round with a node that lacks the newest blocks."""
+    """Run an indexer round with a node that lacks the newest blocks."""
     behind = universe.random.choice([1, 2, 5, 20, 70])
-    turn = await universe.index(indexer=universe.random.choice([0, 1]), behind=behind)
+    turn = await universe.index(number=universe.choose_process(), behind=behind)
+    universe.counts["node lags"] += 1
     universe.say(f"index with a node {behind} behind: {turn}")
 
 
 async def index_texts(universe: Universe, model: Model) -> None:
-    """Index the texts of free posts for search, as far as they are stored here."""
+    """Index the texts of free posts for search, if they are stored here."""
     for pending in await universe.search.pending_texts(-1, 100):
         texts = [
             (cid, model.versions[cid].content)
@@ -431,11 +529,19 @@ async def index_in_trouble(universe: Universe, model: Model) -> None:
             _move_chain(universe, model)
         return said
 
-    turn = await universe.index(trouble, random.choice([0, 0, 1]))
+    turn = await universe.index(trouble, universe.choose_process())
+    universe.counts[f"node {kind}"] += 1
     universe.say(f"index while the node {kind}: {turn}")
-    _note_holders(universe, model)
-    if random.random() < 0.2:
+    if random.random() < 0.1:
         await restart(universe, model)
+
+
+async def index_until_crash(universe: Universe, model: Model) -> None:
+    """Run a round of an indexer that crashes."""
+    at = universe.random.choice(["during_step", "after_step", "during_commit", "during_commit:2"])
+    number = universe.choose_process()
+    turn = await universe.crash(at, number, lambda: universe.index(number=number))
+    universe.say(f"index until {at}: {turn}")
 
 
 async def begin_lying(universe: Universe, model: Model) -> None:
@@ -448,6 +554,7 @@ async def begin_lying(universe: Universe, model: Model) -> None:
         random.choice([None, None, DEPTH - 1, DEPTH + 3]),
     )
     universe.node.lie = lies.change
+    universe.counts["node leaves out logs"] += 1
     share, until = lies.share, lies.until
     universe.say(f"the node hides {share}, receipts too: {lies.receipts}, until {until}")
 
@@ -458,13 +565,15 @@ async def end_lying(universe: Universe, model: Model) -> None:
 
 
 async def ask_two_nodes(universe: Universe, model: Model) -> None:
-    """Run rounds of a process with two nodes, one of which returns false data."""
+    """Run rounds of the process with several nodes, one of which returns false data."""
+    if not universe.is_replicated:
+        return
     before, universe.node.lie = (
         universe.node.lie,
         universe.node.lie
         or Lies(universe.market.chain, receipts=universe.random.choice([True, False])).change,
     )
-    turns = await universe.run_pair()
+    turns = await universe.run_second()
     universe.node.lie = before
     universe.say(f"follow and index with a second node: {turns}")
 
@@ -476,7 +585,7 @@ async def restart(universe: Universe, model: Model) -> None:
 
 async def restore(universe: Universe, model: Model) -> None:
     """Continue with a restored backup. Not for PostgreSQL, whose backup is restored to SQLite."""
-    if universe.database is not None:
+    if universe.database is not None or universe.random.random() < 0.5:
         return
     universe.say("restore")
     await universe.restore()
@@ -490,26 +599,59 @@ async def jump(universe: Universe, model: Model) -> None:
 
 
 async def collect(universe: Universe, model: Model) -> None:
+    """Destroy what has been inaccessible for long, with a collector that may crash or fail."""
     model.collect(universe.clock.now())
-    await universe.collect()
-    universe.say("collect")
+    random = universe.random
+    trouble = random.choice(["none", "none", "crash", "store"])
+    if trouble == "crash":
+        at = random.choice(["after_condemn", "after_remove", "after_purge", "during_commit"])
+        await universe.crash(at, 0, universe.collect)
+    else:
+        store = universe.process(0).store
+        store.faults = random.choices([None, "before", "after"], k=3) if trouble == "store" else []
+        await universe.collect()
+        store.faults = []
+    universe.say(f"collect with trouble {trouble}")
+    if trouble == "none":
+        await _check_destroyed(universe, model)
+
+
+async def _check_destroyed(universe: Universe, model: Model) -> None:
+    """Check that no document is left of versions that were inaccessible for long enough."""
+    for version in model.versions.values():
+        if version.perhaps_destroyed and version.state == GONE and not version.published:
+            left = await universe.world.adapters.content.read(Cid(version.cid), Network.PRIVATE)
+            assert left is None, f"{version.cid[-6:]} was not destroyed"
 
 
 async def read(universe: Universe, model: Model) -> None:
-    """Read a post at any moment. A reader who was never entitled to it must not get it."""
+    """Read a post at any moment. The universe checks that its text is for this reader."""
     reader, post_id = universe.anybody(), _choose_post(universe)
     session = await universe.session(reader)
-    _note_free(universe, model)
-    universe.node.fault = _pick_fault(universe) if universe.random.random() < 0.2 else None
-    response = await universe.world.read_post(reader, post_id, session)
-    universe.node.fault = None
-    universe.say(f"read {post_id} by {reader.address[:6]}: {response.status_code}")
-    assert response.status_code in (200, 403, 404, 503), response.text
+    number = universe.choose_process()
+    process = universe.process(number)
+    trouble = universe.random.choices(["none", "node", "balance", "store"], [6, 1, 2, 1])[0]
+    if trouble == "node":
+        universe.node.fault = _pick_fault(universe)
+    elif trouble == "store":
+        process.store.faults = [universe.random.choice(["before", "after"])]
+    elif trouble == "balance" and number == 1:
+        # One of the three nodes lies, and two must agree.
+        process.links[universe.random.randint(0, 2)].balance = universe.random.choice([0, 1])
+    path = universe.random.choice(["/fileByPostId", f"/posts/{post_id}/content"])
+    params = {"user": reader.address, "postId": str(post_id)} if path[1] == "f" else {}
+    response = await process.world.client.get(path, params=params, headers=session)
+    universe.node.fault, process.store.faults = None, []
+    for link in process.links:
+        link.balance = None
+    universe.counts[f"wrong {trouble}" if trouble == "balance" else f"{trouble} fails"] += (
+        trouble != "none" and (trouble != "balance" or number == 1)
+    )
+    universe.say(f"read {post_id} by {reader.address[:6]}, {trouble}: {response.status_code}")
+    assert response.status_code in (200, 402, 403, 404, 410, 451, 503), response.text
     if response.status_code == 200:
         version = model.versions[response.json()["file"]["cid"]]
-        assert response.json()["content"] == version.content
-        own = version.owner == reader.address
-        assert own or (reader.address, version.cid) in model.admitted
+        assert response.json()["content"] in (version.content, *version.revisions)
 
 
 ACTIONS: dict[Action, int] = {
@@ -540,6 +682,7 @@ ACTIONS: dict[Action, int] = {
     index_in_trouble: 5,
     index_behind: 2,
     index_twice: 2,
+    index_until_crash: 3,
     index_texts: 3,
     begin_lying: 2,
     end_lying: 1,
@@ -548,7 +691,7 @@ ACTIONS: dict[Action, int] = {
     restore: 1,
     jump: 2,
     collect: 2,
-    read: 6,
+    read: 12,
 }
 """The default frequency of each action. A run may increase some and disable others."""
 
@@ -643,7 +786,7 @@ def _outcome(block: Block | None) -> str:
 
 
 def _check_not_published(model: Model, version: Version) -> None:
-    """Check that a version is not a post that is fully on the chain, which could not change."""
+    """Fail if all blocks of a version's posts are on the chain: the version could not change."""
     present = {event.block.hash for event in model.claims().get(version.cid, [])}
     blocks = model.post_blocks.get(version.cid)
     assert not blocks or not blocks <= present
@@ -653,7 +796,6 @@ def _note_posts(universe: Universe, model: Model, block: Block | None) -> None:
     universe.spread(block)
     if block is not None:
         _hear(universe, model, block)
-    _note_free(universe, model)
 
 
 def _hear(universe: Universe, model: Model, block: Block) -> None:
@@ -661,24 +803,6 @@ def _hear(universe: Universe, model: Model, block: Block) -> None:
         cid = model.spellings.get(event.spelled)
         if cid is not None:
             model.hear(cid)
-
-
-def _note_free(universe: Universe, model: Model) -> None:
-    for event in universe.market.created():
-        cid = model.spellings.get(event.spelled)
-        if cid is not None and universe.market.entry(event.post_id)[1] == 0:
-            everybody = universe.market.chain.wallet.addresses
-            model.admitted |= {(reader, cid) for reader in everybody}
-
-
-def _note_holders(universe: Universe, model: Model) -> None:
-    """Record current holders: after a reorg, a token may be for a different post than was
-    bought."""
-    for event in universe.market.created():
-        cid = model.spellings.get(event.spelled)
-        for reader in universe.market.chain.wallet.addresses[1:6]:
-            if cid is not None and universe.market.admits(reader, event.post_id):
-                model.admitted.add((reader, cid))
 
 
 def _spoil(universe: Universe, said: bytes) -> bytes:

@@ -10,21 +10,19 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from eth_abi.abi import decode
-from tests.simulation.market import CREATED, ZERO, Market
+from tests.simulation.market import CREATED, MOVED, PRICED, ZERO, Market
 
 from imprint.devchain.blocks import Receipt
 from imprint.domain.formats.addresses import keccak256
 
 TAGGED = keccak256(b"PostTagged(uint256,string)")
 SUBSCRIBED = keccak256(b"PostSubscribed(uint256,address,uint256)")
-PRICED = keccak256(b"PostPriceUpdated(uint256,uint256,uint256)")
 BOUGHT = keccak256(b"Bought(uint256,address,address,uint256)")
-MOVED = keccak256(b"Transfer(address,address,address,uint256,uint256)")
 
 SECOND = 1_000_000
 DAY = 86_400 * SECOND
 MOST_OF_A_CID = 512
-"""Maximum number of bytes stored of a cid's text."""
+"""Maximum number of bytes of a cid's text that are stored."""
 
 
 @dataclass
@@ -89,7 +87,7 @@ class Ledger:
     prices: dict[int, tuple[int, int, int]] = field(default_factory=dict)
     holdings: dict[tuple[str, int], Holding] = field(default_factory=dict)
     given_away: dict[tuple[str, int], Holding] = field(default_factory=dict)
-    """Former holdings of bought tokens, whose owners currently hold none."""
+    """Holdings of buyers who passed on all their tokens of a post, by address and post id."""
     logs: dict[int, str] = field(default_factory=dict)
 
     def sales_of(self, post_id: int) -> tuple[int, int]:
@@ -101,7 +99,7 @@ class Ledger:
         return sum(held == post_id for _, held in self.holdings)
 
     def readers_of(self) -> Counter[tuple[str, str]]:
-        """How many posts by each author each reader holds."""
+        """For each author and reader, the number of the author's posts that the reader holds."""
         return Counter((self.posts[post_id].author, holder) for holder, post_id in self.holdings)
 
     def accounts(self) -> dict[str, Account]:
@@ -191,6 +189,7 @@ def read_ledger(market: Market) -> Ledger:
                     "0x" + block.hash.hex(),
                     "0x" + block.receipt.transaction.hash.hex(),
                 )
+    market.check_contract()
     for post_id, post in ledger.posts.items():
         assert market.entry(post_id) == (post.author, post.price)
     for (holder, post_id), holding in ledger.holdings.items():
@@ -207,7 +206,7 @@ def _known_logs(market: Market, receipt: Receipt) -> Iterator[tuple[int, Any]]:
 
 
 def _credit(ledger: Ledger, log: Any, place: int, at: int) -> None:
-    """Apply a purchase that the adapter reports, after passing on the token."""
+    """Apply a purchase, which the adapter reports after it has passed on the token."""
     post_id, payer, receiver = int.from_bytes(log.topics[1]), *map(_address, log.topics[2:])
     purchase = ledger.purchases[place - 2]
     assert purchase.post_id == post_id

@@ -1,21 +1,23 @@
 """The chain of a simulation: posts, purchases and reorgs."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from random import Random
 from typing import Any
 
 from eth_abi.abi import decode, encode
 from tests.contract_wallets import calldata, creation, deploy_on
+from tests.simulation.rewindable_chain import SimulatedChain, selector
 from tests.world import MovableClock
 
 from imprint.devchain.blocks import Block
 from imprint.devchain.calls import Request, sign_request
 from imprint.devchain.chain import Chain
 from imprint.devchain.deployment import deploy_adapter, locate_marketplace
-from imprint.devchain.evm import Message
+from imprint.devchain.evm import Log, Message
 from imprint.devchain.transactions import TransactionRefused
 from imprint.domain.formats.addresses import Address, keccak256
 from imprint.marketplace import adapter_artifact
@@ -26,6 +28,8 @@ DEPTH = 64
 CONTRACT_OWNER = 4
 """The account that owns the contract wallet."""
 
+MOVED = keccak256(b"Transfer(address,address,address,uint256,uint256)")
+PRICED = keccak256(b"PostPriceUpdated(uint256,uint256,uint256)")
 CREATED = keccak256(b"PostCreated(uint256,string,string,string,address,uint256)")
 POST = "(string,string,string,string,uint256,string[])"
 POST_IN_BYTES = "(bytes,bytes,bytes,bytes,uint256,bytes[])"
@@ -95,7 +99,7 @@ class ChainBehind:
 
 @dataclass(frozen=True)
 class Lies:
-    """How a node lies: it omits the logs of a fraction of all blocks and first topics.
+    """How a node lies: for a `share` of the pairs of block and first topic, it omits the logs.
 
     With `receipts`, receipts lack these logs too. With `until`, blocks that are at least
     this deep are returned unaltered.
@@ -107,7 +111,7 @@ class Lies:
     until: int | None = None
 
     def change(self, said: bytes) -> bytes:
-        """Replace a truthful response by the node's lie."""
+        """Replace a truthful response with the node's lie."""
         return json.dumps([self._change_one(each) for each in json.loads(said)]).encode()
 
     def _change_one(self, response: Any) -> Any:
@@ -129,12 +133,63 @@ class Lies:
         return int.from_bytes(chosen[:4]) < self.share * 2**32
 
 
+@dataclass(frozen=True)
+class Holdings:
+    """What the logs say of the contract's state: authors and prices of posts, and balances."""
+
+    entries: dict[int, tuple[str, int]] = field(default_factory=dict)
+    balances: dict[tuple[str, int], int] = field(default_factory=dict)
+
+    def after(self, logs: Sequence[Log]) -> "Holdings":
+        entries, balances = dict(self.entries), dict(self.balances)
+        for log in logs:
+            kind = log.topics[0]
+            if kind == CREATED:
+                (price,) = decode(["uint256"], log.data[96:128])
+                entries[int.from_bytes(log.topics[1])] = _address(log.topics[2]), price
+            elif kind == PRICED:
+                post_id = int.from_bytes(log.topics[1])
+                entries[post_id] = entries[post_id][0], int.from_bytes(log.data[32:64])
+            elif kind == MOVED:
+                post_id, amount = int.from_bytes(log.topics[3]), int.from_bytes(log.data[32:64])
+                for holder, change in ((log.topics[1], -amount), (log.topics[2], amount)):
+                    key = _address(holder), post_id
+                    balances[key] = balances.get(key, 0) + change
+        return Holdings(entries, balances)
+
+
+@dataclass(frozen=True)
+class Deployment:
+    """A chain with all contracts, from which every run starts."""
+
+    chain: Chain
+    address: str
+    contract: Address
+    adapter: str
+    stranger: str
+
+
+@cache
+def deploy_contracts(start: int) -> Deployment:
+    """Deploy the marketplace, a contract wallet and two purchase adapters at this time."""
+    chain = Chain.open(None, lambda: start)
+    address = locate_marketplace(chain)
+    code = bytes.fromhex(json.loads(CONTRACT.read_text())["bytecode"][2:])
+    deployer, owner = chain.wallet.addresses[0], chain.wallet.addresses[CONTRACT_OWNER]
+    chain.submit(sign_request(chain, Request(sender=deployer, data=code)))
+    contract = deploy_on(chain, creation("OwnedWallet", owner))
+    adapter = deploy_adapter(chain).lower()
+    other = adapter_artifact().bytecode[2:] + address[2:].zfill(64)
+    stranger = deploy_on(chain, bytes.fromhex(other))
+    return Deployment(chain, address, contract, adapter, stranger)
+
+
 @dataclass
 class Market:
-    """A chain with the marketplace on it that can be rewound to any height."""
+    """A chain with the marketplace on it that can be rewound to any height above its start."""
 
     clock: MovableClock
-    chain: Chain = field(init=False)
+    chain: SimulatedChain = field(init=False)
     address: str = field(init=False)
     contract: Address = field(init=False)
     """A contract wallet that writes and publishes like an account."""
@@ -142,21 +197,20 @@ class Market:
     """The purchase adapter that the service knows."""
     stranger: str = field(init=False)
     """Another purchase adapter, which the service does not know."""
+    lowest: int = field(init=False)
     highest: int = 0
-    _heights: dict[int, int] = field(default_factory=dict)
+    _holdings: dict[bytes, Holdings] = field(default_factory=dict)
     _created: dict[bytes, list[Created]] = field(default_factory=dict)
+    _all_created: tuple[bytes, list[Created]] = field(default_factory=lambda: (b"", []))
+    _descriptions: dict[tuple[bytes, int], bytes] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.chain = Chain.open(None, lambda: self.clock.seconds)
-        self.address = locate_marketplace(self.chain)
-        code = bytes.fromhex(json.loads(CONTRACT.read_text())["bytecode"][2:])
-        deployer = self.chain.wallet.addresses[0]
-        self.chain.submit(sign_request(self.chain, Request(sender=deployer, data=code)))
-        # Before every block that a reorg may replace.
-        self.contract = deploy_on(self.chain, creation("OwnedWallet", self._contract_owner))
-        self.adapter = deploy_adapter(self.chain).lower()
-        other = adapter_artifact().bytecode[2:] + self.address[2:].zfill(64)
-        self.stranger = deploy_on(self.chain, bytes.fromhex(other))
+        deployed = deploy_contracts(self.clock.seconds)
+        self.chain = SimulatedChain.copy(deployed.chain, lambda: self.clock.seconds)
+        self.address, self.contract = deployed.address, deployed.contract
+        self.adapter, self.stranger = deployed.adapter, deployed.stranger
+        self.lowest = self.chain.head.number
+        self._holdings[self.chain.head.hash] = Holdings()
         self._note()
 
     @property
@@ -169,7 +223,7 @@ class Market:
             self._note()
 
     def catch_up(self) -> None:
-        """Grow past every earlier block, as the winning branch eventually does."""
+        """Extend the chain beyond every earlier height, as the winning branch eventually does."""
         self.mine(max(1, self.highest + 1 - self.chain.head.number))
 
     def creation(self, spelled: str | bytes, price: int, texts: Texts) -> Call:
@@ -210,19 +264,20 @@ class Market:
         return _call("batch(bytes[])", ["bytes[]"], [data], max(call.value for call in calls))
 
     def send(self, sender: str, call: Call) -> Block | None:
-        """Send a transaction and return its block, or None if it was refused. It may have
-        failed."""
+        """Send a transaction and return its block, or None if it was refused. A transaction in a
+        block may have failed."""
         receiver, data = call.to or self.address.lower(), call.data
         if sender == self.contract:
             sender, receiver = self._contract_owner, self.contract
             to = call.to or self.address
             data = calldata("OwnedWallet", "execute", to, call.value, call.data)
             call = Call(data)
-        request = Request(sender=sender, to=receiver, data=data, value=call.value, gas=6_000_000)
         try:
-            return self._take(sign_request(self.chain, request))
+            block = self.chain.send(sender, receiver, data, call.value)
         except TransactionRefused:
             return None
+        self._note()
+        return block
 
     def reorganize(self, random: Random, depth: int) -> tuple[int, list[Block]]:
         """Replace the newest blocks: their transactions come back shuffled, late, or never.
@@ -230,16 +285,14 @@ class Market:
         Returns the actual depth, and the new blocks that contain transactions.
         """
         head = self.chain.head.number
-        fork = max(min(self._heights), self.highest - DEPTH, head - depth)
+        fork = max(self.lowest, self.highest - DEPTH, head - depth)
         gone = [block for n in range(fork + 1, head + 1) if (block := self.chain.block(n))]
         if not gone:
             return 0, []
-        self.chain.restore(self._heights[fork])
+        self.chain.rewind(fork)
         # The new blocks are made later than the old ones, or they would be identical.
         ahead = self.chain.advance_clock(0)
         self.chain.advance_clock(max(0, gone[-1].timestamp + 1 - self.clock.seconds - ahead))
-        self._heights = {h: name for h, name in self._heights.items() if h < fork}
-        self._note()
         return len(gone), list(self._include(random, gone))
 
     def _include(self, random: Random, gone: list[Block]) -> Iterator[Block]:
@@ -265,24 +318,41 @@ class Market:
 
     def created(self) -> list[Created]:
         """Every PostCreated event on the current chain, in order."""
-        return [each for block in self.blocks() for each in self.created_in(block)]
+        head = self.chain.head.hash
+        if self._all_created[0] != head:
+            found = [each for block in self.blocks() for each in self.created_in(block)]
+            self._all_created = head, found
+        return self._all_created[1]
 
     def created_in(self, block: Block) -> list[Created]:
         if block.hash not in self._created:
             self._created[block.hash] = _read_created(block)
         return self._created[block.hash]
 
+    @property
+    def holdings(self) -> Holdings:
+        """The state of the contract, according to the logs of the current chain."""
+        return self._holdings[self.chain.head.hash]
+
     def entry(self, post_id: int) -> tuple[str, int]:
-        """The current author and price of a post according to the contract."""
-        kinds = ["(address,bytes,bytes,bytes,bytes,uint256)"]
-        data = self._ask("getPostInfo(uint256)", ["uint256"], [post_id])
-        ((author, _, _, _, _, price),) = decode(kinds, data)
-        return author, price
+        """The current author and price of a post."""
+        return self.holdings.entries.get(post_id, (ZERO, 0))
 
     def balance(self, holder: str, post_id: int) -> int:
-        kinds = ["address", "uint256"]
-        data = self._ask("balanceOf(address,uint256)", kinds, [holder, post_id])
-        return int.from_bytes(data)
+        return self.holdings.balances.get((holder, post_id), 0)
+
+    def check_contract(self) -> None:
+        """Fail if the state of the contract is not what its logs say."""
+        for post_id, entry in self.holdings.entries.items():
+            kinds = ["(address,bytes,bytes,bytes,bytes,uint256)"]
+            data = self._ask("getPostInfo(uint256)", ["uint256"], [post_id])
+            ((author, _, _, _, _, price),) = decode(kinds, data)
+            assert (author, price) == entry
+        for (holder, post_id), balance in self.holdings.balances.items():
+            if holder != ZERO:
+                kinds = ["address", "uint256"]
+                data = self._ask("balanceOf(address,uint256)", kinds, [holder, post_id])
+                assert int.from_bytes(data) == balance
 
     def admits(self, reader: str, post_id: int) -> bool:
         """Whether the chain currently lets this reader read this post."""
@@ -292,21 +362,25 @@ class Market:
         return price == 0 or author == reader or self.balance(reader, post_id) > 0
 
     def description(self, post_id: int) -> bytes:
-        kinds = ["(address,bytes,bytes,bytes,bytes,uint256)"]
-        ((*_, description, _),) = decode(
-            kinds, self._ask("getPostInfo(uint256)", ["uint256"], [post_id])
-        )
-        return description
+        """The description of a post, which no log contains and which never changes."""
+        (event,) = (each for each in self.created() if each.post_id == post_id)
+        key = event.block.hash, post_id
+        if key not in self._descriptions:
+            kinds = ["(address,bytes,bytes,bytes,bytes,uint256)"]
+            data = self._ask("getPostInfo(uint256)", ["uint256"], [post_id])
+            ((*_, description, _),) = decode(kinds, data)
+            self._descriptions[key] = description
+        return self._descriptions[key]
 
     def blocks(self) -> Iterator[Block]:
-        """Every block of the current chain."""
-        for number in range(self.chain.head.number + 1):
+        """Every block of the current chain since the start of the run."""
+        for number in range(self.lowest, self.chain.head.number + 1):
             block = self.chain.block(number)
             assert block is not None
             yield block
 
     def _ask(self, signature: str, kinds: list[str], values: list[Any]) -> bytes:
-        data = keccak256(signature.encode())[:4] + encode(kinds, values)
+        data = selector(signature) + encode(kinds, values)
         sender = self.chain.wallet.addresses[9]
         message = Message(sender=sender, to=self.address.lower(), data=data, gas=1_000_000)
         return bytes(self.chain.run(message).output)
@@ -317,12 +391,17 @@ class Market:
         return block
 
     def _note(self) -> None:
-        self._heights[self.chain.head.number] = self.chain.snapshot()
-        self.highest = max(self.highest, self.chain.head.number)
+        head = self.chain.head
+        self.highest = max(self.highest, head.number)
+        if head.hash not in self._holdings:
+            before, receipt = self._holdings[head.parent_hash], head.receipt
+            logs = [] if receipt is None else receipt.logs
+            ours = [log for log in logs if log.address == self.address.lower()]
+            self._holdings[head.hash] = before.after(ours) if ours else before
 
 
 def _call(signature: str, kinds: list[str], values: list[Any], value: int = 0) -> Call:
-    return Call(keccak256(signature.encode())[:4] + encode(kinds, values), value)
+    return Call(selector(signature) + encode(kinds, values), value)
 
 
 def _read_created(block: Block) -> list[Created]:
@@ -330,6 +409,10 @@ def _read_created(block: Block) -> list[Created]:
     for index, log in enumerate(block.receipt.logs if block.receipt else ()):
         if log.topics[0] == CREATED:
             _, spelled, _, _ = decode(["bytes", "bytes", "bytes", "uint256"], log.data)
-            author = "0x" + log.topics[2][12:].hex()
+            author = _address(log.topics[2])
             found.append(Created(int.from_bytes(log.topics[1]), author, spelled, block, index))
     return found
+
+
+def _address(topic: bytes) -> str:
+    return "0x" + topic[12:].hex()

@@ -1,5 +1,7 @@
 """The expected state, computed from the chain and the writes accepted by the service."""
 
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -56,6 +58,24 @@ class OpenedSession:
 
 
 @dataclass
+class OpenedFeed:
+    """A private feed. `token` is its current token, and `former` are those replaced."""
+
+    owner: str
+    id: str
+    token: str
+    former: list[str] = field(default_factory=list)
+    removed: bool = False
+
+
+CANARY = re.compile(rb"canary[0-9a-f]+")
+"""The unique word of a text."""
+
+CACHE_SECONDS = 5.0
+"""How long a process may rely on what the chain said."""
+
+
+@dataclass
 class Model:
     """All versions, and their state according to the chain."""
 
@@ -67,7 +87,13 @@ class Model:
     """The current profiles, by address."""
     spent: list[Send] = field(default_factory=list)
     """Signed writes whose nonces are used."""
-    admitted: set[tuple[str, str]] = field(default_factory=set)
+    admitted: dict[tuple[str | None, str], float] = field(default_factory=dict)
+    """When the chain last let a reader read a version, in seconds. None stands for everybody."""
+    texts: dict[str, tuple[str, str | None]] = field(default_factory=dict)
+    """The owner and the version of every text, by the text's unique word."""
+    measures: dict[tuple[str, str], set[str]] = field(default_factory=dict)
+    """The operator's measures in force, by the kind and the name of their targets."""
+    feeds: list[OpenedFeed] = field(default_factory=list)
     posts: dict[str, int] = field(default_factory=dict)
     post_blocks: dict[str, set[bytes]] = field(default_factory=dict)
     foreign: dict[bytes, str] = field(default_factory=dict)
@@ -78,6 +104,12 @@ class Model:
         if replaced is not None:
             self.versions[cid].worn = replaced.worn
         self.spellings[cid.encode()] = cid
+        self.note_text(content, owner, cid)
+
+    def note_text(self, content: str, owner: str, cid: str | None) -> None:
+        """Record whose text this is, and of which version."""
+        (word,) = CANARY.findall(content.encode())
+        self.texts[word.decode()] = owner, cid
 
     def retire(self, cid: str, at: datetime) -> None:
         """Record an accepted update or delete: the version is inaccessible from now on."""
@@ -104,7 +136,7 @@ class Model:
         self.versions[cid].published = True
 
     def claims(self) -> dict[str, list[Created]]:
-        """The events on the chain by which owners publish their versions, by cid."""
+        """The events on the chain by which owners publish their versions, keyed by cid."""
         found: dict[str, list[Created]] = {}
         for event in self.market.created():
             cid = self.spellings.get(event.spelled)
@@ -116,9 +148,47 @@ class Model:
         """The CID that a text on the chain spells, or None."""
         return self.spellings.get(spelled) or self.foreign.get(spelled)
 
-    def note_admission(self, reader: str, post_id: int) -> None:
-        """Record that the chain has let this reader read this post."""
-        for event in self.market.created():
-            cid = self.spellings.get(event.spelled)
-            if cid is not None and event.post_id == post_id:
-                self.admitted.add((reader, cid))
+    def note_access(self, now: float) -> None:
+        """Record who may read what at this moment, in seconds."""
+        holdings = self.market.holdings
+        for cid, events in self.claims().items():
+            for event in events:
+                if self.market.entry(event.post_id)[1] == 0:
+                    self.admitted[None, cid] = now
+        holding = [key for key, balance in holdings.balances.items() if balance]
+        if holding:
+            cids = {event.post_id: cid for cid, found in self.claims().items() for event in found}
+            for holder, post_id in holding:
+                if post_id in cids:
+                    self.admitted[holder, cids[post_id]] = now
+
+    def check_heard(self, reader: str | None, body: bytes, now: float) -> None:
+        """Fail if a response contains a text that its reader may not read."""
+        for word in CANARY.findall(body):
+            owner, cid = self.texts[word.decode()]
+            if cid is not None:
+                held = "withheld" in self.measures_on(self.versions[cid])
+                assert not held or reader == owner, f"{reader} got a text that is withheld"
+            if reader == owner:
+                continue
+            assert cid is not None, f"{reader} got a text that was not saved"
+            last = max(self.admitted.get((each, cid), -1.0) for each in (reader, None))
+            assert last >= now - CACHE_SECONDS, f"{reader} got a text of {owner}"
+
+    def take_measure(self, kind: str, name: str, measure: str) -> None:
+        """Record a measure of the operator, or that all measures on a target are undone."""
+        if measure == "undone":
+            self.measures.pop((kind, name), None)
+        else:
+            self.measures.setdefault((kind, name), set()).add(measure)
+
+    def refuses(self, author: str) -> bool:
+        """Whether the operator refuses the writes of an author."""
+        return "refused" in self.measures.get(("author", author), ())
+
+    def measures_on(self, version: Version, post_ids: Iterable[int] = ()) -> set[str]:
+        """The operator's measures on a version, its author and its posts."""
+        ids = [event.post_id for event in self.claims().get(version.cid, [])]
+        targets = [("author", version.owner), ("cid", version.cid)]
+        targets += [("post", str(post_id)) for post_id in (*ids, *post_ids)]
+        return {each for target in targets for each in self.measures.get(target, ())}

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import httpx2
 from cryptography.hazmat.primitives.asymmetric import ec
-from tests.simulation.actions import Action, choose, new_content, note_update
+from tests.simulation.actions import REFUSALS, Action, choose, new_content, note_update
 from tests.simulation.model import LIVE, Model, OpenedSession
 from tests.simulation.universe import SESSION, ReaderSession, Universe
 from tests.world import World
@@ -26,6 +26,9 @@ async def open_writing_session(universe: Universe, model: Model) -> None:
     world = universe.either
     response = await send_opening(world, key, actions=list(actions), expires=expires)
     universe.say(f"open a writing session of {author.address[:6]}: {response.status_code}")
+    if model.refuses(author.address):
+        assert response.json()["code"] == "author_refused", response.text
+        return
     if response.status_code == 409:
         possible = [each for each in _of(model, author.address) if not each.revoked]
         assert response.json()["code"] == "too_many_writing_sessions"
@@ -43,6 +46,7 @@ async def write_by_session(universe: Universe, model: Model) -> None:
     random, world = universe.random, universe.either
     opened = random.choice(model.sessions[-8:])
     content = new_content(universe)
+    model.note_text(content, opened.key.wallet.address, None)
     version = choose(universe, model, LIVE)
     if version is None or random.random() < 0.4:
         version = None
@@ -54,21 +58,29 @@ async def write_by_session(universe: Universe, model: Model) -> None:
         response = await world.client.post("/update/file", params=params, json=body)
     action = "create" if version is None else "update"
     universe.say(f"{action} by a session: {response.status_code}")
-    if _expect(universe, opened, action, response):
+    if _expect(universe, model, opened, action, response):
         if version is None:
             cid = response.json()["updatedUpload"]["cid"]
             model.add(cid, opened.key.wallet.address, content)
         else:
             assert version.owner == opened.key.wallet.address
-            note_update(universe, model, version, response, content)
+            cid = response.json()["upload"]["cid"]
+            note_update(universe, model, version, cid, content)
 
 
 def _expect(
-    universe: Universe, opened: OpenedSession, action: str, response: httpx2.Response
+    universe: Universe,
+    model: Model,
+    opened: OpenedSession,
+    action: str,
+    response: httpx2.Response,
 ) -> bool:
     """Return whether a write in a session took effect. Fails if the outcome is wrong."""
     code = None if response.status_code == 200 else response.json()["code"]
     refused = {"writing_session_invalid", "writing_session_expired", "writing_session_scope"}
+    if model.refuses(opened.key.wallet.address):
+        assert code in refused | {"author_refused", *REFUSALS}, response.text
+        return False
     expired = universe.clock.seconds >= opened.expires
     if opened.revoked or expired or action not in opened.actions:
         assert code in refused, response.text

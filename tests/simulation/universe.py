@@ -3,23 +3,29 @@
 import asyncio
 import json
 import secrets
-from collections.abc import Awaitable, Callable, Iterable
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from functools import cache
+from hashlib import sha256
 from pathlib import Path
 from random import Random
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 from unittest.mock import patch
 
 import httpx2
 from tests.contract_wallets import ContractWallet
 from tests.services.installations import restore, save
+from tests.simulation.event_loop import Crash, SimulatedLoop
 from tests.simulation.market import CONTRACT_OWNER, DEPTH, ChainBehind, Market, Texts
+from tests.simulation.requests import DirectClient, Response
+from tests.simulation.rewindable_chain import selector
 from tests.world import ORIGIN, MovableClock, Node, Wallet, World
 
 from imprint import failpoints
-from imprint.adapters.chain.chain_reader import JsonRpcChainReader
-from imprint.adapters.chain.json_rpc import JsonRpc
+from imprint.adapters.chain import json_rpc
+from imprint.adapters.content.embedded import MARKER
 from imprint.bootstrap import (
     Adapters,
     build_follower,
@@ -32,13 +38,16 @@ from imprint.devchain.chain import Chain
 from imprint.domain.errors import Unavailable
 from imprint.domain.formats.addresses import Address
 from imprint.domain.posts.market_events import LOGS_PER_BLOCK
+from imprint.ports import ContentStore
 from imprint.ports.post_index import SearchIndex
 from imprint.services.chain.log_stream import LogStream
-from imprint.services.drafts.garbage_collector import GarbageCollector
 from imprint.services.posts.indexer import Indexer
 from imprint.services.publication.chain_sync import Follower
 from imprint.services.tasks.leases import LEASE_TIME
-from imprint.settings import DEVELOPMENT, Settings, read_settings
+from imprint.settings import DEVELOPMENT, Settings, SqliteDatabase, read_settings
+from imprint.settings.stores import parse_database
+
+T = TypeVar("T")
 
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)
 GRACE = timedelta(hours=24)
@@ -76,6 +85,9 @@ def normal_tags(spelled: Iterable[bytes]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(tag for tag in found if tag is not None))
 
 
+FEED_OWNER = "X-Feed-Owner"
+"""A header of this simulation that names the owner of the feed that is fetched."""
+
 TURNS = 12
 """The number of rounds within which the index reaches the head of a resting chain."""
 
@@ -93,12 +105,68 @@ class PlainRecoder:
         return None
 
 
+class FaultyStore:
+    """A content store whose next operations may fail, before or after they have taken effect."""
+
+    def __init__(self, store: ContentStore) -> None:
+        self._store = store
+        self.faults: list[str | None] = []
+        """What happens to the next operations: "before", "after", or None for success."""
+
+    async def put(self, *args: Any, **given: Any) -> None:
+        await self._run(self._store.put, *args, **given)
+
+    async def read(self, *args: Any) -> bytes | None:
+        found: bytes | None = await self._run(self._store.read, *args)
+        return found
+
+    async def remove(self, *args: Any, **given: Any) -> None:
+        await self._run(self._store.remove, *args, **given)
+
+    async def _run(self, method: Callable[..., Awaitable[Any]], *args: Any, **given: Any) -> Any:
+        fault = self.faults.pop(0) if self.faults else None
+        if fault == "before":
+            raise Unavailable.storage()
+        result = await method(*args, **given)
+        if fault == "after":
+            raise Unavailable.storage()
+        return result
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+
+BALANCE_OF = "0x" + selector("balanceOf(address,uint256)").hex()
+
+
+@dataclass
+class NodeLink:
+    """The connection of a process to a node. `balance` replaces all balances that it reports."""
+
+    node: Node
+    balance: int | None = None
+
+    async def post(self, body: bytes, max_response: int | None = None) -> bytes:
+        await asyncio.sleep(0)
+        said = await self.node.respond(body)
+        if self.balance is None or BALANCE_OF.encode() not in body:
+            return said
+        asked = {each["id"]: each for each in json.loads(body)}
+        responses = json.loads(said)
+        for response in responses:
+            request = asked[response["id"]]
+            if request["method"] == "eth_call" and request["params"][0]["data"].startswith(
+                BALANCE_OF
+            ):
+                response["result"] = f"0x{self.balance:064x}"
+        return json.dumps(responses).encode()
+
+    def close(self) -> None:
+        """No connection is open."""
+
+
 Send = Callable[[World], Awaitable[httpx2.Response]]
-"""Sends one and the same signed request to a process of the service."""
-
-
-class Crash(BaseException):
-    """Ends a request at a failpoint, in a service that then restarts."""
+"""Sends a signed request, the same one each time, to a process of the service."""
 
 
 @dataclass
@@ -112,105 +180,149 @@ class ReaderSession:
 
 
 @dataclass
+class Process:
+    """One process of the service, with its own caches, and its tasks."""
+
+    world: World
+    store: FaultyStore
+    follower: Follower
+    indexer: Indexer
+    links: list[NodeLink]
+
+
+@dataclass
 class Universe:
-    """The complete state of a run, and its only source of randomness."""
+    """The complete state of a run, and its only source of randomness.
+
+    The service has two processes. The first has one node, which sometimes leaves out logs. The
+    second has that node and two others, and believes what two of them say.
+    """
 
     random: Random
     folder: Path
     database: str | None = None
     clock: MovableClock = field(default_factory=lambda: MovableClock(START))
     market: Market = field(init=False)
-    node: Node = field(init=False)
-    settings: Settings = field(init=False)
-    world: World = field(init=False)
-    replica: World = field(init=False)
-    """The same service in another process, with its own caches."""
-    follower: Follower = field(init=False)
-    indexers: tuple[Indexer, Indexer] = field(init=False)
-    pair: tuple[Follower, Indexer] = field(init=False)
-    """The follower and indexer of a process with two nodes, the second of which never lies."""
-    spare: Node = field(init=False)
-    _rpc: JsonRpc = field(init=False)
+    nodes: list[Node] = field(init=False)
+    _processes: dict[int, Process] = field(default_factory=dict)
+    is_replicated: bool = True
+    """Whether the second process is used."""
+    started: int = 0
     undelivered: list[tuple[str, Block]] = field(default_factory=list)
     trace: list[str] = field(default_factory=list)
+    counts: Counter[str] = field(default_factory=Counter)
+    """How often each fault happened."""
+    responses: int = 0
+    digest: Any = field(default_factory=sha256)
+    """The digest of all requests and responses."""
+    hear: Callable[[str | None, bytes], None] = lambda reader, body: None
+    """Gets the body of every response, with the address of its reader."""
     latest: datetime = START
     issued: list[ReaderSession] = field(default_factory=list)
     _sessions: dict[str, ReaderSession] = field(default_factory=dict)
 
     async def open(self) -> None:
         self.market = Market(self.clock)
-        self.node, self.spare = Node(self.market.chain), Node(self.market.chain)
-        await self.node.start()
-        await self.spare.start()
-        self._configure()
-        self._start()
+        self.nodes = [Node(self.market.chain, url=f"http://node-{each}.test") for each in range(3)]
+        if not (self.folder / "content" / MARKER).exists():
+            await self.world.adapters.claim.verify()
 
-    def _configure(self) -> None:
-        environ = {
-            "IMPRINT_CHAIN_RPC_URL": self.node.url,
-            "IMPRINT_CHAIN_REORG_DEPTH": str(DEPTH),
-            "IMPRINT_CHAIN_TIMEOUT_SECONDS": "30",
-            "IMPRINT_DATA_DIR": str(self.folder),
-            "IMPRINT_PUBLIC_URL": ORIGIN,
-            "IMPRINT_ADAPTER_ADDRESS": self.market.adapter,
-        }
-        if self.database is not None:
-            environ["IMPRINT_DATABASE_URL"] = self.database
-        defaults = {**DEVELOPMENT, "IMPRINT_MARKETPLACE_ADDRESS": self.market.address}
-        self.settings = read_settings(environ, defaults=defaults, check_secrets=False)
+    @property
+    def node(self) -> Node:
+        """The node of all processes."""
+        return self.nodes[0]
 
-    def _start(self) -> None:
-        adapters = self._open_adapters()
-        self.world, self.replica = self._serve(adapters), self._serve(self._open_adapters())
-        # The follower and an indexer share what they read; the other one is in another process.
-        stream = LogStream(adapters.chain, self.clock.monotonic)
-        self.follower = build_follower(self.settings, adapters, stream=stream)
-        other = replace(build_indexer(self.settings, adapters), holder="another process")
-        self.indexers = build_indexer(self.settings, adapters, stream=stream), other
-        chain = self.settings.chain
-        self._rpc = JsonRpc([self.node.url, self.spare.url])
-        reader = JsonRpcChainReader(
-            self._rpc, chain.id, chain.marketplace, chain.adapter, timeout=30
-        )
-        stream, adapters = LogStream(reader, self.clock.monotonic), replace(adapters, chain=reader)
-        follower = build_follower(self.settings, adapters, stream=stream)
-        indexer = build_indexer(self.settings, adapters, stream=stream)
-        self.pair = (
-            replace(follower, holder="follower of two nodes"),
-            replace(indexer, holder="indexer of two nodes"),
+    def _settings(self, number: int) -> Settings:
+        urls = tuple(node.url for node in self.nodes[: 1 if number == 0 else None])
+        found = _read_settings(urls, 1 + number, self.market.adapter, self.market.address)
+        path = SqliteDatabase(self.folder / "imprint.db")
+        database = path if self.database is None else parse_database(self.database)
+        return replace(
+            found, storage=replace(found.storage, data_dir=self.folder, database=database)
         )
 
-    def _open_adapters(self) -> Adapters:
-        opened = open_adapters(self.settings, self.clock, self.clock.monotonic)
-        return replace(opened, images=PlainRecoder())
+    def process(self, number: int) -> Process:
+        """A process of the service, which starts when it is used first."""
+        if number not in self._processes:
+            self._processes[number] = self._start(number)
+        return self._processes[number]
 
-    def _serve(self, adapters: Adapters) -> World:
-        app = build_service(self.settings, adapters)
-        client = httpx2.AsyncClient(transport=httpx2.ASGITransport(app), base_url=ORIGIN)
+    def _start(self, number: int) -> Process:
+        self.started += 1
+        settings, links = self._settings(number), list[NodeLink]()
+
+        def link(address: str, max_response: int) -> NodeLink:
+            (node,) = (node for node in self.nodes if node.url == address)
+            links.append(NodeLink(node))
+            return links[-1]
+
+        with patch.object(json_rpc, "HttpClient", link):
+            opened = open_adapters(settings, self.clock, self.clock.monotonic)
+        store = FaultyStore(opened.content)
+        adapters = replace(opened, images=PlainRecoder(), content=cast(ContentStore, store))
+        app = build_service(settings, adapters)
+        client = cast(httpx2.AsyncClient, DirectClient(app, self._hear))
         chain, address = self.market.chain, self.market.address
-        return World(chain, self.node, address, self.settings, adapters, app, client, self.clock)
+        world = World(chain, self.node, address, settings, adapters, app, client, self.clock)
+        # The follower and the indexer share what they read.
+        stream = LogStream(adapters.chain, self.clock.monotonic)
+        follower = build_follower(settings, adapters, stream=stream)
+        indexer = build_indexer(settings, adapters, stream=stream)
+        follower.holder, indexer.holder = f"follower {self.started}", f"indexer {self.started}"
+        return Process(world, store, follower, indexer, links)
+
+    def _hear(
+        self, method: str, path: str, headers: Mapping[str, str], body: Any, response: Response
+    ) -> None:
+        """Add a response to the digest, and pass it on with the address of its reader."""
+        said = f"{method} {path} {response.status_code} {len(response.content)}\n".encode()
+        self.digest.update(said + response.content)
+        self.responses += 1
+        reader: str | None
+        if isinstance(body, dict) and "address" in body:
+            reader = str(body["address"]).lower()
+        else:
+            found = headers.get("Authorization")
+            owners = (
+                each.address for each in self.issued if each.headers["Authorization"] == found
+            )
+            # Whoever has the token of a private feed reads as its owner.
+            reader = next(owners, headers.get(FEED_OWNER))
+        self.hear(reader, response.content)
 
     async def restart(self) -> None:
-        """Stop the service and restart it on the same data."""
-        await self._stop()
-        self._start()
+        """Stop all processes of the service. They start again when they are used."""
+        for number in list(self._processes):
+            await self._stop(number)
 
-    async def crash(self, at: str, send: Send) -> httpx2.Response | None:
-        """Crash the service at a failpoint of a request, and restart it.
+    async def crash(self, at: str, number: int, run: Callable[[], Awaitable[T]]) -> T | None:
+        """Run something in a process that ends at a failpoint, such as `during_commit:2`.
 
-        Returns the response if the request does not reach the failpoint.
+        Returns None if it ended, and otherwise the result.
         """
+        name, _, passes = at.partition(":")
+        left, loop = int(passes or 1), asyncio.get_running_loop()
+        assert isinstance(loop, SimulatedLoop)
 
         def end(reached: str) -> None:
-            if reached == at:
+            nonlocal left
+            left -= reached == name
+            if reached == name and not left:
+                loop.crashed = True
                 raise Crash
 
         with patch.object(failpoints, "_armed", end):
             try:
-                return await send(self.either)
+                return await run()
             except Crash:
-                await self.restart()
-                return None
+                self.counts[f"crash at {name}"] += 1
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in others:
+            task.cancel()
+        await asyncio.gather(*others, return_exceptions=True)
+        loop.crashed = False
+        await self._stop(number)
+        return None
 
     async def restore(self) -> None:
         """Back up the service, and continue with a restored copy."""
@@ -218,22 +330,21 @@ class Universe:
         self._wait_beyond(LEASE_TIME.total_seconds())
         copy = self.folder / f"restored-{len(self.trace)}"
         await save(self.world, saved := copy.with_suffix(".tar"))
-        await self._stop()
+        await self.restart()
         await restore(saved, copy)
         self.folder = copy
-        self._configure()
-        self._start()
 
     async def close(self) -> None:
-        await self._stop()
-        await self.node.stop()
-        await self.spare.stop()
+        await self.restart()
 
-    async def _stop(self) -> None:
-        await self._rpc.close()
-        for world in (self.world, self.replica):
-            await world.client.aclose()
-            await world.adapters.close()
+    async def _stop(self, number: int) -> None:
+        process = self._processes.pop(number, None)
+        if process is not None:
+            await process.world.adapters.close()
+
+    @property
+    def world(self) -> World:
+        return self.process(0).world
 
     @property
     def search(self) -> SearchIndex:
@@ -281,10 +392,14 @@ class Universe:
             self.issued.append(found)
         return found.headers
 
+    def choose_process(self) -> int:
+        """One of the two processes of the service, chosen at random."""
+        return self.random.choice((0, 0, 1)) if self.is_replicated else 0
+
     @property
     def either(self) -> World:
-        """One of the two processes of the service, chosen at random."""
-        return self.random.choice((self.world, self.replica))
+        """A process chosen at random."""
+        return self.process(self.choose_process()).world
 
     def spread(self, block: Block | None) -> None:
         """Queue up to two deliveries of a block per provider, at random."""
@@ -328,24 +443,24 @@ class Universe:
         """Run a round of the follower, which may fail if the node does."""
         self.node.fault = trouble
         try:
-            return await self.follower.follow_once()
+            return await self.process(0).follower.follow_once()
         except Unavailable:
             assert trouble is not None or self.node.lie is not None
             return False
         finally:
             self.node.fault = None
 
-    async def run_pair(self) -> tuple[bool, bool]:
-        """Run rounds of the process with two nodes, one of which omits logs."""
-        follower, indexer = self.pair
-        turns = await follower.follow_once(), await indexer.index_once()
-        assert not follower.stream.disputed, "the second node is not believed"
+    async def run_second(self) -> tuple[bool, bool]:
+        """Run rounds of the process with several nodes, one of which may leave out logs."""
+        process = self.process(1)
+        turns = await process.follower.follow_once(), await process.indexer.index_once()
+        assert not process.follower.stream.disputed, "the honest nodes are not believed"
         return turns
 
     async def index(
         self,
         trouble: Callable[[bytes], bytes | None] | None = None,
-        indexer: int = 0,
+        number: int = 0,
         behind: int = 0,
     ) -> bool:
         """Run a round of an indexer, which may fail if the node fails or lags."""
@@ -356,13 +471,13 @@ class Universe:
             self.node.chain = cast(Chain, ChainBehind(chain, last))
         before = await self._indexed_places()
         try:
-            return await self.indexers[indexer].index_once()
+            return await self.process(number).indexer.index_once()
         except Unavailable:
             assert trouble is not None or behind or self.node.lie is not None
             return False
         finally:
             self.node.fault, self.node.chain = None, chain
-            if not behind:
+            if not behind and not cast(SimulatedLoop, asyncio.get_running_loop()).crashed:
                 gone = before - await self._indexed_places()
                 assert not any(self._is_canonical(*each) for each in gone), "undone without a reorg"
 
@@ -377,17 +492,10 @@ class Universe:
 
     async def index_twice(self) -> list[bool]:
         """Run one round of both indexers concurrently."""
-        return await asyncio.gather(*(self.index(indexer=each) for each in (0, 1)))
+        return await asyncio.gather(*(self.index(number=each) for each in (0, 1)))
 
     async def collect(self) -> None:
-        collector = GarbageCollector(
-            self.adapters.stores.garbage,
-            self.adapters.stores.leases,
-            self.adapters.stores.installation,
-            self.adapters.content,
-            self.clock,
-            GRACE,
-        )
+        collector = self.world.collector(GRACE)
         while await collector.collect():
             pass
 
@@ -396,14 +504,13 @@ class Universe:
         # Deliveries are older than they may be, also those that came before the clock went back.
         self.node.lie = None
         self._wait_beyond(0)
-        for _ in range(2):
-            self.clock.advance(31)
-            self.market.catch_up()
-            while not await self.follow():
-                # The clock was set back, and the lease of the previous holder has not ended again.
-                self.clock.advance(7)
-            await self._index_to_head()
-        assert not self.follower.deep_reorg
+        self.clock.advance(62)
+        self.market.catch_up()
+        while not await self.follow():
+            # The clock was set back, and the lease of the previous holder has not ended again.
+            self.clock.advance(7)
+        await self._index_to_head()
+        assert not self.process(0).follower.deep_reorg
 
     def _wait_beyond(self, seconds: float) -> None:
         """Advance the clock to this many seconds after the latest time it has ever had."""
@@ -412,7 +519,7 @@ class Universe:
 
     async def _index_to_head(self) -> None:
         for _ in range(TURNS):
-            if not await self.index(indexer=self.random.choice([0, 1])):
+            if not await self.index(number=self.choose_process()):
                 self.clock.advance(7)
                 continue
             state = await self.adapters.stores.index_writer.index_state()
@@ -420,6 +527,20 @@ class Universe:
             if reached and reached.block_hash == "0x" + self.market.chain.head.hash.hex():
                 return
         raise AssertionError("the index does not reach the head")
+
+
+@cache
+def _read_settings(urls: tuple[str, ...], quorum: int, adapter: str, marketplace: str) -> Settings:
+    environ = {
+        "IMPRINT_CHAIN_RPC_URL": ",".join(urls),
+        "IMPRINT_CHAIN_QUORUM": str(quorum),
+        "IMPRINT_CHAIN_REORG_DEPTH": str(DEPTH),
+        "IMPRINT_CHAIN_TIMEOUT_SECONDS": "30",
+        "IMPRINT_PUBLIC_URL": ORIGIN,
+        "IMPRINT_ADAPTER_ADDRESS": adapter,
+    }
+    defaults = {**DEVELOPMENT, "IMPRINT_MARKETPLACE_ADDRESS": marketplace}
+    return read_settings(environ, defaults=defaults, check_secrets=False)
 
 
 async def _read_places(tx: Any) -> list[Any]:

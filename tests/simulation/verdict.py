@@ -6,21 +6,27 @@ from tests.simulation.index_verdict import check_index, hashtags_of
 from tests.simulation.ledger import Ledger
 from tests.simulation.market import Created
 from tests.simulation.model import DESTROYED, GONE, LIVE, Model, Version
+from tests.simulation.moderation import check_measures, lift_measures
 from tests.simulation.posts_verdict import check_posts
 from tests.simulation.universe import AUTHORS, READERS, Universe
 
 Record = dict[str, Any]
 """A file, as returned by the service."""
 
-SAMPLE = 3
+STEPS_CHECKED = 0.4
+"""The share of the actions after which a draft is read."""
+
+SAMPLE = 2
 """How many files and readers are checked in detail. At the end of a run, all of them are."""
 
 
 async def check(universe: Universe, model: Model, whole: bool) -> None:
     """Fail if the service and the model differ. The universe must be settled."""
     ledger = await check_index(universe, model)
-    if whole or universe.random.random() < 0.3:
-        await check_posts(universe, model, ledger)
+    if model.measures:
+        await check_measures(universe, model, ledger)
+        await lift_measures(universe, model)
+    await check_posts(universe, model, ledger, whole)
     claims = model.claims()
     model.posts, model.post_blocks = {}, {}
     for version in model.versions.values():
@@ -41,8 +47,34 @@ async def check(universe: Universe, model: Model, whole: bool) -> None:
     for cid, post_id in posts:
         await _check_readers(universe, model.versions[cid], post_id, whole)
     for version in drafts:
-        await _check_draft(universe, version)
+        await _check_draft(universe, version, whole)
     await _check_unbound(universe, model)
+
+
+async def check_step(universe: Universe, model: Model) -> None:
+    """After any action, fail if an author cannot read a draft that was acknowledged, or if another
+    reader can."""
+    drafts = [each for each in model.versions.values() if each.state == LIVE]
+    if not drafts or universe.random.random() > STEPS_CHECKED:
+        return
+    version = universe.random.choice(drafts)
+    readers = [each for each in universe.authors if each.address == version.owner]
+    reader = universe.random.choice([*readers, universe.anybody()])
+    session = await universe.session(reader)
+    response = await universe.either.client.get(
+        "/fileByCid", params={"cid": version.cid}, headers=session
+    )
+    status = response.status_code
+    if status == 200:
+        assert reader.address == version.owner
+        assert response.json()["content"] == version.content
+    elif "withheld" in model.measures.get(("cid", version.cid), ()) and status in (410, 451):
+        return
+    elif version.published or version.cid in model.posts:
+        assert status in (403, 404), response.text
+    else:
+        assert reader.address != version.owner, f"{version.cid[-6:]} was saved: {response.text}"
+        assert status == 403, response.text
 
 
 async def _check_state(
@@ -95,7 +127,7 @@ async def _check_lists(universe: Universe, model: Model, ledger: Ledger) -> None
     for file in listed:
         post = ledger.posts[int(file["post_id"])]
         assert tuple(file["hashtags"]) in hashtags_of(model, post), file["cid"]
-    for tag in ("ink", "paper", "quill"):
+    for tag in universe.random.sample(("ink", "paper", "quill"), 1):
         tagged = await _read_list(universe, "/filesByTags", {"tags": tag})
         expected = [file["cid"] for file in listed if tag in file["hashtags"]]
         assert [file["cid"] for file in tagged] == expected
@@ -141,8 +173,10 @@ async def _check_newest(
     assert newest["file"]["cid"] == version.cid
 
 
-async def _check_draft(universe: Universe, version: Version) -> None:
-    for reader in universe.authors:
+async def _check_draft(universe: Universe, version: Version, whole: bool) -> None:
+    authors = universe.authors
+    owner = next(each for each in authors if each.address == version.owner)
+    for reader in authors if whole else [owner, universe.random.choice(authors)]:
         response = await universe.world.client.get(
             "/fileByCid", params={"cid": version.cid}, headers=await universe.session(reader)
         )
@@ -157,7 +191,7 @@ async def _check_unbound(universe: Universe, model: Model) -> None:
     bound = set(model.posts.values())
     reader = universe.anybody()
     session = await universe.session(reader)
-    for post_id in range(14):
+    for post_id in universe.random.sample(range(14), SAMPLE):
         if post_id not in bound:
             response = await universe.world.read_post(reader, post_id, session)
             assert response.status_code == 404, (post_id, response.text)
