@@ -1,0 +1,491 @@
+"""Clients that use both replicas at once and record every request and response."""
+
+import asyncio
+import random
+import secrets
+import time
+from collections import Counter, deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import aiohttp
+from tests.browser_keys import BrowserKey
+from tests.histories.history import History, Operation, Outcome
+from tests.world import ORIGIN, Wallet, World
+
+from imprint.auth.typed_data import SigningForm
+from imprint.client import KeyWallet
+from imprint.client.typed_data import TypedData, Write, opening_typed_data, write_typed_data
+from imprint.domain.drafts.files import Action
+from imprint.interface.service import SigningFacts
+
+SIGNING = SigningFacts("Imprint", "1", 31337)
+PATHS = {"create": "/create/group", "update": "/update/file", "delete": "/delete/file"}
+LOGOUT = ("POST", "/auth/logout")
+REQUEST_SECONDS = 10.0
+"""Seconds after which a client gives up waiting for a response."""
+
+ATTEMPTS = 8
+"""Number of times that a client repeats a write whose outcome it does not know."""
+
+PAUSE = 0.05
+"""Seconds between attempts."""
+
+NOT_SENT = 499
+"""The status of a request for which no replica accepted a connection."""
+
+MOST_DRAFTS = 6
+"""Number of drafts of an author, fewer than a page of the list has."""
+
+MOST_SESSIONS = 12
+REFUSED = {
+    "not_entitled",
+    "not_found",
+    "not_pending",
+    "nonce_used",
+    "session_ended",
+    "signature_stale",
+    "session_expired",
+    "session_invalid",
+    "too_many_writing_sessions",
+    "writing_session_expired",
+    "writing_session_invalid",
+}
+"""Codes with which a correct request may be refused, also by a replica with a wrong clock."""
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """A version of a draft that its author has seen."""
+
+    register: str
+    cid: str
+    value: str
+
+
+@dataclass(slots=True)
+class Account:
+    """A wallet with its drafts and sessions, used by several clients at once."""
+
+    wallet: Wallet
+    key: KeyWallet = field(init=False)
+    drafts: dict[str, Version] = field(default_factory=dict)
+    versions: dict[str, Version] = field(default_factory=dict)
+    groups: dict[str, str] = field(default_factory=dict)
+    sessions: dict[str, str] = field(default_factory=dict)
+    ended_sessions: dict[str, str] = field(default_factory=dict)
+    writing: dict[str, BrowserKey] = field(default_factory=dict)
+    ended_writing: dict[str, BrowserKey] = field(default_factory=dict)
+    bought: set[str] = field(default_factory=set)
+    sent: "deque[tuple[str, dict[str, Any], dict[str, Any]]]" = field(
+        default_factory=lambda: deque(maxlen=8)
+    )
+
+    def __post_init__(self) -> None:
+        self.key = KeyWallet(bytes(self.wallet.account.key))
+
+    @property
+    def name(self) -> str:
+        return self.wallet.address
+
+    def learn(self, register: str, value: str, file: dict[str, Any]) -> Version:
+        """Remember which version of which draft a CID is."""
+        version = Version(register, file["cid"], value)
+        self.versions[version.cid] = version
+        self.groups[file["group_id"]] = register
+        return version
+
+
+@dataclass(slots=True)
+class Stage:
+    """What all clients of a run share: the replicas, the posts on sale and the history."""
+
+    world: World
+    urls: Sequence[str]
+    history: History
+    posts: dict[str, int]
+    http: aiohttp.ClientSession
+    stopping: asyncio.Event = field(default_factory=asyncio.Event)
+    served: Counter[str] = field(default_factory=Counter)
+    """Number of responses of each replica since it was last killed."""
+    unexpected: list[str] = field(default_factory=list)
+    """Responses that no fault explains."""
+
+
+@dataclass(slots=True)
+class Client:
+    """Sends one request after another on behalf of an account."""
+
+    process: int
+    stage: Stage
+    account: Account
+    chance: random.Random
+
+    async def run(self) -> None:
+        """Act until the run is stopping."""
+        while not self.stage.stopping.is_set():
+            await self.act()
+
+    async def act(self) -> None:
+        """Make one random operation."""
+        account, chance = self.account, self.chance
+        if not account.sessions:
+            await self.log_in()
+            return
+        kinds = {
+            self.create: 8 if len(account.drafts) < MOST_DRAFTS else 0,
+            self.update: 28 if account.drafts else 0,
+            self.delete: 6 if len(account.drafts) > 2 else 0,
+            self.read: 20 if account.drafts else 0,
+            self.list_drafts: 8,
+            self.repeat: 5 if account.sent else 0,
+            self.read_post: 14,
+            self.buy: 1 if len(account.bought) < len(self.stage.posts) else 0,
+            self.log_in: 3 if len(account.sessions) < MOST_SESSIONS else 0,
+            self.log_out: 2,
+            self.open_writing_session: 3 if len(account.writing) < MOST_SESSIONS else 0,
+            self.revoke_writing_session: 2 if account.writing else 0,
+        }
+        (act,) = chance.choices([*kinds], [*kinds.values()])
+        await act()
+
+    # Drafts
+
+    async def create(self) -> None:
+        register = secrets.token_hex(4)
+        await self._write("create", register, None)
+
+    async def update(self) -> None:
+        await self._write("update", *self._choose_draft())
+
+    async def delete(self) -> None:
+        await self._write("delete", *self._choose_draft())
+
+    async def read(self) -> None:
+        """Read a draft, which another client may have changed."""
+        _, version = self._choose_draft()
+        await self.read_version(version)
+
+    async def read_version(self, version: Version) -> None:
+        """Read a version, which the service must refuse if it is not the current one."""
+        account, register = self.account, version.register
+        arguments = {
+            "author": account.name,
+            "register": register,
+            "expected": version.value,
+            "session": self._choose_session(),
+        }
+        said = await self._ask("read", arguments, ("GET", "/fileByCid"), cid=version.cid)
+        if said is None and account.drafts.get(register) is version:
+            del account.drafts[register]
+
+    async def list_drafts(self) -> bool:
+        """List all drafts, and read those that nobody has seen yet.
+
+        Returns whether the list was confirmed.
+        """
+        account = self.account
+        session = self._choose_session()
+        arguments = {"author": account.name, "session": session}
+        said = await self._ask(
+            "list", arguments, ("GET", "/pendingFilesByOwner"), owner=account.name
+        )
+        if said is None:
+            return False
+        unseen = [file for file in said["files"] if file["cid"] not in account.versions]
+        for file in unseen:
+            # Its content names the draft.
+            await self._look_at(file)
+        for file in said["files"]:
+            version = account.versions.get(file["cid"])
+            if version is not None:
+                account.drafts.setdefault(version.register, version)
+        return True
+
+    async def repeat(self) -> None:
+        """Send a write again that was sent a moment ago, with the same nonce."""
+        kind, arguments, body = self.chance.choice(self.account.sent)
+        await self._send_write(kind, arguments, body)
+
+    def _choose_draft(self) -> tuple[str, Version]:
+        return self.chance.choice([*self.account.drafts.items()])
+
+    async def _write(self, kind: str, register: str, old: Version | None) -> None:
+        account, value = self.account, secrets.token_hex(8)
+        arguments: dict[str, Any] = {"author": account.name, "register": register}
+        content = f"{register} {value} " + "word " * self.chance.choice((1, 1, 1, 400))
+        write = Write(Action(kind), cid=old.cid if old else "", content=content)
+        arguments |= {"nonce": secrets.token_hex(8)}
+        arguments |= {"expected": old.value} if old else {}
+        arguments |= {"value": value} if kind != "delete" else {}
+        data = write_typed_data(
+            SigningForm.IMPRINT_2,
+            SIGNING,
+            ORIGIN,
+            write,
+            address=account.name,
+            nonce=arguments["nonce"],
+            timestamp=int(time.time()),
+        )
+        writing = {**account.writing, **account.ended_writing}
+        if writing and kind != "delete" and self.chance.random() < 0.4:
+            arguments["writing_session"] = self._prefer(account.writing, account.ended_writing)
+            key = writing[arguments["writing_session"]]
+            signed = {"signature": key.sign(data.signed_bytes)}
+            signed["session"] = arguments["writing_session"]
+        else:
+            signed = {"signature": await account.key.sign_typed_data(data)}
+        body = {"cid": write.cid, "salt": data.salt, "address": account.name, **signed}
+        body |= {"content": content} if kind != "delete" else {}
+        account.sent.append((kind, arguments, body))
+        for _ in range(ATTEMPTS):
+            if await self._send_write(kind, arguments, body) != "unknown":
+                return
+            await asyncio.sleep(PAUSE)
+
+    async def _send_write(
+        self, kind: str, arguments: dict[str, Any], body: dict[str, Any]
+    ) -> Outcome:
+        """Send a signed write once, and note which version its author should see now."""
+        sent = {name: part for name, part in body.items() if name != "cid"}
+        query = {"cid": body["cid"]} if body["cid"] else {}
+        operation, said = await self._record(kind, arguments, ("POST", PATHS[kind]), sent, query)
+        account, register = self.account, arguments["register"]
+        file = (said or {}).get("updatedUpload") or (said or {}).get("upload")
+        file = file or ((said or {}).get("file") if operation.code == "nonce_used" else None)
+        if file and kind != "delete":
+            version = account.learn(register, arguments["value"], file)
+            current = account.drafts.get(register)
+            if current is None or current.value == arguments.get("expected"):
+                account.drafts[register] = version
+        elif operation.outcome == "ok" or operation.code in {"not_found", "not_pending"}:
+            current = account.drafts.get(register)
+            if current is not None and current.value == arguments.get("expected"):
+                del account.drafts[register]
+        return operation.outcome
+
+    async def _look_at(self, file: dict[str, Any]) -> None:
+        """Read a draft that was listed, to learn which one it is."""
+        arguments = {"author": self.account.name, "session": self._choose_session()}
+        said = await self._ask("read", arguments, ("GET", "/fileByCid"), cid=file["cid"])
+        if said is not None:
+            self.account.learn(arguments["register"], arguments["expected"], file)
+
+    async def read_everything(self) -> None:
+        """Read every draft of the account in a new session, until all of them were confirmed."""
+        account = self.account
+        account.sessions.clear()
+        account.ended_sessions.clear()
+        while not account.sessions:
+            await self.log_in()
+        for version in [*account.drafts.values()]:
+            await self.read_version(version)
+        while not await self.list_drafts():
+            pass
+
+    # Posts
+
+    async def read_post(self) -> None:
+        """Read a post, which the account may not have bought."""
+        title, number = self.chance.choice([*self.stage.posts.items()])
+        account = self.account
+        arguments = {"author": account.name, "post": title, "session": self._choose_session()}
+        query = {"user": account.name, "postId": str(number)}
+        await self._ask("read post", arguments, ("GET", "/fileByPostId"), **query)
+
+    async def buy(self) -> None:
+        account, stage = self.account, self.stage
+        title = self.chance.choice(sorted(stage.posts.keys() - account.bought))
+        account.bought.add(title)
+        start = stage.history.clock()
+        stage.world.buy(account.wallet, stage.posts[title])
+        arguments = {"author": account.name, "post": title}
+        bought = Operation(self.process, "buy", arguments, start, stage.history.clock(), "ok")
+        stage.history.add(bought)
+
+    # Sessions
+
+    async def log_in(self) -> None:
+        account, nonce = self.account, secrets.token_hex(8)
+        message = account.wallet.login_message(nonce=nonce)
+        signature = await account.key.sign_message(message)
+        body = {"salt": message, "address": account.key.address, "signature": signature}
+        arguments = {"author": account.name, "nonce": nonce}
+        for _ in range(1 + (self.chance.random() < 0.1)):
+            await self._ask("open session", arguments, ("POST", "/auth/login"), body)
+
+    async def log_out(self) -> None:
+        """End one session, or all of them."""
+        account = self.account
+        session = self._choose_session()
+        arguments = {"author": account.name, "session": session}
+        if self.chance.random() < 0.2:
+            before = dict(account.sessions)
+            said = await self._ask("end sessions", arguments, LOGOUT, {"all": True})
+            ended = before if said is not None else {}
+        else:
+            arguments["ended"] = session
+            await self._ask("end session", arguments, LOGOUT, {})
+            ended = {session: account.sessions.get(session, "")}
+        for each, token in ended.items():
+            account.sessions.pop(each, None)
+            if token:
+                account.ended_sessions[each] = token
+
+    async def open_writing_session(self) -> None:
+        account, key = self.account, BrowserKey()
+        now, nonce = int(time.time()), secrets.token_hex(8)
+        data: TypedData = opening_typed_data(
+            SIGNING,
+            ORIGIN,
+            wallet=account.name,
+            public_key=key.point,
+            actions=("create", "update"),
+            # Valid also for a replica whose clock is an hour behind.
+            not_before=now - 2 * 3600,
+            expires=now + 12 * 3600,
+            nonce=nonce,
+        )
+        signature = await account.key.sign_typed_data(data)
+        body = {"salt": data.salt, "address": account.name, "signature": signature}
+        arguments = {"author": account.name, "nonce": nonce}
+        kind, path = "open writing_session", "/writing/sessions"
+        operation, said = await self._record(kind, arguments, ("POST", path), body)
+        if operation.outcome == "ok" and said is not None:
+            account.writing[said["session"]["id"]] = key
+        elif operation.code == "too_many_writing_sessions":
+            # Some were opened without a response.
+            await self._revoke_all()
+
+    async def revoke_writing_session(self) -> None:
+        account = self.account
+        if self.chance.random() < 0.15:
+            await self._revoke_all()
+            return
+        ended = self.chance.choice([*account.writing])
+        key = account.writing.pop(ended)
+        arguments = {"author": account.name, "session": self._choose_session(), "ended": ended}
+        path = f"/writing/sessions/{ended}"
+        await self._ask("end writing_session", arguments, ("DELETE", path))
+        account.ended_writing[ended] = key
+
+    async def _revoke_all(self) -> None:
+        account = self.account
+        ended, account.writing = account.writing, {}
+        arguments = {"author": account.name, "session": self._choose_session()}
+        await self._ask("end writing_sessions", arguments, ("DELETE", "/writing/sessions"))
+        account.ended_writing |= ended
+
+    def _choose_session(self) -> str:
+        return self._prefer(self.account.sessions, self.account.ended_sessions)
+
+    def _prefer(self, live: dict[str, Any], ended: dict[str, Any]) -> str:
+        """Choose a live session, and sometimes one that was ended."""
+        while len(ended) > MOST_SESSIONS:
+            ended.pop(next(iter(ended)))
+        if live and (not ended or self.chance.random() < 0.95):
+            return self.chance.choice([*live])
+        return self.chance.choice([*ended])
+
+    # Requests
+
+    async def _ask(
+        self,
+        kind: str,
+        arguments: dict[str, Any],
+        request: tuple[str, str],
+        body: Any = None,
+        **query: str,
+    ) -> dict[str, Any] | None:
+        """Return the response of a confirmed request."""
+        operation, said = await self._record(kind, arguments, request, body, query)
+        return (said or {}) if operation.outcome == "ok" else None
+
+    async def _record(
+        self,
+        kind: str,
+        arguments: dict[str, Any],
+        request: tuple[str, str],
+        body: Any = None,
+        query: dict[str, str] | None = None,
+    ) -> tuple[Operation, dict[str, Any] | None]:
+        """Send a request to one of the replicas, and record what is known of its outcome."""
+        stage, account, session = self.stage, self.account, arguments.get("session")
+        method, path = request
+        token = account.sessions.get(session or "") or account.ended_sessions.get(session or "")
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        urls = self.chance.sample(stage.urls, len(stage.urls))
+        start, status, said = stage.history.clock(), 0, None
+        for url in urls:
+            try:
+                async with stage.http.request(
+                    method, url + path, json=body, params=query, headers=headers
+                ) as response:
+                    status = response.status
+                    said = await response.json(content_type=None) if status != 204 else None
+                    stage.served[url] += 1
+            except aiohttp.ClientConnectorError:
+                # It was not sent, so the other replica gets it.
+                continue
+            except (aiohttp.ClientError, TimeoutError, ValueError):
+                status = 0
+            break
+        else:
+            status = NOT_SENT
+        end = stage.history.clock()
+        outcome: Outcome = (
+            "ok" if 200 <= status < 300 else "fail" if 400 <= status < 500 else "unknown"
+        )
+        result = self._result(kind, arguments, said, outcome)
+        operation = Operation(self.process, kind, arguments, start, end, outcome, result)
+        if status != NOT_SENT:
+            stage.history.add(operation)
+        code = result.get("code", "")
+        if status == 500 or (said is not None and outcome == "fail" and code not in REFUSED):
+            stage.unexpected.append(f"{method} {path}: {status} {said}")
+        if outcome == "unknown" or status == NOT_SENT:
+            await asyncio.sleep(PAUSE)
+        return operation, said
+
+    def _result(
+        self, kind: str, arguments: dict[str, Any], said: dict[str, Any] | None, outcome: Outcome
+    ) -> dict[str, Any]:
+        """Return the part of a response that the checker needs."""
+        if outcome != "ok":
+            return {"code": said["code"]} if said else {}
+        account = self.account
+        match kind:
+            case "open session":
+                assert said is not None
+                label = secrets.token_hex(4)
+                account.sessions[label] = said["token"]
+                return {"session": label}
+            case "open writing_session":
+                assert said is not None
+                return {"writing_session": said["session"]["id"]}
+            case "read":
+                assert said is not None
+                register, value = said["content"].split()[:2]
+                # A draft that nobody had seen names itself.
+                arguments.setdefault("register", register)
+                arguments.setdefault("expected", value)
+                return {"value": value}
+            case "read post":
+                assert said is not None
+                return {"value": said["content"]}
+            case "list":
+                assert said is not None
+                return self._listed(said["files"])
+        return {}
+
+    def _listed(self, files: list[dict[str, Any]]) -> dict[str, Any]:
+        """Return the values of all listed drafts, and whether every listed draft is known."""
+        account, values, complete = self.account, {}, True
+        for file in files:
+            version = account.versions.get(file["cid"])
+            register = version.register if version else account.groups.get(file["group_id"])
+            complete = complete and register is not None
+            if register is not None:
+                values[register] = version.value if version else "?"
+        return {"values": values, "complete": complete}
