@@ -1,0 +1,245 @@
+"""Fuzzes the parsers with atheris: `python -m tests.parsers.fuzz`, as `make fuzz-parsers` does.
+
+A child process fuzzes each target in turn. Its coverage counters make it slow, so inputs that seem
+slow there are measured again here, and so are its inputs repeated to some kilobytes.
+"""
+
+import argparse
+import importlib
+import logging
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from hashlib import sha1
+from pathlib import Path
+
+from tools.files import ROOT
+from tools.trust import Result, save_result
+
+HERE = Path(__file__).parent
+CORPUS = HERE / "corpus"
+TARGETS = tuple(sorted(path.stem for path in (HERE / "targets").glob("*.py")))
+GROWN = ROOT / "build" / "parsers"
+"""The folder in which a long run keeps the inputs that it adds to the corpus, and what failed."""
+
+COVERED = ("imprint", "markdown_it", "python_multipart", "starlette.formparsers")
+"""The packages whose branches are counted."""
+
+MILLISECONDS = 10.0
+"""Processor time per kilobyte of an input. A target may declare another limit and its reason."""
+
+RUNS = 1_000
+MAX_LENGTH = 16 * 1024
+MAX_MEMORY = 512
+"""Limit of a child process in megabytes, which includes all that it imports."""
+
+LEAST_SECONDS = 0.050
+"""Processor time that any input may take."""
+
+ATTEMPTS = 5
+"""How often an input is measured before it counts as slow, because a machine may be busy."""
+
+STRETCHED = 32 * 1024
+"""Size in bytes to which inputs are repeated, because most slow texts repeat something."""
+
+MAX_STRETCHED = 50
+"""Number of inputs of a target that are repeated."""
+
+Check = Callable[[bytes], object]
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A parser: how an input of it is checked, what of this is measured, and how long it may take.
+
+    What is measured is a function `parse` beside `check`, if the judgement takes long.
+    """
+
+    check: Check
+    parse: Check
+    milliseconds: float
+    """Limit per kilobyte."""
+
+    def allows(self, data: bytes, seconds: float) -> bool:
+        """Whether an input may take this much processor time."""
+        return seconds <= max(LEAST_SECONDS, self.milliseconds / 1000 * len(data) / 1024)
+
+
+def load(target: str) -> Target:
+    """Import a target."""
+    module = importlib.import_module(f"tests.parsers.targets.{target}")
+    limit = getattr(module, "MILLISECONDS", MILLISECONDS)
+    return Target(module.check, getattr(module, "parse", module.check), limit)
+
+
+def corpus_of(target: str) -> list[Path]:
+    """Return the committed inputs of a target."""
+    return sorted((CORPUS / target).iterdir())
+
+
+def measure(target: Target, data: bytes) -> float:
+    """Return the least processor time of some attempts, or of the first one that is fast enough."""
+    least = float("inf")
+    for _ in range(ATTEMPTS):
+        began = time.process_time()
+        target.parse(data)
+        least = min(least, time.process_time() - began)
+        if target.allows(data, least):
+            break
+    return least
+
+
+# The child
+
+
+def fuzz(target: str, slow: Path, arguments: list[str]) -> None:
+    """Fuzz a target in this process, with the arguments of libFuzzer."""
+    import atheris  # noqa: PLC0415 - only the environment of this suite has it
+
+    with atheris.instrument_imports(include=list(COVERED)):
+        loaded = load(target)
+
+    def run(data: bytes) -> None:
+        began = time.process_time()
+        loaded.check(data)
+        if not loaded.allows(data, time.process_time() - began):
+            (slow / sha1(data).hexdigest()).write_bytes(data)
+
+    atheris.Setup([sys.argv[0], *arguments], run)
+    atheris.Fuzz()
+
+
+# The parent
+
+
+@dataclass(frozen=True, slots=True)
+class Fuzzed:
+    """The number of inputs tried on a target, and what was found."""
+
+    executions: int
+    coverage: int
+    findings: tuple[str, ...]
+
+
+def run_target(target: str, runs: int | None, minutes: float) -> Fuzzed:
+    """Fuzz a target in a child process, and measure what seemed slow or was repeated."""
+    if runs is None:
+        folder = GROWN / target
+        for each in ("inputs", "slow"):
+            (folder / each).mkdir(parents=True, exist_ok=True)
+        return _run_in(folder, target, [f"-max_total_time={int(minutes * 60)}"], is_long=True)
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        for each in ("inputs", "slow"):
+            (folder / each).mkdir()
+        fuzzed = _run_in(folder, target, [f"-runs={runs}", "-seed=1"], is_long=False)
+        for failing in folder.glob("*-*"):
+            GROWN.mkdir(parents=True, exist_ok=True)
+            print(f"The input is in {shutil.copy(failing, GROWN / f'{target}-{failing.name}')}.")
+        return fuzzed
+
+
+def _run_in(folder: Path, target: str, limits: list[str], *, is_long: bool) -> Fuzzed:
+    dictionary = CORPUS / f"{target}.dict"
+    arguments = [
+        str(folder / "inputs"),
+        str(CORPUS / target),
+        *limits,
+        f"-max_len={MAX_LENGTH}",
+        f"-rss_limit_mb={MAX_MEMORY}",
+        "-timeout=60",
+        "-print_final_stats=1",
+        f"-artifact_prefix={folder}/",
+        *([f"-dict={dictionary}"] if dictionary.exists() else []),
+    ]
+    command = [sys.executable, "-m", "tests.parsers.fuzz", "--child", target, str(folder / "slow")]
+    ran = subprocess.run(
+        [*command, *arguments],
+        cwd=ROOT,
+        env=os.environ | {"PYTHONHASHSEED": "0"},
+        capture_output=True,
+        check=False,
+    )
+    log = (ran.stdout + ran.stderr).decode("utf-8", "replace")
+    findings = [log[-6_000:]] if ran.returncode else []
+    if is_long and not ran.returncode:
+        findings += find_slow(load(target), _measured(folder))
+    executed = re.search(r"number_of_executed_units:\s*(\d+)", log)
+    covered = re.findall(r"cov: (\d+)", log)
+    return Fuzzed(
+        int(executed[1]) if executed else 0, int(covered[-1]) if covered else 0, tuple(findings)
+    )
+
+
+def _measured(folder: Path) -> Iterator[bytes]:
+    """Yield what seemed slow, and inputs repeated to `STRETCHED` bytes."""
+    for path in sorted((folder / "slow").iterdir()):
+        yield path.read_bytes()
+    for path in sorted((folder / "inputs").iterdir())[:MAX_STRETCHED]:
+        data = path.read_bytes()
+        if data:
+            yield data * (STRETCHED // len(data))
+
+
+def find_slow(target: Target, inputs: Iterable[bytes]) -> Iterator[str]:
+    """Yield a sentence for each input that takes too long or fails."""
+    for data in inputs:
+        try:
+            seconds = measure(target, data)
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is a finding
+            yield f"{error!r} for {len(data)} bytes: {data[:200]!r}"
+            continue
+        if not target.allows(data, seconds):
+            yield f"{seconds:.3f} s for {len(data)} bytes: {data[:200]!r}"
+
+
+def main() -> None:
+    """Fuzz all targets or one, print what was tried, and exit with status 1 after a finding."""
+    logging.disable(logging.CRITICAL)
+    if sys.argv[1:2] == ["--child"]:
+        fuzz(sys.argv[2], Path(sys.argv[3]), sys.argv[4:])
+        return
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--target", choices=TARGETS, help="one target instead of all")
+    parser.add_argument("--runs", type=int, default=RUNS, help="inputs of each target")
+    parser.add_argument("--minutes", type=float, help="minutes of each target, instead of inputs")
+    given = parser.parse_args()
+    began, tried, found = time.monotonic(), dict[str, int](), 0
+    for target in (given.target,) if given.target else TARGETS:
+        fuzzed = run_target(target, None if given.minutes else given.runs, given.minutes or 0)
+        tried[target] = fuzzed.executions
+        found += len(fuzzed.findings)
+        print(f"{target:<16} {fuzzed.executions:>9} inputs, {fuzzed.coverage} branches", flush=True)
+        for finding in fuzzed.findings:
+            print(finding, flush=True)
+    if given.minutes and not given.target:
+        save_result(_result(tried, found, given.minutes, int(time.monotonic() - began)))
+    sys.exit(bool(found))
+
+
+def _result(tried: dict[str, int], found: int, minutes: float, seconds: int) -> Result:
+    return Result(
+        suite="Parsers",
+        tried="Inputs made by coverage-guided fuzzing, each parsed or refused with a declared "
+        "error, within 50 ms, or 10 ms a kilobyte if that is more, and within 512 MB of memory.",
+        counts=tried,
+        found=f"{found} findings" if found else "nothing",
+        command=f"make fuzz-parsers MINUTES={minutes:g}",
+        seconds=seconds,
+        exceptions=(
+            "Markdown may take 40 ms a kilobyte: each bracket of a text that has nothing else is "
+            "tried as a link up to 20 levels deep. The work of one conversion is limited.",
+            "A form that begins with an empty line and other text before its first boundary is "
+            "accepted or refused depending on the pieces in which it arrives (python-multipart).",
+        ),
+    )
+
+
+if __name__ == "__main__":
+    main()
