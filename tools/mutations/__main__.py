@@ -173,7 +173,7 @@ def render_table(findings: Iterable[Finding]) -> str:
 
 
 def run_baseline(copy: Copy, chosen: Sequence[Mutation]) -> bool:
-    """Whether all tests that must find a fault pass without one."""
+    """Run all tests that must find these faults, and return whether they pass without any fault."""
     tests = sorted({test for mutation in chosen for test in mutation.tests})
     commands = sorted({mutation.command for mutation in chosen if mutation.command})
     if tests:

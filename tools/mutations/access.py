@@ -10,7 +10,7 @@ ACCESS = (
         '    if spent is not None and spent["action"] != "create":\n',
         "test",
         (
-            "tests/web/api/test_drafts.py::test_a_repeated_write_is_refused_with_the_file_that_it_created",
+            "tests/web/api/test_drafts.py::test_the_refusal_of_a_repeated_write_names_the_file_it_created",
         ),
     ),
     Mutation(
@@ -225,7 +225,7 @@ READING = (
         "",
         "test",
         (
-            "tests/web/api/test_search.py::test_raising_the_price_removes_a_text_from_search_and_zero_restores_it",
+            "tests/web/api/test_search.py::test_a_price_removes_a_text_from_search_and_a_price_of_0_restores_it",
         ),
     ),
     Mutation(
@@ -275,7 +275,7 @@ READING = (
         "claim.signature)\n",
         "        return SignInProof(address, message.nonce)\n",
         "test",
-        ("tests/auth/test_sign_in_with_x.py::test_the_address_must_be_that_of_the_signer",),
+        ("tests/auth/test_sign_in_with_x.py::test_the_address_must_be_the_signers_address",),
     ),
     Mutation(
         "A proof allows one read of a paid post",
@@ -302,7 +302,7 @@ READING = (
         "test",
         (
             "tests/adapters/chain/test_marketplace_purchases.py"
-            "::test_a_transaction_that_a_reorg_moves_during_the_query_is_no_purchase_yet",
+            "::test_a_transaction_moved_by_a_reorg_meanwhile_is_not_a_purchase_yet",
         ),
     ),
 )

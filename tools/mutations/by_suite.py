@@ -53,13 +53,29 @@ RANDOM = (
         '    size: Annotated[Count, doc("Bytes of the stored document.")]\n',
         '    size: Annotated[str, doc("Bytes of the stored document.")]\n',
         "fuzz",
-        ("tests/fuzz/test_description.py::test_every_response_matches_the_description",),
+        ("tests/fuzz/test_description.py::test_every_response_matches_the_api_description",),
     ),
     Mutation(
         "A reorg leaves no trace in the totals",
         "src/imprint/adapters/stores/posts/index_writer.py",
         "    for table in _TABLES:\n        restored =",
         "    for table in _TABLES[:-1]:\n        restored =",
+        "simulate",
+        ("tests/simulation/test_seeds.py",),
+    ),
+    Mutation(
+        "A draft whose document could not be stored is not acknowledged",
+        "src/imprint/services/drafts/drafts.py",
+        "            self.health.note(Code.STORAGE_UNAVAILABLE, problem)\n            raise\n",
+        "            self.health.note(Code.STORAGE_UNAVAILABLE, problem)\n",
+        "simulate",
+        ("tests/simulation/test_seeds.py",),
+    ),
+    Mutation(
+        "A former holder loses access when the cached decision expires",
+        "src/imprint/services/access/entitlement.py",
+        "        if grant is not None and self.monotonic() < grant.until and _describes",
+        "        if grant is not None and _describes",
         "simulate",
         ("tests/simulation/test_seeds.py",),
     ),
@@ -85,6 +101,16 @@ DISASTERS = (
         ("tests/crash/test_durability.py",),
     ),
     Mutation(
+        "A power loss reverts no response that any client has seen",
+        "src/imprint/adapters/database/sqlite/database.py",
+        "{'FULL' if durable else 'NORMAL'}",
+        "{'NORMAL' if durable else 'OFF'}",
+        "test-histories",
+        (
+            "tests/histories/test_histories.py::test_a_history_with_embedded_documents_fits_the_model[sqlite]",
+        ),
+    ),
+    Mutation(
         "A large document is on disk before it is renamed into place",
         "src/imprint/adapters/content/document_files.py",
         "            os.fsync(descriptor)\n",
@@ -107,7 +133,9 @@ DISASTERS = (
         "            self._files.check()\n        self.commits += 1\n",
         "            pass\n        self.commits += 1\n",
         "test-faults",
-        ("tests/faults/test_deleted_files.py::test_the_next_kill_loses_no_acknowledged_writes",),
+        (
+            "tests/faults/test_deleted_files.py::test_a_kill_after_database_files_vanish_loses_no_acknowledged_writes",
+        ),
     ),
     Mutation(
         "Workers exit when their supervisor exits",
@@ -136,7 +164,7 @@ DISASTERS = (
         ("tests/hostile/test_watchdog.py::test_no_request_blocks_the_event_loop[emphasis-sqlite]",),
     ),
 )
-"""Faults found by killing processes, injecting failures and attacks."""
+"""Faults found by killing processes, injecting failures, and attacking the service."""
 
 NEIGHBOURS = (
     Mutation(

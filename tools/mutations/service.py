@@ -52,7 +52,7 @@ LIMITS = (
         "test",
         (
             "tests/adapters/database/sqlite/test_database.py"
-            "::test_a_search_for_a_phrase_that_matches_no_post_is_interrupted",
+            "::test_a_slow_search_for_a_phrase_without_matches_is_interrupted",
         ),
     ),
     Mutation(
@@ -81,7 +81,7 @@ LIMITS = (
         "test",
         (
             "tests/web/site/test_static_site.py"
-            "::test_the_same_posts_give_the_same_bytes_on_another_day",
+            "::test_exporting_the_same_posts_on_another_day_gives_the_same_bytes",
         ),
     ),
     Mutation(
