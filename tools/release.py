@@ -1,13 +1,12 @@
 """Builds all files of a release into dist/ and checks them: `make release`."""
 
 import argparse
+import filecmp
 import hashlib
-import json
 import re
 import shutil
 import subprocess
 import sys
-import tarfile
 import tempfile
 from pathlib import Path
 
@@ -23,12 +22,11 @@ from tools.distributions import (
     sdist_problems,
     wheel_problems,
 )
+from tools.image_archive import read_config
 from tools.pinned_images import NotPinned, find_images, read_digest, write_deployment
+from tools.provenance import SUMS, file_name, render_provenance, tool_problems
 from tools.runtime_lock import read_project, render_requirements, runtime_entries
 from tools.sbom import render_sbom, sbom_problems
-
-SUMS = "SHA256SUMS"
-"""The file with the checksums of all other files."""
 
 
 class Refused(Exception):
@@ -59,7 +57,7 @@ def build_release(out: Path, *, with_image: bool, push: str | None = None) -> li
     Raises `Refused`, `NotBuilt` and `NotPinned`.
     """
     version, epoch = read_version(), commit_epoch()
-    _refuse(state_problems(version))
+    _refuse(state_problems(version) + tool_problems())
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir(parents=True)
     _build_distributions(out, epoch)
@@ -68,9 +66,15 @@ def build_release(out: Path, *, with_image: bool, push: str | None = None) -> li
     bill = render_sbom(version, epoch)
     _refuse(sbom_problems(bill, entries))
     (out / f"{PREFIX}-{version}.cdx.json").write_text(bill, "utf-8")
+    image, layers = out / f"{PREFIX}-{version}-image.tar", []
     if with_image:
-        own = _build_image(out / f"{PREFIX}-{version}-image.tar", version, push)
+        own = _build_image(image, version, push)
         _write_deployment(out / f"{PREFIX}-{version}-deploy.tar.gz", epoch, own)
+    if image.exists():
+        # The last layer is ours; all others are those of the base.
+        layers = read_config(image)["rootfs"]["diff_ids"][:-1]
+    statement = render_provenance(out, version, _git("rev-parse", "HEAD"), epoch, layers)
+    (out / file_name(version)).write_text(statement, "utf-8")
     return _write_sums(out)
 
 
@@ -128,21 +132,30 @@ def _build_distributions(out: Path, epoch: str) -> None:
 
 
 def _build_image(archive: Path, version: str, push: str | None) -> str | None:
-    """Build the image. If it was pushed, return its name and its digest in the repository."""
+    """Build the image twice. If it was pushed, return its name and its digest in the repository."""
     script = ROOT / "tools" / "build-image"
     if shutil.which("buildah") is None or not script.exists():
         print("The image is left out: it needs buildah and tools/build-image.")
         return None
-    command = [str(script), "--tag", f"localhost/imprint:{version}", "--output", str(archive)]
-    if subprocess.run(command, cwd=ROOT, check=False).returncode != 0:  # noqa: S603
-        raise Refused("The image could not be built; tools/build-image says why.")
-    _refuse(image_problems(archive, version))
-    if push is None:
-        return None
     with tempfile.TemporaryDirectory() as folder:
-        digest = Path(folder) / "digest"
-        command = [str(script), "--tag", f"localhost/imprint:{version}", "--digest", str(digest)]
-        command += ["--push", f"{push}:{version}"]
+        again, digest = Path(folder, "image.tar"), Path(folder, "digest")
+        for output in (archive, again):
+            command = [
+                str(script),
+                "--tag",
+                f"localhost/imprint:{version}",
+                "--output",
+                str(output),
+            ]
+            if subprocess.run(command, cwd=ROOT, check=False).returncode != 0:  # noqa: S603
+                raise Refused("The image could not be built; tools/build-image says why.")
+        if not filecmp.cmp(archive, again, shallow=False):
+            raise Refused("The image has other bytes if it is built again.")
+        _refuse(image_problems(archive, version))
+        if push is None:
+            return None
+        command = [str(script), "--push", f"{push}:{version}", "--archive", str(archive)]
+        command += ["--digest", str(digest)]
         if subprocess.run(command, cwd=ROOT, check=False).returncode != 0:  # noqa: S603
             raise Refused(f"The image could not be pushed to {push}.")
         return f"{push}:{version}@{digest.read_text('ascii').strip()}"
@@ -150,11 +163,7 @@ def _build_image(archive: Path, version: str, push: str | None) -> str | None:
 
 def image_problems(archive: Path, version: str) -> list[str]:
     """Check that the image names its version, does not run as root, and has a command."""
-    with tarfile.open(archive) as members:
-        listed = members.extractfile("manifest.json")
-        described = json.load(listed) if listed is not None else [{}]
-        opened = members.extractfile(described[0]["Config"])
-        config = json.load(opened)["config"] if opened is not None else {}
+    config = read_config(archive)["config"]
     labels = config.get("Labels") or {}
     problems = []
     if labels.get("org.opencontainers.image.version") != version:
