@@ -1,0 +1,301 @@
+"""Canaries: recognisable values for every secret, and a watch over everything that could leak them.
+
+Services in tests run with these values. After each test, the watch reports every log record,
+response, label of a metric and line of output that contains one, and every log record and response
+that contains a session, signature, cookie or feed token that a client has sent.
+"""
+
+import json
+import logging
+import re
+import subprocess
+import traceback
+from base64 import b64encode
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from click.testing import CliRunner, Result
+from prometheus_client import Metric
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from imprint.web.http.middleware import RequestMiddleware
+
+MARK = "ca9a12e55ec12e75"
+"""Part of every canary. It is hexadecimal, because master keys are."""
+
+
+def canary(name: str) -> str:
+    """Return a canary of 64 hexadecimal digits, different for each name."""
+    return MARK + sha256(name.encode()).hexdigest()[:48]
+
+
+def _base64_spellings(text: str) -> Iterator[str]:
+    """Return the base64 of a text at each offset, without the digits that depend on neighbours."""
+    for offset in range(3):
+        encoded = b64encode(b"\0" * offset + text.encode()).decode().rstrip("=")
+        yield encoded[(8 * offset + 5) // 6 : -1]
+
+
+SPELLINGS = (MARK, *_base64_spellings(MARK))
+"""The mark in every encoding in which a secret is sent."""
+
+RPC_PATH = f"/v2/{canary('CHAIN_RPC_URL')}"
+"""The path of a node's URL, which is the key of its provider."""
+
+CANARIES: Mapping[str, str] = {
+    "DATABASE_URL": f"postgresql://imprint:{canary('DATABASE_URL')}@127.0.0.1:1/imprint",
+    "KUBO_AUTHORIZATION": f"basic:imprint:{canary('KUBO_AUTHORIZATION')}",
+    "PINATA_JWT": canary("PINATA_JWT"),
+    "S3_ACCESS_KEY_ID": canary("S3_ACCESS_KEY_ID"),
+    "S3_SECRET_ACCESS_KEY": canary("S3_SECRET_ACCESS_KEY"),
+    "GS_SERVICE_ACCOUNT_KEY": json.dumps(
+        {
+            "private_key": f"-----BEGIN PRIVATE KEY-----\n{canary('GS_SERVICE_ACCOUNT_KEY')}\n",
+            "private_key_id": canary("private_key_id"),
+            "client_email": "imprint@imprint.test",
+            "gcs_base_url": "http://127.0.0.1:1",
+        }
+    ),
+    "AZ_ACCESS_KEY": canary("AZ_ACCESS_KEY"),
+    "ENCRYPTION_KEY": canary("ENCRYPTION_KEY"),
+    "ENCRYPTION_KEY_PREVIOUS": canary("ENCRYPTION_KEY_PREVIOUS"),
+    "CHAIN_RPC_URL": f"http://127.0.0.1:1{RPC_PATH}",
+    "JWT_SECRET": canary("JWT_SECRET"),
+    "JWT_SECRET_PREVIOUS": canary("JWT_SECRET_PREVIOUS"),
+    "PAGE_TOKEN_SECRET": canary("PAGE_TOKEN_SECRET"),
+    "PAGE_TOKEN_SECRET_PREVIOUS": canary("PAGE_TOKEN_SECRET_PREVIOUS"),
+    "WEBHOOK_A_SECRET": canary("WEBHOOK_A_SECRET"),
+    "WEBHOOK_A_SECRET_PREVIOUS": canary("WEBHOOK_A_SECRET_PREVIOUS"),
+    "WEBHOOK_B_SECRET": canary("WEBHOOK_B_SECRET"),
+    "WEBHOOK_B_SECRET_PREVIOUS": canary("WEBHOOK_B_SECRET_PREVIOUS"),
+    "OPERATOR_SECRET": canary("OPERATOR_SECRET"),
+    "OPERATOR_SECRET_PREVIOUS": canary("OPERATOR_SECRET_PREVIOUS"),
+}
+"""A value for every secret setting, named without its prefix."""
+
+UNUSED = (
+    "KUBO_AUTHORIZATION",
+    "PINATA_JWT",
+    "S3_ACCESS_KEY_ID",
+    "S3_SECRET_ACCESS_KEY",
+    "GS_SERVICE_ACCOUNT_KEY",
+    "AZ_ACCESS_KEY",
+)
+"""Settings that change nothing unless IMPRINT_CONTENT_STORE names their store."""
+
+SIGNING = ("JWT_SECRET", "WEBHOOK_A_SECRET", "WEBHOOK_B_SECRET")
+"""The secrets with which a service in the test process signs and verifies."""
+
+
+def canaries_of(*names: str) -> dict[str, str]:
+    """Return the canaries of these settings, named with their prefix."""
+    return {f"IMPRINT_{name}": CANARIES[name] for name in names}
+
+
+def unused_canaries(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return canaries for the keys of all content stores except the one that is used."""
+    used = environ.get("IMPRINT_CONTENT_STORE", "embedded").partition(":")[0].partition("-")[0]
+    return canaries_of(*(name for name in UNUSED if not name.startswith(f"{used.upper()}_")))
+
+
+WATCHED_LOGGERS = ("imprint", "aiohttp", "asyncio", "asyncpg", "py.warnings", "uvicorn")
+"""The loggers of the service and its dependencies. Others belong to the clients of the tests."""
+
+CREDENTIAL_HEADERS = {
+    b"authorization",
+    b"cookie",
+    b"payment-signature",
+    b"sign-in-with-x",
+    b"x-alchemy-signature",
+    b"x-qn-signature",
+}
+_SIGNATURE = re.compile(rb"0x[0-9a-fA-F]{128,}")
+_FEED_TOKEN = re.compile(r"/private/([\w-]{20,})")
+_SHORTEST_CREDENTIAL = 20
+_FEWEST_CHARACTERS = 8
+"""Number of distinct characters below which a header is padding rather than a credential."""
+
+_LONGEST_BODY = 65_536
+_RECENT = 64
+
+PUBLIC_SIGNATURES = ("/profile", "/revisions", "/posts/")
+"""Paths whose responses show the author's signature, so that anybody can verify it."""
+
+
+@dataclass(slots=True)
+class SecretWatch:
+    """Collects the leaks of this process and of the processes it has started."""
+
+    _leaks: list[str] = field(default_factory=list)
+    _recent: deque[str] = field(default_factory=lambda: deque(maxlen=_RECENT))
+    """The credentials that clients sent last."""
+    _outputs: dict[Path, int] = field(default_factory=dict)
+    """The output files of processes, and how far each has been read."""
+
+    def watch(self) -> None:
+        """Watch log records, responses and the output of commands in this process from now on."""
+        _watch_records(self)
+        _watch_responses(self)
+        _watch_commands(self)
+
+    def watch_output(self, path: Path) -> None:
+        """Read what a process writes to this file after each test."""
+        self._outputs.setdefault(path, 0)
+
+    def take_leaks(self) -> list[str]:
+        """Return the leaks found since the last call, including those in the output of
+        processes."""
+        for path, start in list(self._outputs.items()):
+            if not path.exists():
+                del self._outputs[path]
+            elif path.stat().st_size > start:
+                with path.open("rb") as output:
+                    output.seek(start)
+                    self.inspect(f"output {path.name}", output.read().decode("utf-8", "replace"))
+                    self._outputs[path] = output.tell()
+        found, self._leaks = self._leaks, []
+        return found
+
+    def inspect_metrics(self, metrics: Iterable[Metric]) -> None:
+        """Look for canaries in the labels of metrics."""
+        for metric in metrics:
+            for sample in metric.samples:
+                self.inspect(f"metric {sample.name}", str(sample.labels))
+
+    def inspect(self, place: str, text: str) -> None:
+        """Report each line of a text that contains a canary."""
+        if any(spelling in text for spelling in SPELLINGS):
+            self._leaks += [
+                f"{place}: {line[:2000]}"
+                for line in text.splitlines()
+                if any(spelling in line for spelling in SPELLINGS)
+            ]
+
+    def inspect_record(self, record: logging.LogRecord) -> None:
+        """Look for canaries and recent credentials in a log record, before any redaction."""
+        text = f"{record.getMessage()} {vars(record)}"
+        if record.exc_info:
+            text += "".join(traceback.format_exception(*record.exc_info))
+        self.inspect(f"log record of {record.name}", text)
+        for sent in self._recent:
+            if sent in text:
+                self._leaks.append(f"credential in a log record of {record.name}: {text[:2000]}")
+
+    def note_credentials(self, texts: list[str]) -> list[str]:
+        """Remember those credentials that are long and varied enough to be real."""
+        real = [
+            text
+            for text in texts
+            if len(text) >= _SHORTEST_CREDENTIAL and len(set(text)) >= _FEWEST_CHARACTERS
+        ]
+        self._recent.extend(real)
+        return real
+
+    def inspect_response(self, path: str, sent: list[str], data: bytes) -> None:
+        """Look for canaries, and for credentials of the request, in bytes of its response."""
+        text = data.decode("latin-1")
+        self.inspect(f"response of {path}", text)
+        self._leaks += [f"credential in the response of {path}" for each in sent if each in text]
+
+
+WATCH = SecretWatch()
+"""The watch of this test process."""
+
+
+def _is_watched(logger: logging.Logger) -> bool:
+    return logger.name.startswith(WATCHED_LOGGERS)
+
+
+def _watch_records(watch: SecretWatch) -> None:
+    """Let loggers make all records, also those that no handler would get, and inspect them."""
+    is_enabled, handle = logging.Logger.isEnabledFor, logging.Logger.handle
+
+    def is_enabled_for(self: logging.Logger, level: int) -> bool:
+        return _is_watched(self) or is_enabled(self, level)
+
+    def inspect_and_handle(self: logging.Logger, record: logging.LogRecord) -> None:
+        if _is_watched(self):
+            watch.inspect_record(record)
+        if is_enabled(self, record.levelno):
+            handle(self, record)
+
+    setattr(logging.Logger, "isEnabledFor", is_enabled_for)  # noqa: B010  mypy refuses the other
+    setattr(logging.Logger, "handle", inspect_and_handle)  # noqa: B010
+
+
+def _watch_responses(watch: SecretWatch) -> None:
+    respond = RequestMiddleware.__call__
+
+    async def respond_watched(
+        self: RequestMiddleware, scope: Scope, receive: Receive, send: Send
+    ) -> None:
+        await watch_app(watch, partial(respond, self))(scope, receive, send)
+
+    setattr(RequestMiddleware, "__call__", respond_watched)  # noqa: B010
+
+
+def watch_app(watch: SecretWatch, app: ASGIApp) -> ASGIApp:
+    """Return the same app, with its responses inspected."""
+
+    async def respond(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await app(scope, receive, send)
+            return
+        path: str = scope["path"]
+        watch.note_credentials(_FEED_TOKEN.findall(path))
+        headers = [text.decode("latin-1") for name, text in scope["headers"] if _is_secret(name)]
+        words = [word for text in headers for word in re.split("[ =]", text)]
+        sent = watch.note_credentials(words)
+        body = bytearray()
+
+        async def receive_watched() -> Message:
+            message = await receive()
+            if message.get("body") and len(body) < _LONGEST_BODY:
+                body.extend(message["body"][:_LONGEST_BODY])
+                real = watch.note_credentials(list(map(bytes.decode, _SIGNATURE.findall(body))))
+                sent.extend([] if path.startswith(PUBLIC_SIGNATURES) else real)
+            return message
+
+        async def send_watched(message: Message) -> None:
+            data: Any = message.get("body", b"")
+            if message["type"] == "http.response.start":
+                data = b"\n".join(value for _, value in message["headers"])
+            watch.inspect_response(path, sent, bytes(data))
+            await send(message)
+
+        await app(scope, receive_watched, send_watched)
+
+    return respond
+
+
+def _is_secret(header: bytes) -> bool:
+    return header in CREDENTIAL_HEADERS
+
+
+def _watch_commands(watch: SecretWatch) -> None:
+    """Inspect what commands print, whether they run in this process or in their own."""
+    run, invoke = subprocess.run, CliRunner.invoke
+
+    def run_watched(*given: Any, **options: Any) -> Any:
+        ended = run(*given, **options)
+        for output in (ended.stdout, ended.stderr):
+            text = output if isinstance(output, str) else (output or b"").decode("utf-8", "replace")
+            watch.inspect("output of a command", text)
+        return ended
+
+    def invoke_watched(*given: Any, **options: Any) -> Result:
+        ended = invoke(*given, **options)
+        watch.inspect("output of a command", ended.output)
+        if ended.exc_info is not None and not isinstance(ended.exception, SystemExit):
+            # What Python would print.
+            trace = "".join(traceback.format_exception(*ended.exc_info))
+            watch.inspect("traceback of a command", trace)
+        return ended
+
+    setattr(subprocess, "run", run_watched)  # noqa: B010
+    setattr(CliRunner, "invoke", invoke_watched)  # noqa: B010
