@@ -8,7 +8,7 @@ from pathlib import Path
 from PIL import Image, ImageDraw, ImageFont
 
 WIDTH, HEIGHT, MARGIN = 900, 540, 80
-"""Size of a chart and of its margin, in pixels."""
+"""Width and height of a chart, and the width of its margin, in pixels."""
 
 COLORS = ("#1f6feb", "#d1242f", "#1a7f37", "#9a6700", "#8250df", "#57606a")
 """Line colors."""

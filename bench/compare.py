@@ -116,7 +116,7 @@ def main() -> None:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Measures two checkouts, starting with this one."""
+    """Measures two checkouts, of which this one is the first."""
 
     folder: Path
     rpc_url: str

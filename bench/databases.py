@@ -30,7 +30,7 @@ class Database(Protocol):
     name: str
 
     def time_commit(self) -> float:
-        """Time one durable commit on the service's core, in seconds."""
+        """Return the seconds that one durable commit takes on the service's core."""
         ...
 
     def make(self) -> str:
@@ -38,7 +38,7 @@ class Database(Protocol):
         ...
 
     def fill(self, url: str, files: int) -> None:
-        """Fill an empty catalog with `count` files and posts. Alice holds some of the posts."""
+        """Fill an empty catalog with this many files and posts. Alice holds some of the posts."""
         ...
 
     def bytes_of(self, url: str) -> int:

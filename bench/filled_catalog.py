@@ -35,7 +35,7 @@ _FILE_COLUMNS = (
 def fill_sqlite(path: Path, count: int, reader: str) -> None:
     """Add `count` files and posts to a catalog that is not in use.
 
-    Nine of ten files are posts. `reader` holds some of these posts.
+    Nine in ten files are published, the rest are drafts. `reader` holds some of the posts.
     """
     connection = sqlite3.connect(path, isolation_level=None)
     connection.execute("PRAGMA synchronous=OFF")
@@ -58,7 +58,7 @@ def fill_sqlite(path: Path, count: int, reader: str) -> None:
 
 
 async def fill_postgresql(url: str, count: int, reader: str) -> None:
-    """Add the same files and posts to a PostgreSQL database with an up-to-date schema."""
+    """Add the same files and posts as `fill_sqlite`, but to PostgreSQL with a current schema."""
     connection = await asyncpg.connect(url)
     try:
         # Building the index of words afterwards takes a fraction of the time.

@@ -44,7 +44,7 @@ def price_of(number: int) -> int:
 
 
 def index_tables(count: int, reader: str) -> tuple[Table, ...]:
-    """Return the rows of every index table for `count` posts, except the word and total tables."""
+    """Return the rows for `count` posts in every index table except the word and total tables."""
     head = (count + 1, _hash("block", count + 1))
     state = (1, 31337, MARKETPLACE.lower(), 0, *head, *head, 1)
     return (
@@ -97,7 +97,7 @@ UPDATE market_totals SET
     volume = (SELECT CAST(coalesce(sum(CAST(price AS BIGINT)), 0) AS TEXT) FROM purchases),
     worth = (SELECT CAST(sum(CAST(worth AS BIGINT)) AS TEXT) FROM accounts)""",
 )
-"""Statements that fill the derived tables on both databases."""
+"""Statements that fill the derived tables, on SQLite and PostgreSQL alike."""
 
 _STATE_COLUMNS = (
     "only_row",

@@ -51,12 +51,12 @@ def owner_of(number: int) -> str:
 
 
 def tags_of(number: int, count: int) -> list[str]:
-    """Return the hashtags of one of `count` files: a common, a less common and a rare one."""
+    """Return a file's three hashtags: common, less common and rare. `count` files share them."""
     return ["all", f"topic{number % TOPICS}", f"rare{number % rare_tags(count)}"]
 
 
 def rare_tags(count: int) -> int:
-    """Return the number of rare hashtags of `count` files. Files that share one are far apart."""
+    """Return how many rare hashtags `count` files have. Files that share one are far apart."""
     return count // FILES_OF_A_RARE_TAG
 
 

@@ -36,7 +36,7 @@ CONTRACT_WALLETS = 16
 """Number of contract wallets that log in."""
 
 CONTENT = "x" * 4096
-"""The content of each draft, which has 4 KiB."""
+"""The content of each draft: 4 KiB of text."""
 
 TITLE = "Title"
 """The title of every post."""
@@ -54,7 +54,9 @@ class Fixture:
     alice: Wallet = field(init=False)
     authors: list[Wallet] = field(init=False)
     facts: dict[str, Any] = field(init=False)
-    """The service's public facts."""
+    """The service's public description, from `/.well-known/imprint.json`."""
+    delivered: list[bytes] = field(default_factory=list, init=False)
+    """The deliveries of published posts, which may be sent again."""
     _keys: dict[str, WritingKey] = field(default_factory=dict, init=False)
     _contracts: list[Wallet] = field(default_factory=list, init=False)
     _post_ids: Iterator[int] = field(default_factory=lambda: count(10**9), init=False)
@@ -99,7 +101,7 @@ class Fixture:
         """Return updates signed by writing-session keys, one session per author."""
         service = self.facts["service"]
         return [
-            _update(cid, author.sign_update_with(self._key_of(author), service, cid, CONTENT))
+            _update(cid, author.sign_update_with(self.key_of(author), service, cid, CONTENT))
             for author in self._authors(number)
             if (cid := self.create(author)["cid"])
         ]
@@ -110,7 +112,7 @@ class Fixture:
         return [post_request("/auth/login", each.sign_login(self.authority)) for each in wallets]
 
     def bad_contract_logins(self, number: int) -> list[bytes]:
-        """Return login requests of the same contract wallets with invalid signatures."""
+        """Return login requests of these contract wallets, but with invalid signatures."""
         key = PrivateKey()
         wallets = [Wallet(self.domain, key, each.address) for each in self.contract_wallets()]
         return [
@@ -136,7 +138,7 @@ class Fixture:
         return requests
 
     def deliveries(self, number: int) -> list[bytes]:
-        """Return webhook deliveries of invented events for newly created drafts."""
+        """Return webhook requests that report invented events for newly created drafts."""
         return [
             self.delivery(self.create(author)["cid"], next(self._post_ids), author)
             for author in self._authors(number)
@@ -163,27 +165,32 @@ class Fixture:
         tx_hash = self._rpc("eth_sendTransaction", transaction)
         receipt = self._rpc("eth_getTransactionReceipt", tx_hash)
         post_id = int(receipt["logs"][0]["topics"][1], 16)
-        request = self.delivery(cid, post_id, self.alice)
+        request = _delivery_of(receipt)
+        self.delivered.append(request)
         body = request.partition(b"\r\n\r\n")[2]
         self._call("/webhook/provider-a/publish", body, _signature(body))
         return post_id
 
     def delivery(self, cid: str, post_id: int, author: Wallet) -> bytes:
-        """Return the webhook request with which provider A delivers a published draft's event."""
+        """Return the request with which provider A would deliver an invented event of a draft."""
         data = encode(["string", "string", "string", "uint256"], [TITLE, cid, "thumbnail", 1])
         topic = "0x" + "0" * 24 + author.address[2:]
-        log = {
-            "data": "0x" + data.hex(),
-            "topics": ["0x" + POST_CREATED.hex(), f"0x{post_id:064x}", topic],
-            "index": 0,
-            "account": {"address": MARKETPLACE.lower()},
-            "transaction": {"hash": "0x" + secrets.token_hex(32), "status": 1},
+        invented = {
+            "logs": [
+                {
+                    "data": "0x" + data.hex(),
+                    "topics": ["0x" + POST_CREATED.hex(), f"0x{post_id:064x}", topic],
+                    "logIndex": "0x0",
+                }
+            ],
+            "transactionHash": "0x" + secrets.token_hex(32),
+            "blockHash": "0x" + secrets.token_hex(32),
+            "blockNumber": hex(post_id),
         }
-        block = {"hash": "0x" + secrets.token_hex(32), "number": post_id, "logs": [log]}
-        body = json.dumps({"type": "GRAPHQL", "event": {"data": {"block": block}}}).encode()
-        return post_request("/webhook/provider-a/publish", body, _signature_line(body))
+        return _delivery_of(invented)
 
-    def _key_of(self, author: Wallet) -> WritingKey:
+    def key_of(self, author: Wallet) -> WritingKey:
+        """Return the key of an author's writing session, which is opened on first use."""
         if author.address not in self._keys:
             key = WritingKey()
             body = author.sign_writing_session(key, self.facts["service"])
@@ -216,6 +223,22 @@ class Fixture:
     def _rpc(self, method: str, *params: object) -> Any:
         request = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
         return _fetch(self.rpc_url, json.dumps(request).encode())["result"]
+
+
+def _delivery_of(receipt: dict[str, Any]) -> bytes:
+    """Return the request with which provider A delivers the event of a transaction."""
+    (log,) = receipt["logs"]
+    delivered = {
+        "data": log["data"],
+        "topics": log["topics"],
+        "index": int(log["logIndex"], 16),
+        "account": {"address": MARKETPLACE.lower()},
+        "transaction": {"hash": receipt["transactionHash"], "status": 1},
+    }
+    number = int(receipt["blockNumber"], 16)
+    block = {"hash": receipt["blockHash"], "number": number, "logs": [delivered]}
+    body = json.dumps({"type": "GRAPHQL", "event": {"data": {"block": block}}}).encode()
+    return post_request("/webhook/provider-a/publish", body, _signature_line(body))
 
 
 def _draft_by(author: Wallet) -> dict[str, Any]:

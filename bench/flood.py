@@ -27,7 +27,7 @@ from bench.processes import LOAD_CORE, free_port, pin, run_chain, run_service
 from bench.wallets import get_request
 
 READERS, READS = 4, 40
-"""Number of reading addresses, and reads per second of each, below the per-client rate limit."""
+"""Number of addresses that read, and reads per second from each, below the per-client limit."""
 
 FLOODERS = 8
 """Number of addresses that send bad signatures."""
@@ -37,7 +37,7 @@ CHECKS_PER_WALLET = (120, 60)
 """Default limit of signature checks per wallet, as a count and a period in seconds."""
 
 PHASES = 6
-"""Number of phases of each type, which alternate."""
+"""Number of phases with the flood, and number without. The two kinds alternate."""
 
 _CHANCE = random.Random(6)
 """Random generator with a fixed seed, so that every run has the same arrival times."""

@@ -43,7 +43,7 @@ VERIFICATIONS = 300
 """Number of signature verifications per sample."""
 
 PEER_VERIFICATIONS = 150
-"""Number of signature verifications per sample by the peer, which is slower."""
+"""Number of signature verifications per sample by viem, which is slower."""
 
 RESPONSES = 1_500
 """Number of empty responses per sample."""
@@ -51,13 +51,13 @@ RESPONSES = 1_500
 DOMAIN = SigningDomain("Imprint", "1", 31337)
 
 SERVICE = "http://127.0.0.1:8000"
-"""Service URL that bound signatures name."""
+"""The service URL named in `imprint-2` signatures."""
 
 CID = parse_cid("bafkreihdwdcefgh4dqkjv67uzcmw7ojee6xedzdetojuzjevtenxquvyku")
 """CID of the drafts whose updates are verified."""
 
 CONTENT = "x" * 4096
-"""Content that bound signatures cover."""
+"""The content that `imprint-2` signatures cover."""
 
 NODE_CALLS = 200
 """Number of node calls per sample."""
@@ -116,11 +116,12 @@ class Floors:
         return self._sum("body + verification + commit", time_verification, commit)
 
     def bound_write(self, commit: Callable[[], float]) -> Floor:
-        """Return the same floor with a signature over the content, which is hashed first."""
+        """Like `write`, but with a signature that covers the content, which must be hashed
+        first."""
         return self._sum("body + bound verification + commit", time_bound_verification, commit)
 
     def session_write(self, commit: Callable[[], float]) -> Floor:
-        """Return the same floor with a session-key signature."""
+        """Like `write`, but with a session-key signature."""
         return self._sum("body + P-256 verification + commit", time_key_verification, commit)
 
     def contract_login(
@@ -138,7 +139,7 @@ class Floors:
         return self._sum("body + commit", commit)
 
     def _sum(self, name: str, *seconds: Callable[[], float]) -> Floor:
-        """Return the floor of reading a body, plus other work that takes `seconds`."""
+        """Return the floor of reading a body and doing work that takes the sum of `seconds`."""
         return Floor(name, lambda: 1 / (1 / self._body_rate() + sum(each() for each in seconds)))
 
     def _rate(self, path: str) -> float:
@@ -180,7 +181,7 @@ def time_bound_verification() -> float:
 
 
 def time_key_verification() -> float:
-    """Return the seconds to verify the same update signed by a session key."""
+    """Return the seconds to verify one `imprint-2` update signed by a session key."""
     wallet, verifier, key = Wallet(DOMAIN), WriteVerifier(DOMAIN, SERVICE), WritingKey()
     bodies = [wallet.sign_update_with(key, SERVICE, CID, CONTENT) for _ in range(VERIFICATIONS)]
     now, content, public = datetime.now(UTC), CONTENT.encode(), key.key.public_key()

@@ -23,7 +23,7 @@ TARGET = 500
 
 
 def main() -> None:
-    """Print the median, best and worst of each page."""
+    """Print the median, best and worst paint time of each page."""
     given = {"DEV_RPC_PORT": str(free_port()), "CHAIN_FOLLOW_SECONDS": "1", "RATE_LIMITS": "off"}
     with (
         tempfile.TemporaryDirectory() as folder,

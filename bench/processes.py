@@ -105,15 +105,14 @@ def run_process(
     *,
     python: str = sys.executable,
     folder: Path = CHECKOUT,
+    log: Path = Path(os.devnull),
 ) -> Iterator[Measured]:
     """Start a Python process, wait until it responds, and stop it when the block ends."""
     began = time.perf_counter()
-    process = subprocess.Popen(
-        [python, *arguments],
-        cwd=folder,
-        env={**os.environ, **environ},
-        stderr=subprocess.DEVNULL,
-    )
+    with log.open("ab") as output:
+        process = subprocess.Popen(
+            [python, *arguments], cwd=folder, env={**os.environ, **environ}, stderr=output
+        )
     pin(core, process.pid)
     try:
         _wait(f"http://127.0.0.1:{port}{ready}", process)
@@ -137,11 +136,19 @@ def _wait(url: str, process: subprocess.Popen[bytes], seconds: float = 30) -> No
 @contextmanager
 def run_chain(folder: Path) -> Iterator[str]:
     """Run a development chain with the marketplace and yield its JSON-RPC URL."""
+    with run_node(folder) as (_, rpc_url):
+        yield rpc_url
+
+
+@contextmanager
+def run_node(folder: Path) -> Iterator[tuple[Measured, str]]:
+    """Run a development chain with the marketplace and yield its process and JSON-RPC URL."""
     port, rpc_port = free_port(), free_port()
     arguments = ["-m", "imprint", "dev", "--port", str(port), "--rpc-port", str(rpc_port)]
     arguments += ["--data-dir", str(folder)]
-    with run_process(arguments, port, "/healthz", {"IMPRINT_LOG_LEVEL": "error"}, LOAD_CORE):
-        yield f"http://127.0.0.1:{rpc_port}"
+    environ = {"IMPRINT_LOG_LEVEL": "error"}
+    with run_process(arguments, port, "/healthz", environ, LOAD_CORE) as node:
+        yield node, f"http://127.0.0.1:{rpc_port}"
 
 
 @contextmanager
@@ -153,6 +160,7 @@ def run_service(
     *,
     checkout: Path = CHECKOUT,
     settings: Mapping[str, str] | None = None,
+    log: Path = Path(os.devnull),
 ) -> Iterator[Measured]:
     """Run `imprint serve` as an operator would, but without rate limits and chain following.
 
@@ -178,6 +186,6 @@ def run_service(
     python = sys.executable if checkout == CHECKOUT else str(checkout / ".venv/bin/python")
     command = ["-m", "imprint", "serve"]
     with run_process(
-        command, port, "/healthz", environ, python=python, folder=checkout
+        command, port, "/healthz", environ, python=python, folder=checkout, log=log
     ) as measured:
         yield measured

@@ -15,7 +15,7 @@ from bench.rounds import Samples
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """A scenario on one database compared with its floor, as medians of the rounds."""
+    """Results of one scenario on one database, and of its floor, as medians of the rounds."""
 
     database: str
     name: str

@@ -37,7 +37,7 @@ class Samples:
         return median(outcome.rate / floor for outcome, floor in pairs)
 
     def send(self, service: Measured, requests: Sequence[bytes]) -> None:
-        """Measure one round. Raises RuntimeError if a response is not 200."""
+        """Measure one round. Raises RuntimeError if a response has a status other than 200."""
         outcome, seconds = send_timed(service, requests)
         bad = {status: n for status, n in outcome.statuses.items() if status != 200}
         if bad:

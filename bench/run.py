@@ -36,7 +36,7 @@ from bench.sizes import Sizes
 from bench.wallets import get_request
 
 WORKER_ROUNDS = 21
-"""Number of rounds that compare one worker with two. Their results vary more than others."""
+"""Number of rounds that compare one worker with two. Their results vary more than usual."""
 
 UPDATE_ROUNDS, UPDATES = 15, 64
 """Number of rounds that compare updates by signature form, and number of updates per round."""
@@ -161,7 +161,7 @@ class Bench:
             self.report.ratios[ratio] = median(one / other for one, other in pairs)
 
     def _compare_offers(self, database: Database, fixture: Fixture) -> None:
-        """Compare the offer of a paid post (402) with the refusal by a service without offers."""
+        """Compare offering a paid post (402) with refusing it, on a service that offers no post."""
         folder, url = self.folder / f"refusals-{database.name}", database.make()
         with run_service(folder, self.rpc_url, url, settings=WITHOUT_OFFERS) as service:
             fixtures = (fixture, Fixture(service, self.rpc_url))

@@ -53,7 +53,7 @@ class Costs:
 
     @classmethod
     def read(cls, path: Path) -> "Costs":
-        """Read the costs from the JSON of a benchmark run."""
+        """Read the costs from the JSON file of a benchmark run."""
         report = json.loads(path.read_text())
         found = {
             each["name"]: each["processor_us"]

@@ -16,7 +16,7 @@ WITHOUT_CACHE = {"IMPRINT_CHAIN_CACHE_SECONDS": "0"}
 BOUND_UPDATE = "update by wallet, imprint-2"
 SESSION_UPDATE = "update by session key"
 CONTRACT_LOGIN = "login by a contract wallet"
-"""Scenarios that run only on a service with these features."""
+"""Names of the scenarios that run only if the service has the feature they need."""
 
 PREPARED = ("signed update", BOUND_UPDATE, SESSION_UPDATE, "webhook")
 """Scenarios whose drafts are created one by one beforehand."""
@@ -26,7 +26,7 @@ _FULL_PAGE = 13
 
 
 def writes(fixture: Fixture) -> dict[str, Requests]:
-    """Return logins, signed writes and webhook deliveries that the service supports."""
+    """Return those logins, signed writes and webhook deliveries that the service supports."""
     forms, features = fixture.facts["signing_forms"], fixture.facts["features"]
     scenarios: dict[str, Requests] = {
         "login": fixture.logins,
@@ -44,7 +44,7 @@ def writes(fixture: Fixture) -> dict[str, Requests]:
 
 
 def warm_reads(fixture: Fixture) -> dict[str, Requests]:
-    """Return cached gated reads and lists, with the posts that they need."""
+    """Return cached gated reads and lists, after creating the posts and drafts they read."""
     paid, free = fixture.publish(1), fixture.publish(0)
     for _ in range(_FULL_PAGE):
         fixture.publish(0)

@@ -1,5 +1,4 @@
-"""Compare pages with JSON of the same facts: python -m bench.site_pages [--only
-DATABASE]
+"""Compare pages with JSON of the same data: python -m bench.site_pages [--only DATABASE]
 
 A page may cost at most twice its JSON.
 """

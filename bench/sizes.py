@@ -132,7 +132,7 @@ async def _time_reads(
 
 
 def _file_loads(fixture: Fixture) -> dict[str, Iterator[bytes]]:
-    """Return endless requests for files. Successive requests differ where that matters."""
+    """Return endless file requests by scenario. Where it matters, successive requests differ."""
     cids = [fixture.create()["cid"] for _ in range(REQUESTS)]
     session, stranger = fixture.session(fixture.alice), Wallet(fixture.domain)
     drafts = f"/pendingFilesByOwner?owner={stranger.address}"
@@ -149,7 +149,7 @@ def _file_loads(fixture: Fixture) -> dict[str, Iterator[bytes]]:
 
 
 def _post_loads(fixture: Fixture, posts: int) -> dict[str, Iterator[bytes]]:
-    """Return endless requests to the post index: lists, single posts, searches and a library."""
+    """Return endless post index requests by scenario: lists, single posts, searches, a library."""
     step = max(1, posts // REQUESTS)
     session = fixture.session(fixture.alice)
     return {

@@ -38,7 +38,7 @@ class Wallet:
         self.address = self.contract or parse_address("0x" + keccak256(public)[12:].hex())
 
     def sign_write(self, action: Action) -> dict[str, Any]:
-        """Return the signed members of a write's body."""
+        """Return the members of a write's body that carry its signature."""
         nonce, timestamp = secrets.token_hex(16), str(int(time.time()))
         kind = WRITE_TYPES[SigningForm.IMPRINT_1][action]
         message = {"action": action.value, "nonce": nonce, "timestamp": timestamp}
@@ -58,7 +58,8 @@ class Wallet:
     def sign_update_with(
         self, key: "WritingKey", service: str, cid: str, content: str
     ) -> dict[str, Any]:
-        """Return the same body, signed by a writing-session key of this wallet."""
+        """Return the body of an `imprint-2` update, signed by a writing-session key of this
+        wallet."""
         salt, signed = self._bind_update(service, cid, content)
         return {
             "salt": salt,
@@ -139,7 +140,7 @@ def contract_wallet_code(owner: Address) -> bytes:
     """Return the creation code of a contract wallet that accepts one key's signatures (ERC-1271).
 
     The contract hashes and stores nothing, so that a scenario measures only the service and its
-    call.
+    call to the contract.
     """
     runtime = bytes.fromhex(
         "6004355f52"  # memory[0] = the digest

@@ -88,7 +88,7 @@ def _steps(cid: str) -> Steps:
 
 
 def _run_steps(database: _NoDatabase, steps: Steps) -> object:
-    """Run a generator that yields queries and locks, and throw database errors into it."""
+    """Run a generator that yields queries and locks, and throw integrity errors into it."""
     try:
         step = next(steps)
         while True:

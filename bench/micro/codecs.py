@@ -82,7 +82,7 @@ def measure(call: Callable[[], object]) -> float:
 
 
 def decode_entry() -> tuple[object, ...]:
-    """Read every member of a marketplace entry."""
+    """Decode every field of a marketplace entry."""
     entry = Tuple(ENTRY, 6)
     strings = [entry.string(place) for place in range(1, 5)]
     return entry.address(0), *strings, entry.uint256(5)
@@ -94,7 +94,7 @@ def digest_write() -> bytes:
 
 
 def digest_write_with_eth_account() -> bytes:
-    """Compute the same digest with eth-account."""
+    """Compute the digest of a signed write with eth-account."""
     message = encode_typed_data(full_message=TYPED_DATA)
     return keccak256(b"\x19" + message.version + message.header + message.body)
 

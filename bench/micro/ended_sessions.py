@@ -19,7 +19,7 @@ from imprint.adapters.stores.postgresql_files import CHECKED, MARKED
 POST = "1"
 
 FILES, ENDED = 1_000, 10_000
-"""Number of rows in each of the two tables."""
+"""Number of files, and number of ended sessions, in the database."""
 
 END_MANY = """
 INSERT INTO ended_sessions (subject, generation, expires_at)

@@ -1,6 +1,6 @@
-"""Compare the import time and the time per exchange of the JSON-RPC POST client and aiohttp.
+"""Compare the JSON-RPC POST client with aiohttp: import time, and time per exchange.
 
-Run it with `python -m bench.micro.http_client`. Figures are the best of several rounds. Both
+Run it with `python -m bench.micro.http_client`. Figures are the best of several rounds. The two
 clients take turns, so that other work on the machine matters little.
 """
 
@@ -36,7 +36,7 @@ class Node(asyncio.Protocol):
 
 
 def import_milliseconds(module: str) -> float:
-    """Return the shortest time to import a module, apart from common standard library modules."""
+    """Return the shortest time to import a module, not counting common standard library modules."""
     program = f"import asyncio, ssl, time; t = time.perf_counter(); import {module}; "
     command = [sys.executable, "-c", program + "print((time.perf_counter() - t) * 1000)"]
     return min(float(subprocess.check_output(command)) for _ in range(IMPORTS))

@@ -1,7 +1,7 @@
 """Compare image recoding in the sandbox with Pillow in-process.
 
-Run it with `python -m bench.micro.images`. Figures are the best of several rounds. Both methods
-take turns, so that other work on the machine matters little.
+Run it with `python -m bench.micro.images`. Figures are the best of several rounds. The two
+methods take turns, so that other work on the machine matters little.
 """
 
 import asyncio
@@ -43,7 +43,7 @@ async def recode_in_process(image: bytes) -> bytes:
 
 
 async def main() -> None:
-    """Measure process start, and PNG and JPEG images of three sizes."""
+    """Measure starting a process, and recoding PNG and JPEG images of three sizes."""
     recoder = SandboxedRecoder()
 
     async def recode_in_sandbox(image: bytes) -> bytes:

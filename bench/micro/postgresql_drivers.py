@@ -36,7 +36,7 @@ STEPS = (
     "INSERT INTO files VALUES ({0}, 'name-' || {0})",
     "INSERT INTO nonces VALUES ({0})",
 )
-"""The statements of one write, with one value each."""
+"""The statements of one write, each with a single parameter."""
 
 AT_ONCE = """
 WITH noted AS (INSERT INTO intents VALUES ($1, 'intent') RETURNING id),

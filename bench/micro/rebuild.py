@@ -109,7 +109,7 @@ def _serve(told: Connection) -> None:
                 self.wfile.write(body)
 
         def log_message(self, *_: object) -> None:
-            """Ignore progress reports."""
+            """Do not log requests."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     told.send(server.server_address[1])

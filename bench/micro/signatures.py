@@ -1,6 +1,6 @@
 """Measure signature verification of a write: python -m bench.micro.signatures
 
-Measures first the bare curves over the 66 bytes of typed data, then whole verifications. Each
+Measures bare curve operations on 66 bytes of typed data first, then whole verifications. Each
 figure is in microseconds, from the best of several alternating rounds.
 """
 
@@ -32,7 +32,7 @@ KINDS = {
 
 
 def main() -> None:
-    """Print the duration of each type of signature."""
+    """Print how long it takes to verify each type of signature."""
     print(f"Best of {ROUNDS} rounds of {VERIFICATIONS}, a curve alone, and a whole write:")
     curves = {name: _timed(call) for name, call in _curves().items()}
     for kinds in (curves, KINDS):
@@ -45,7 +45,7 @@ def main() -> None:
 
 
 def _curves() -> dict[str, Callable[[], object]]:
-    """Return functions that verify once on each curve, and one that loads a key."""
+    """Return functions that each verify one signature, one per curve, and one that loads a key."""
     signed, digest, algorithm = os.urandom(66), os.urandom(32), ec.ECDSA(hashes.SHA256())
     recoverable = PrivateKey().sign_recoverable(digest, hasher=None)
     p256, edwards = ec.generate_private_key(ec.SECP256R1()), ed25519.Ed25519PrivateKey.generate()

@@ -1,0 +1,223 @@
+"""A steady mix of everything that clients do: reads, searches, logins, writes and deliveries."""
+
+import asyncio
+import json
+import random
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from bench.filled_posts import WORDS, word
+from bench.fixture import TITLE, Fixture
+from bench.wallets import Wallet, get_request, post_request
+from imprint.domain.drafts.files import Action
+from imprint.domain.posts.slugs import page_path
+
+POSTS = 120
+"""Number of posts, a quarter of them for sale."""
+
+WRITERS = 16
+"""Number of authors who write at the same time, each in one draft."""
+
+CONTENT = "A paragraph of a draft. " * 40
+RESPONSE_SECONDS = 60.0
+
+_CHANCE = random.Random(8)
+
+
+class Failed(Exception):
+    """A request got no response, or one with an unexpected status."""
+
+
+@dataclass(slots=True)
+class Connection:
+    """A connection to the service, opened again when the service has closed it."""
+
+    port: int
+    _reader: asyncio.StreamReader | None = None
+    _writer: asyncio.StreamWriter | None = None
+
+    async def send(self, request: bytes, *expected: int) -> bytes:
+        """Send a request and return the body of its response. Raises `Failed`."""
+        try:
+            async with asyncio.timeout(RESPONSE_SECONDS):
+                status, body = await self._send(request)
+        except (OSError, EOFError, TimeoutError) as error:
+            self.close()
+            raise Failed(f"no response ({type(error).__name__})") from error
+        if status not in (expected or (200,)):
+            line = request.partition(b"\r\n")[0].decode()
+            raise Failed(f"{status} for {line[:100]}: {body[:200].decode('utf-8', 'replace')}")
+        return body
+
+    async def _send(self, request: bytes) -> tuple[int, bytes]:
+        if self._reader is None or self._writer is None or self._reader.at_eof():
+            self.close()
+            self._reader, self._writer = await asyncio.open_connection("127.0.0.1", self.port)
+        self._writer.write(request)
+        head = (await self._reader.readuntil(b"\r\n\r\n")).lower()
+        length = head.partition(b"content-length:")[2].partition(b"\r\n")[0]
+        body = await self._reader.readexactly(int(length or b"0"))
+        if b"\r\nconnection: close" in head:
+            self.close()
+        return int(head[9:12]), body
+
+    def close(self) -> None:
+        if self._writer is not None:
+            self._writer.close()
+        self._reader = self._writer = None
+
+
+Visit = Callable[[Connection], Awaitable[Any]]
+
+
+@dataclass(slots=True)
+class Draft:
+    """An author and the current CID of their draft."""
+
+    author: Wallet
+    cid: str
+
+
+@dataclass(slots=True)
+class Visitors:
+    """Draws visits at random, in fixed proportions. Each visit sends one or two requests."""
+
+    fixture: Fixture
+    _free: list[int] = field(init=False)
+    _paid: list[int] = field(init=False)
+    _session: str = field(init=False)
+    _drafts: asyncio.Queue[Draft] = field(default_factory=asyncio.Queue)
+
+    def __post_init__(self) -> None:
+        fixture = self.fixture
+        self._free = [fixture.publish(0) for _ in range(POSTS * 3 // 4)]
+        self._paid = [fixture.publish(10**15) for _ in range(POSTS // 4)]
+        self._session = fixture.session(fixture.alice)
+        for author in fixture.authors[:WRITERS]:
+            fixture.key_of(author)
+            self._drafts.put_nowait(Draft(author, fixture.create(author)["cid"]))
+
+    @property
+    def kinds(self) -> dict[str, tuple[int, Visit]]:
+        """The kinds of visits, with the share of each in percent."""
+        return {
+            "read": (57, self.read),
+            "gated read": (10, self.read_gated),
+            "search": (8, self.search),
+            "login": (6, self.log_in),
+            "payment": (5, self.ask_for_payment),
+            "signed update": (4, self.update),
+            "session update": (4, self.update_in_session),
+            "create and delete": (3, self.create_and_delete),
+            "delivery": (3, self.deliver),
+        }
+
+    def draw(self) -> tuple[str, Visit]:
+        """Draw the next visit."""
+        kinds = self.kinds
+        (name,) = _CHANCE.choices([*kinds], [share for share, _ in kinds.values()])
+        return name, kinds[name][1]
+
+    async def read(self, connection: Connection) -> None:
+        free, paid = _CHANCE.choice(self._free), _CHANCE.choice(self._paid)
+        address = self.fixture.alice.address
+        path = _CHANCE.choice(
+            (
+                "/",
+                page_path(free, TITLE),
+                page_path(paid, TITLE),
+                f"/posts/{free}",
+                f"/posts/{free}.md",
+                f"/posts/{free}/content",
+                f"/freeFileByPostId?postId={free}",
+                "/posts",
+                f"/a/{address}",
+                f"/filesByTags?tags={word(_CHANCE.randrange(WORDS))}",
+                "/filesMetaData",
+                "/feeds/posts.atom",
+                f"/feeds/authors/{address}.json",
+                f"/p/{_CHANCE.randrange(10**12)}",
+                f"/nowhere/{_CHANCE.randrange(10**12)}",
+            )
+        )
+        await connection.send(get_request(path), 200, 301, 308, 404)
+
+    async def search(self, connection: Connection) -> None:
+        query = "+".join(word(int(WORDS * _CHANCE.random() ** 3)) for _ in range(2))
+        path = _CHANCE.choice(("/posts", "/search"))
+        await connection.send(get_request(f"{path}?q={query}"))
+
+    async def read_gated(self, connection: Connection) -> None:
+        query = f"user={self.fixture.alice.address}&postId={_CHANCE.choice(self._paid)}"
+        await connection.send(get_request(f"/fileByPostId?{query}", self._session))
+
+    async def ask_for_payment(self, connection: Connection) -> None:
+        path = f"/posts/{_CHANCE.choice(self._paid)}/content"
+        await connection.send(get_request(path), 402)
+
+    async def log_in(self, connection: Connection) -> None:
+        wallet = Wallet(self.fixture.domain)
+        body = wallet.sign_login(self.fixture.authority)
+        response = json.loads(await connection.send(post_request("/auth/login", body)))
+        session = f"Authorization: Bearer {response['token']}\r\n"
+        await connection.send(get_request("/me/feeds", session))
+
+    async def update(self, connection: Connection) -> None:
+        await self._update(
+            connection,
+            lambda each: each.author.sign_write(Action.UPDATE) | {"content": self._text()},
+        )
+
+    async def update_in_session(self, connection: Connection) -> None:
+        fixture = self.fixture
+        await self._update(
+            connection,
+            lambda each: each.author.sign_update_with(
+                fixture.key_of(each.author), fixture.facts["service"], each.cid, self._text()
+            ),
+        )
+
+    async def _update(
+        self, connection: Connection, sign: Callable[[Draft], dict[str, Any]]
+    ) -> None:
+        draft = await self._drafts.get()
+        try:
+            request = post_request(f"/update/file?cid={draft.cid}", sign(draft))
+            draft.cid = json.loads(await connection.send(request))["upload"]["cid"]
+        except Failed:
+            # It may have been stored, so its CID is not known any more.
+            draft = Draft(draft.author, "")
+            raise
+        finally:
+            if not draft.cid:
+                draft = await self._begin_anew(draft.author)
+            self._drafts.put_nowait(draft)
+
+    async def _begin_anew(self, author: Wallet) -> Draft:
+        connection = Connection(self.fixture.service.port)
+        while True:
+            try:
+                return Draft(author, await self._create(connection, author))
+            except Failed:
+                await asyncio.sleep(1)
+            finally:
+                connection.close()
+
+    async def _create(self, connection: Connection, author: Wallet) -> str:
+        body = author.sign_write(Action.CREATE) | {"content": self._text()}
+        response = json.loads(await connection.send(post_request("/create/group", body)))
+        return str(response["updatedUpload"]["cid"])
+
+    async def create_and_delete(self, connection: Connection) -> None:
+        author = _CHANCE.choice(self.fixture.authors[WRITERS:])
+        cid = await self._create(connection, author)
+        body = author.sign_write(Action.DELETE)
+        await connection.send(post_request(f"/delete/file?cid={cid}", body))
+
+    async def deliver(self, connection: Connection) -> None:
+        await connection.send(_CHANCE.choice(self.fixture.delivered))
+
+    @staticmethod
+    def _text() -> str:
+        return f"{CONTENT}{_CHANCE.random()}"
