@@ -16,7 +16,7 @@ class CommitHook(BuildHookInterface[Any]):
     """Adds the file `COMMIT` to wheels and sdists. A wheel built from an sdist reuses its file."""
 
     _scratch: tempfile.TemporaryDirectory[str] | None = None
-    """Holds the file until the build has finished."""
+    """The temporary folder that holds the file until the build has finished."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Add the file of an unpacked sdist, or write a new file, unless this is a release."""

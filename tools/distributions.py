@@ -21,7 +21,7 @@ PREFIX = "imprint_press"
 """The file name prefix of the distribution."""
 
 FIRST_EPOCH = "315532800"
-"""The first second of 1980, the earliest time that a wheel can store. Used without a commit."""
+"""The first second of 1980, the earliest time a wheel can store. Used if there is no commit."""
 
 
 class NotBuilt(Exception):

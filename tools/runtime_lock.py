@@ -66,7 +66,12 @@ def read_project(root: Path = ROOT) -> Project:
 
 def read_lock(root: Path = ROOT) -> dict[str, Entry]:
     """Return every package of requirements.lock by name."""
-    text = (root / "requirements.lock").read_text("utf-8")
+    return read_entries(root / "requirements.lock")
+
+
+def read_entries(lock: Path) -> dict[str, Entry]:
+    """Return every package of a lock file by name."""
+    text = lock.read_text("utf-8")
     return {
         found[1]: Entry(
             name=found[1],
@@ -80,7 +85,7 @@ def read_lock(root: Path = ROOT) -> dict[str, Entry]:
 
 
 def all_environments() -> list[Environment]:
-    """Yield an environment for each supported Python version and platform."""
+    """Return an environment for each supported Python version and platform."""
     here = {name: str(text) for name, text in default_environment().items()}
     return [
         here

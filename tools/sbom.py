@@ -1,6 +1,7 @@
-"""Software bill of materials (CycloneDX) of the package with all extras."""
+"""Software bill of materials (CycloneDX) of the package, its extras and its pages."""
 
 import json
+from base64 import b64decode
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, metadata
 from importlib.resources import files
@@ -10,21 +11,23 @@ from cyclonedx.contrib.license.factories import LicenseFactory
 from cyclonedx.model import HashAlgorithm, HashType, Property
 from cyclonedx.model.bom import Bom, BomMetaData
 from cyclonedx.model.component import Component, ComponentScope, ComponentType
+from cyclonedx.model.license import License
 from cyclonedx.output.json import JsonV1Dot6
 from jsonschema_rs import Registry, validator_for
 from packageurl import PackageURL
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+from tools.audit.packages import NpmPackage, shipped_npm_packages
+from tools.audit.rules import read_policy, read_record, spdx_licence
 from tools.distributions import NAME
 from tools.runtime_lock import Entry, read_project, runtime_entries
 
 SCHEMAS = "http://cyclonedx.org/schema/"
 """The URLs of the schemas. The library includes the schemas, so nothing is downloaded."""
 
-LONGEST_LICENSE = 60
-"""Maximum number of characters in a licence's name. Some packages give the whole text instead."""
-
 _licenses = LicenseFactory()
+
+_NPM_HASHES = {"sha512": HashAlgorithm.SHA_512, "sha1": HashAlgorithm.SHA_1}
 
 
 def render_sbom(version: str, epoch: str) -> str:
@@ -43,12 +46,14 @@ def render_sbom(version: str, epoch: str) -> str:
     extras = _extras_by_package()
     entries = runtime_entries(read_project().extras)
     components = {entry.name: _component(entry, extras[entry.name]) for entry in entries}
+    bundled = [_npm_component(each) for each in shipped_npm_packages()]
     bom = Bom(
-        components=components.values(),
+        components=[*components.values(), *bundled],
         metadata=BomMetaData(component=root, timestamp=datetime.fromtimestamp(int(epoch), UTC)),
         serial_number=uuid5(NAMESPACE_URL, f"pkg:pypi/{NAME}@{version}#{epoch}"),
     )
-    bom.register_dependency(root, [components[name] for name in _declared() if name in components])
+    declared = [components[name] for name in _declared() if name in components]
+    bom.register_dependency(root, [*declared, *bundled])
     for name, component in components.items():
         bom.register_dependency(component, [components[each] for each in _needs(name, components)])
     return JsonV1Dot6(bom).output_as_string(indent=2) + "\n"
@@ -82,22 +87,35 @@ def _component(entry: Entry, extras: list[str]) -> Component:
         bom_ref=entry.name,
         scope=ComponentScope.OPTIONAL if extras else ComponentScope.REQUIRED,
         hashes=[HashType(alg=HashAlgorithm.SHA_256, content=each) for each in entry.hashes],
-        licenses=[_licenses.make_from_string(each) for each in _license_of(entry.name)],
+        licenses=_license_of(f"pypi/{entry.name}", _declared_license(entry)),
         purl=PackageURL("pypi", None, entry.name, entry.version),
         properties=properties,
     )
 
 
-def _license_of(name: str) -> list[str]:
-    """Return the licence that a package declares: an expression, free text, or a classifier."""
-    try:
-        declared = metadata(name)
-    except PackageNotFoundError:
-        return []
-    known = [each for each in declared.get_all("Classifier") or [] if each.startswith("License ::")]
-    words = [*(declared.get_all("License-Expression") or []), *(declared.get_all("License") or [])]
-    short = [each for each in words if 0 < len(each) <= LONGEST_LICENSE]
-    return (short or [each.split(" :: ")[-1] for each in known])[:1]
+def _declared_license(entry: Entry) -> str:
+    return str(read_record()["pypi"][f"{entry.name}=={entry.version}"]["licence"])
+
+
+def _npm_component(package: NpmPackage) -> Component:
+    """Return a component for a package that is bundled into the scripts and styles of the pages."""
+    scope, _, name = package.name.rpartition("/")
+    algorithm, _, digest = package.integrity.partition("-")
+    return Component(
+        name=name,
+        group=scope or None,
+        version=package.version,
+        bom_ref=f"npm/{package.name}@{package.version}",
+        scope=ComponentScope.REQUIRED,
+        hashes=[HashType(alg=_NPM_HASHES[algorithm], content=b64decode(digest).hex())],
+        licenses=_license_of(f"npm/{package.name}", package.licence),
+        purl=PackageURL("npm", scope or None, name, package.version),
+    )
+
+
+def _license_of(package: str, declared: str) -> list[License]:
+    licence = spdx_licence(package, declared, read_policy())
+    return [_licenses.make_from_string(licence)] if licence else []
 
 
 def _needs(name: str, components: dict[str, Component]) -> list[str]:
@@ -111,7 +129,7 @@ def _needs(name: str, components: dict[str, Component]) -> list[str]:
 
 
 def sbom_problems(text: str, entries: list[Entry]) -> list[str]:
-    """Return the violations of the CycloneDX schema, and differences between bill and lock."""
+    """Return violations of the CycloneDX schema, and differences between the bill and the lock."""
     bill = json.loads(text)
     folder = files("cyclonedx.schema") / "_res"
     schemas = {
@@ -126,6 +144,7 @@ def sbom_problems(text: str, entries: list[Entry]) -> list[str]:
     listed = {
         (each["name"], each["version"], one["content"])
         for each in bill["components"]
+        if each["purl"].startswith("pkg:pypi/")
         for one in each.get("hashes", [])
     }
     locked = {(entry.name, entry.version, one) for entry in entries for one in entry.hashes}

@@ -94,7 +94,7 @@ def replace_sources(folder: Path, bug: Bug) -> None:
 
 
 def run(copy: Copy, test: str) -> "subprocess.CompletedProcess[str]":
-    """Run one test with pytest, or all tests of one script of the pages with Node."""
+    """Run one test with pytest, or all tests of one page script with Node."""
     path = test.partition("::")[0]
     if path.endswith(".py"):
         return copy.run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", test])

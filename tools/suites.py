@@ -14,6 +14,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from tools.files import ROOT, files_matching
+from tools.trust import Result, save_result
 
 from imprint import RELEASE
 from imprint.web.docs.openapi import describe_interface
@@ -75,27 +76,32 @@ class Suite:
 
 SUITES = (
     Suite(
-        "check", "type errors, broken import contracts, outdated docs, bugs in the pages' logic", 59
+        "check", "type errors, broken import contracts, outdated docs, bugs in the pages' logic", 76
     ),
     Suite(
-        "simulate", "a sequence of operations after which the service differs from its model", 39
+        "simulate", "a sequence of operations after which the service differs from its model", 49
     ),
-    Suite("test", "wrong rules, missing refusals and leaks, on both databases", 267),
-    Suite("test-browser", "pages, scripts or security policies that break in a browser", 363),
-    Suite("fuzz", "responses that the OpenAPI description does not allow", 55, cores=1),
-    Suite("test-clients", "viem, ethers or siwe clients that stop working", 110, cores=1),
-    Suite("test-crash", "writes lost or torn by a kill or a full disk", 221, 1, shares=2),
+    Suite("test", "wrong rules, missing refusals and leaks, on both databases", 397),
+    Suite("test-browser", "pages, scripts or security policies that break in a browser", 507),
+    Suite("fuzz", "responses that the OpenAPI description does not allow", 52, cores=1),
+    Suite("fuzz-parsers", "inputs that a parser neither accepts nor refuses", 29, cores=1),
+    Suite(
+        "test-differences", "values that other implementations compute or read differently", 20, 1
+    ),
+    Suite("mutate", "tests of access, authentication and payment that cannot fail", 109, cores=1),
+    Suite("test-clients", "viem, ethers or siwe clients that stop working", 184, cores=1),
+    Suite("test-crash", "writes lost or torn by a kill or a full disk", 207, 1, shares=3),
     Suite(
         "test-faults",
         "wrong behaviour after restarts, outages, clock changes or damage",
-        174,
+        142,
         1,
-        shares=3,
+        shares=4,
     ),
     Suite(
         "test-deploy",
         "an image, unit, Compose file, manifest or alert that does not work",
-        149,
+        49,
         cores=1,
         shares=2,
         reach=(
@@ -112,12 +118,12 @@ SUITES = (
             "tests/faults/*.py",
         ),
     ),
-    Suite("test-wheel", "files or dependencies missing from the package", 84, cores=1),
-    Suite("test-proxies", "limits or headers that nginx, Caddy or HAProxy breaks", 59, 1, shares=3),
+    Suite("test-wheel", "files or dependencies missing from the package", 108, cores=1),
+    Suite("test-proxies", "limits or headers that nginx, Caddy or HAProxy breaks", 71, 1, shares=3),
     Suite(
         "test-generators",
         "an OpenAPI description that generators or linters reject",
-        38,
+        37,
         cores=1,
         reach=("tests/generators/**",),
         reads=render_description,
@@ -125,7 +131,7 @@ SUITES = (
     Suite(
         "test-pinata",
         "differences between Pinata and its test double",
-        6,
+        7,
         cores=1,
         reach=(
             "src/imprint/adapters/content/pinata*.py",
@@ -135,15 +141,21 @@ SUITES = (
         ),
     ),
     Suite(
-        "test-chain", "differences between the test doubles and real nodes or wallet contracts", 98
+        "test-chain", "differences between the test doubles and real nodes or wallet contracts", 95
     ),
-    Suite("test-s3", "differences between the test double and a real object store", 83),
-    Suite("test-kubo", "differences between the test double and a real IPFS node", 33),
-    Suite("test-hostile", "attacks that affect other clients", 152, shares=4),
+    Suite("test-s3", "differences between the test double and a real object store", 73),
+    Suite("test-kubo", "differences between the test double and a real IPFS node", 30),
+    Suite(
+        "test-histories",
+        "responses of replicas under faults that contradict each other",
+        70,
+        shares=4,
+    ),
+    Suite("test-hostile", "attacks that affect other clients", 184, shares=6),
 )
 """All suites in the order in which they run.
 
-Suites that fail early come first. Those that need one core are adjacent, so that each starts as
+Suites that fail early come first. Suites that need one core are adjacent, so that each starts as
 soon as a core is free.
 """
 
@@ -268,6 +280,21 @@ def summarise(outcomes: Sequence[Outcome], seconds: float) -> str:
     return "\n".join(lines)
 
 
+def save_outcome(outcome: Outcome) -> None:
+    """Save the result of a whole suite, if `RECORD` is set."""
+    suite = outcome.suite
+    save_result(
+        Result(
+            f"Suite {suite.target.removeprefix('test-')}",
+            f"Looks for {suite.finds}.",
+            outcome.counts,
+            "a failure" if outcome.status else "nothing",
+            f"LONG=1 make {suite.target}",
+            round(outcome.seconds),
+        )
+    )
+
+
 def main() -> None:
     """Run the suites and exit with status 1 if one failed."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -284,6 +311,9 @@ def main() -> None:
     ]
     outcomes = asyncio.run(run_suites(plan, run_suite))
     write_passed(outcomes)
+    if not in_ci:
+        for each in outcomes:
+            save_outcome(each)
     ran = {each.suite for each in outcomes}
     outcomes += [
         Outcome(each, "skipped: nothing it covers changed since it passed") for each in unreached

@@ -1,4 +1,4 @@
-"""Generates tables in the documentation: settings, codes, commands, metrics, suites and bugs."""
+"""Generates documentation tables: settings, codes, commands, metrics, suites, bugs, results."""
 
 from collections.abc import Callable, Iterator
 from itertools import groupby
@@ -9,6 +9,7 @@ from prometheus_client import Counter, Gauge, Histogram
 from tools.files import ROOT
 from tools.show_bug import READING, Bug, read_bugs
 from tools.suites import SUITES, Suite
+from tools.trust import Result, read_results
 
 from imprint import metrics
 from imprint.cli import COMMANDS
@@ -60,6 +61,11 @@ def update_bugs(page: str) -> str:
     return _replace_table(page, "bugs", _render_bugs())
 
 
+def update_results(page: str) -> str:
+    """Return the page with the results of the long test commands."""
+    return _replace_table(page, "results", _render_results())
+
+
 def declared_metrics() -> dict[str, Counter | Gauge | Histogram]:
     """Return the metrics, keyed by their Prometheus names."""
     found = [m for m in vars(metrics).values() if isinstance(m, Counter | Gauge | Histogram)]
@@ -76,6 +82,7 @@ PAGES: dict[Path, Callable[[str], str]] = {
     DOCS / "configuration.md": update_settings,
     DOCS / "errors.md": update_codes,
     DOCS / "monitoring.md": update_metrics,
+    DOCS / "trust.md": update_results,
     DOCS / "contributing" / "tests.md": update_suites,
 }
 """The pages with generated tables, and the function that updates each page."""
@@ -190,6 +197,27 @@ def _render_bug(bug: Bug) -> str:
     module = bug.test.partition("::")[0].removeprefix("tests/")
     test = f"{'✓ ' if bug.shown else ''}`{module}`" if module else "–"
     return f"| {bug.what} | `{bug.since}` | {found} | `{bug.fix}` | {test} |"
+
+
+def _render_results() -> str:
+    results = read_results()
+    head = ["| what was tried | how many | found | command | result of |", "|---|---|---|---|---|"]
+    parts = ["\n".join([*head, *map(_render_result, results)])]
+    parts += [
+        "\n".join([f"### {each.suite}: accepted", "", *(f"- {one}" for one in each.exceptions)])
+        for each in results
+        if each.exceptions
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _render_result(result: Result) -> str:
+    counts = "<br>".join(f"{count:,} {name}" for name, count in result.counts.items())
+    seed = f"<br>seed {result.seed}" if result.seed else ""
+    took = f"{result.seconds / 60:,.0f} min" if result.seconds >= 100 else f"{result.seconds} s"
+    origin = f"{result.date}<br>`{result.commit}`<br>{took}"
+    tried = f"**{result.suite}.** {result.tried}"
+    return f"| {tried} | {counts} | {result.found} | `{result.command}`{seed} | {origin} |"
 
 
 if __name__ == "__main__":
