@@ -6,11 +6,11 @@ RELEASE = "1.1.0.dev"
 """The release version. Between releases, it is the next version followed by `.dev`."""
 
 _SHOWN_DIGITS = 12
-"""Number of commit digits in a version string."""
+"""Number of digits of the commit hash that a version string includes."""
 
 
 def name_version(release: str, package: Path) -> str:
-    """Return the package version, which includes the commit between releases."""
+    """Return the package version. Between releases, it includes the commit hash."""
     commit = _find_commit(package) if release.endswith(".dev") else None
     return release if commit is None else f"{release}+{commit[:_SHOWN_DIGITS]}"
 

@@ -45,13 +45,13 @@ _armed: Callable[[str], None] | None = None
 
 
 def reach(name: str) -> None:
-    """Pass a failpoint. Exits the process if it is armed for this pass."""
+    """Pass a failpoint. Exits the process if the failpoint is armed for this pass."""
     if _armed is not None:
         _armed(name)
 
 
 def arm(where: str) -> None:
-    """Arm the failpoint `where`, a name that may end with the pass, such as `:3` for the third.
+    """Arm the failpoint `where`: a name, and optionally a pass, such as `:3` for the third.
 
     Raises `ValueError` for an unknown name.
     """

@@ -212,7 +212,7 @@ BUILD_INFO.labels(__version__, platform.python_version()).set(1)
 def read_counter(
     counter: Counter, wanted: Mapping[str, str]
 ) -> list[tuple[Mapping[str, str], float]]:
-    """Return the samples of this process's counter that have these labels."""
+    """Return this process's samples of a counter that have these labels."""
     return [
         (sample.labels, sample.value)
         for metric in counter.collect()

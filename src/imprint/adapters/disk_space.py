@@ -122,8 +122,8 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 
 
 class LocalDiskSpace:
-    """`DiskSpace` of the disks that hold these folders, `low` while one has less than `floor` free
-    bytes.
+    """`DiskSpace` of the disks that hold these folders. Space is `low` while one of the disks has
+    less than `floor` free bytes.
 
     Without folders, or with a floor of 0, it is never low.
     """
@@ -138,7 +138,7 @@ class LocalDiskSpace:
     async def run(self) -> None:
         """Measure until cancelled, and create reserves where there is space.
 
-        Runs in a thread, because a hanging disk blocks.
+        Measures in a thread, because a hanging disk would block the event loop.
         """
         while self._folders:
             await asyncio.to_thread(self._keep_reserves)

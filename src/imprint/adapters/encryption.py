@@ -59,7 +59,7 @@ class AesCipher:
         return EncryptedDocument(nonce + ciphertext, self._wrap(key, name))
 
     def decrypt(self, document: bytes, wrapped_key: bytes | None, name: str) -> bytes:
-        """Decrypt a document. Without a wrapped key, it was stored in plaintext."""
+        """Decrypt a document. A document without a wrapped key was stored in plaintext."""
         if wrapped_key is None:
             return document
         key = AESGCM(self._unwrap(wrapped_key, name))
@@ -71,8 +71,7 @@ class AesCipher:
             raise Unavailable.storage() from error
 
     def rewrap(self, wrapped_key: bytes, name: str) -> bytes | None:
-        """Wrap a key with the current master key, or return None if it already is wrapped with
-        it."""
+        """Wrap a key with the current master key, or return None if that key already wraps it."""
         if wrapped_key[:_HEADER] == _FORMAT + self._current:
             return None
         return self._wrap(self._unwrap(wrapped_key, name), name)
@@ -103,7 +102,7 @@ class AesCipher:
 
 
 def identify_key(master: bytes) -> bytes:
-    """A master key's id, which does not reveal the key. Raises ValueError for other key sizes."""
+    """A master key's id, which does not reveal the key. Raises ValueError for a wrong key size."""
     if len(master) != KEY_BYTES:
         raise ValueError(f"A master key has {KEY_BYTES} bytes.")
     return hmac.new(master, _ID_LABEL, hashlib.sha256).digest()[:KEY_ID_BYTES]

@@ -41,7 +41,7 @@ _LASTING_ERRORS = frozenset(
         errno.EINVAL,
     }
 )
-"""System errors caused by a path or a permission."""
+"""Operating system errors caused by a bad path or missing permissions."""
 
 _URL = "IMPRINT_DATABASE_URL"
 
@@ -130,7 +130,7 @@ def is_damage(error: BaseException | None) -> bool:
 
 
 def remedy(error: BaseException | None) -> str:
-    """Advice to the operator about the error, as a sentence after the reason. Often empty."""
+    """Advice to the operator about the error: a sentence to follow the reason, often empty."""
     if is_damage(error):
         return " It is damaged: run imprint repair, or restore a backup."
     known = _known_failure(error)

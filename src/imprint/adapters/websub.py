@@ -13,7 +13,7 @@ TIMEOUT = aiohttp.ClientTimeout(total=10.0)
 
 
 class HttpHub:
-    """`Hub` at the operator's URL, which follows no redirects."""
+    """`Hub` at the operator's URL. Redirects are not followed."""
 
     def __init__(self, address: str) -> None:
         self._address = address

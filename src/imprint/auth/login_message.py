@@ -55,7 +55,7 @@ class Authority:
 
 @dataclass(frozen=True, slots=True)
 class Uri:
-    """A URI as written, and the two components that are compared."""
+    """A URI as written, and the components that are compared: its scheme and its authority."""
 
     text: str
     scheme: str
@@ -222,7 +222,7 @@ class _Lines:
 
 
 def parse_login_message(text: str) -> LoginMessage:
-    """Parse a login message. Refuses `invalid_login_message` for any violation of the grammar."""
+    """Parse a login message. Refuses with `invalid_login_message` if it violates the grammar."""
     if len(text) > MAX_MESSAGE_BYTES or not text.isascii():
         _refuse(f"A login message must be plain ASCII of at most {MAX_MESSAGE_BYTES} bytes.")
     lines = _Lines(text)

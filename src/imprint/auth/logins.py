@@ -5,12 +5,12 @@ Refusals, in the order of the checks:
 | wrong                                                                  | code                    |
 |------------------------------------------------------------------------|-------------------------|
 | the message does not follow the grammar                                | `invalid_login_message` |
-| the address beside it is malformed                                     | `invalid_address`       |
+| the address sent with it is malformed                                  | `invalid_address`       |
 | its domain is not allowed, or its scheme is neither http nor https     | `invalid_login_message` |
-| its chain id is another (a version other than 1 fails the grammar)     | `invalid_login_message` |
-| its URI is given and names another host or port than its domain        | `invalid_login_message` |
+| its chain id is wrong (a version other than 1 fails the grammar)       | `invalid_login_message` |
+| its URI is given and names a host or port other than its domain        | `invalid_login_message` |
 | its URI is the content of a post: it signs in for one read only        | `invalid_login_message` |
-| its address is not the one beside it                                   | `signature_invalid`     |
+| its address is not the one sent with it                                | `signature_invalid`     |
 | issued too long ago or in the future, expired, not valid yet           | `signature_stale`       |
 | the signature is malformed or not of that address                      | `signature_invalid`     |
 """
@@ -94,7 +94,7 @@ class LoginVerifier:
 
         Whether the nonce is unused is checked later.
 
-        Refuses `invalid_login_message`, `invalid_address`, `signature_stale` and
+        Refuses with `invalid_login_message`, `invalid_address`, `signature_stale` and
         `signature_invalid`, as listed at the top of this module.
         """
         message = parse_login_message(claim.message)

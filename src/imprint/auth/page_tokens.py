@@ -18,7 +18,7 @@ from imprint.domain.posts.indexed_posts import ListFilter, OwnDrafts, PublicList
 from imprint.domain.sessions import Session
 
 MAX_PAGE_TOKEN_LENGTH = 2048
-"""Longer tokens are refused undecoded. The longest filter that a list accepts fits in a token."""
+"""Maximum token length, checked before decoding. Enough for the longest filter of a list."""
 
 _LABEL = b"imprint page token 1"
 
@@ -78,20 +78,21 @@ class PageTokens:
         return self._ciphers.encrypt(nonce, _encode(_pack(page, int(expires_at.timestamp()))))
 
     def decode(self, text: str, now: datetime) -> PagePosition:
-        """Decode a token's position. Refuses `invalid_page_token`, even if it has only expired."""
+        """Decode a token's position. Refuses invalid and expired tokens with
+        `invalid_page_token`."""
         if len(text) > MAX_PAGE_TOKEN_LENGTH:
             raise invalid_page_token()
         try:
             packed = _decode(self._ciphers.decrypt(text))
-        except (ValueError, InvalidTag) as error:
+            if packed.expires <= now.timestamp():
+                raise invalid_page_token()
+            return _unpack(packed)
+        except (ValueError, OverflowError, OSError, InvalidTag) as error:
             raise invalid_page_token() from error
-        if packed.expires <= now.timestamp():
-            raise invalid_page_token()
-        return _unpack(packed)
 
 
 def derive_key(secret: bytes, label: bytes) -> bytes:
-    """Derive a key for one purpose, so that one secret may serve several."""
+    """Derive a key for one purpose, so that one secret may serve several purposes."""
     return HKDF(SHA256(), length=32, salt=None, info=label).derive(secret)
 
 
@@ -141,7 +142,7 @@ def _unpack(packed: _PublicPosition | _DraftsPosition) -> PagePosition:
 
 
 def invalid_page_token() -> Refusal:
-    """The refusal of a token that was altered, has expired, or belongs to another list."""
+    """The refusal for a token that was altered, has expired, or belongs to another list."""
     return Refusal(
         Code.INVALID_PAGE_TOKEN,
         "This page token is invalid or has expired. Start again from the first page.",

@@ -21,10 +21,10 @@ from imprint.domain.formats.addresses import Address
 from imprint.domain.posts.indexed_posts import PostFilter, PostOrder, PostPosition, PostScope
 
 MAX_POST_TOKEN_LENGTH = 4096
-"""Longer tokens are refused undecoded. The longest filter that a list accepts fits in a token."""
+"""Maximum token length, checked before decoding. Enough for the longest filter of a list."""
 
 TOKEN_DAYS = timedelta(days=1)
-"""A token expires at the end of a UTC day, the first that is at least this far in the future."""
+"""A token expires at the end of the first UTC day that ends at least this far in the future."""
 
 _LABEL = b"imprint post page token 1"
 _NONCE_LABEL = b"imprint post page token nonce 1"
@@ -108,7 +108,8 @@ class PostPageTokens:
         return self._ciphers.encrypt(nonce, plain)
 
     def decode(self, text: str, now: datetime) -> PostsPage | OwnPage:
-        """Decode a token's position. Refuses `invalid_page_token`, even if it has only expired."""
+        """Decode a token's position. Refuses invalid and expired tokens with
+        `invalid_page_token`."""
         if len(text) > MAX_POST_TOKEN_LENGTH:
             raise invalid_page_token()
         try:

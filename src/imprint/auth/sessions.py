@@ -45,7 +45,7 @@ def decode_base64url(text: str) -> bytes:
 
 
 MAX_AUTHORIZATION_LENGTH = 2048
-"""Longer Authorization headers are refused undecoded. A session has about 400 characters."""
+"""Maximum length of an Authorization header to decode. A session has about 400 characters."""
 
 MAX_KNOWN = 10_000
 """Number of verified sessions that are cached. The oldest are evicted first."""
@@ -117,7 +117,7 @@ class IssuedSession:
 class Sessions:
     """Issues and verifies sessions of one issuer for one audience.
 
-    Sessions last for `seconds`. Those issued under another setting keep their own expiry.
+    Sessions last for `seconds`. Sessions issued under another setting keep their own expiry.
     """
 
     def __init__(
@@ -149,9 +149,9 @@ class Sessions:
         return IssuedSession(token, datetime.fromtimestamp(expires, UTC), self._seconds)
 
     def read(self, authorization: str | None, now: datetime) -> Session:
-        """Return the session in an Authorization header. None means that the header is missing.
+        """Return the session in an Authorization header, which is None if the header is missing.
 
-        Refuses `session_missing`, `session_invalid` for anything not issued here, and
+        Refuses with `session_missing`, `session_invalid` for anything not issued here, and
         `session_expired`.
         """
         if authorization is None:
@@ -231,30 +231,34 @@ class OperatorSessions:
     """Verifies the operator's secret, and issues and verifies the session in the cookie.
 
     A session is its expiry time and a keyed hash of it. Nothing is stored: changing the secret ends
-    all sessions.
+    all sessions, except while the old one is given as `previous`.
     """
 
-    def __init__(self, secret: bytes) -> None:
-        self._expected = sha256(secret).digest()
-        self._key = hmac.digest(secret, _PURPOSE, "sha256")
+    def __init__(self, secret: bytes, previous: bytes | None = None) -> None:
+        accepted = (secret,) if previous is None else (secret, previous)
+        self._expected = [sha256(each).digest() for each in accepted]
+        self._keys = [hmac.digest(each, _PURPOSE, "sha256") for each in accepted]
 
     def is_secret(self, given: bytes) -> bool:
         """Compare the secret in constant time."""
-        return hmac.compare_digest(sha256(given).digest(), self._expected)
+        digest = sha256(given).digest()
+        return any(hmac.compare_digest(digest, each) for each in self._expected)
 
     def issue(self, now: datetime) -> str:
         """Issue a session that ends `LIFETIME` from now."""
         expires = str(int((now + LIFETIME).timestamp()))
-        return f"{expires}.{self._sign(expires)}"
+        return f"{expires}.{_sign_expiry(self._keys[0], expires)}"
 
     def is_valid(self, session: str, now: datetime) -> bool:
-        """Whether this session was issued with the current secret and has not expired."""
+        """Whether this session was issued with an accepted secret and has not expired."""
         found = _COOKIE.fullmatch(session)
         if found is None:
             return False
         expires, signature = found.groups()
-        is_ours = hmac.compare_digest(signature, self._sign(expires))
+        signed = [_sign_expiry(key, expires) for key in self._keys]
+        is_ours = any(hmac.compare_digest(signature, each) for each in signed)
         return is_ours and now.timestamp() < int(expires)
 
-    def _sign(self, expires: str) -> str:
-        return hmac.digest(self._key, expires.encode(), "sha256").hex()
+
+def _sign_expiry(key: bytes, expires: str) -> str:
+    return hmac.digest(key, expires.encode(), "sha256").hex()

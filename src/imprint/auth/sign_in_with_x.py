@@ -8,7 +8,7 @@ checks:
 |----------------------------------------------------------------------|-------------------------|
 | the address is malformed                                             | `invalid_address`       |
 | a field or the message built from the fields is malformed            | `invalid_login_message` |
-| its domain, URI or chain is another                                  | `signature_invalid`     |
+| its domain, URI or chain is wrong                                    | `signature_invalid`     |
 | its nonce was not issued here, at this time, for this path           | `signature_invalid`     |
 | issued too long ago or in the future, expired, not valid yet         | `signature_stale`       |
 | the signature is malformed or not of that address                    | `signature_invalid`     |
@@ -90,7 +90,7 @@ class SignInClaim:
 
 @dataclass(frozen=True, slots=True)
 class SignInProof:
-    """A proven address, and the nonce that its read spends."""
+    """A proven address, and the nonce that the read spends."""
 
     address: Address
     nonce: str
@@ -162,7 +162,7 @@ def is_challenged(uri: Uri) -> bool:
 
 @lru_cache(maxsize=4)
 def _period(second: int) -> tuple[str, str]:
-    """Return the times at which a challenge of this second was issued and expires."""
+    """Return the times of issue and of expiry for a challenge issued in this second."""
     moment = datetime.fromtimestamp(second, UTC)
     return format_instant(moment), format_instant(moment + CHALLENGE_TIME)
 

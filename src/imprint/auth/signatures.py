@@ -51,7 +51,7 @@ class Unproved(Generic[Proof]):
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """A signature in range with low `s`. `parity` selects one of two possible keys."""
+    """A signature with numbers in range and low `s`. `parity` selects one of two possible keys."""
 
     r: int
     s: int
@@ -61,7 +61,8 @@ class Signature:
 def parse_signature(text: str) -> Signature:
     """Parse `0x` and 65 bytes in hex (r, s, v), or the 64 bytes of EIP-2098.
 
-    Refuses `signature_invalid` for any other length or `v`, a high `s`, and numbers out of range.
+    Refuses with `signature_invalid` for any other length or `v`, a high `s`, and numbers out of
+    range.
     """
     if not _SHAPE.fullmatch(text):
         raise invalid_signature()
@@ -79,7 +80,7 @@ def parse_signature(text: str) -> Signature:
 def recover_signer(digest: bytes, signature: Signature) -> Address:
     """Return the address whose key signed the 32-byte `digest`.
 
-    Refuses `signature_invalid` if no key can have produced this signature.
+    Refuses with `signature_invalid` if no key can have produced this signature.
     """
     compact = signature.r.to_bytes(32) + signature.s.to_bytes(32) + bytes([signature.parity])
     try:
@@ -90,7 +91,7 @@ def recover_signer(digest: bytes, signature: Signature) -> Address:
 
 
 def parse_signer(text: str) -> Address:
-    """Parse the claimed signer's address. Refuses `invalid_address`."""
+    """Parse the claimed signer's address. Refuses with `invalid_address`."""
     try:
         return parse_address(text)
     except NotAnAddress as error:
@@ -100,8 +101,8 @@ def parse_signer(text: str) -> Address:
 def prove(proof: Proof, signer: Address, digest: bytes, signature: str) -> Proof | Unproved[Proof]:
     """Return the proof if `signer`'s key signed `digest`, and an unproved one otherwise.
 
-    Refuses `signature_invalid` for anything a contract cannot verify either: text that is not hex
-    or too long, and the zero address, which is never a signer.
+    Refuses with `signature_invalid` for anything a contract cannot verify either: text that is not
+    hex or too long, and the zero address, which is never a signer.
     """
     if signer != ZERO_ADDRESS:
         try:
@@ -127,7 +128,7 @@ def personal_digest(message: bytes) -> bytes:
 
 
 def invalid_signature() -> Refusal:
-    """The refusal of a signature."""
+    """The refusal for an invalid signature."""
     return Refusal(
         Code.SIGNATURE_INVALID, "The signature is not a valid signature by this address."
     )

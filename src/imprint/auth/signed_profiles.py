@@ -42,7 +42,7 @@ _HASH = re.compile(r"0x[0-9a-fA-F]{64}")
 
 @dataclass(frozen=True, slots=True)
 class ProfileVerifier:
-    """Verifies that a claim changes a profile at the service with this URL."""
+    """Verifies claims that change a profile at the service with this URL."""
 
     domain: SigningDomain
     service: str

@@ -51,7 +51,7 @@ _TEXTS = ("service", "postId", "cid", "note")
 
 @dataclass(frozen=True, slots=True)
 class RevisionVerifier:
-    """Verifies that a claim corrects a post at the service with this URL."""
+    """Verifies claims that correct a post at the service with this URL."""
 
     domain: SigningDomain
     service: str
@@ -87,7 +87,7 @@ class RevisionVerifier:
 
 @dataclass(frozen=True, slots=True)
 class StatedRevision:
-    """The facts about a stored revision in its signed typed data."""
+    """A stored revision as described by its signed typed data."""
 
     document: Cid
     note: str
@@ -97,7 +97,7 @@ class StatedRevision:
 
 
 def read_stated(envelope: object, owner: Address, signature: str) -> StatedRevision:
-    """Read stored typed data for a verifier that has no chain. Refuses malformed data."""
+    """Read stored typed data for a verifier without access to the chain. Refuses malformed data."""
     declared, values = _read_declared(envelope)
     domain = declared["domain"]
     try:

@@ -8,8 +8,8 @@ A write may be signed in three forms, which are distinguished by their types:
 | `inkdao-1`  | the action, the address, and the cid of the draft that it changes         |
 | `imprint-2` | all of these, the service, and the content, or the thumbnail and hashtags |
 
-The digest is computed from constants and settings, and from the message alone. The domain and the
-types that a client sends must equal ours, and are not hashed.
+The digest is computed only from constants, settings and the message. The domain and the types that
+a client sends must equal ours, and are not hashed.
 """
 
 import re
@@ -91,7 +91,7 @@ class StructType:
         return keccak256(b"".join(parts))
 
     def check_message(self, message: object) -> dict[str, Any]:
-        """Return a message with exactly these members. Refuses `invalid_typed_data`."""
+        """Return a message with exactly these members. Refuses with `invalid_typed_data`."""
         if not isinstance(message, dict) or message.keys() != self.names:
             named = ", ".join(name for name, _ in self.members)
             refuse_typed_data(f"The message must have exactly these members: {named}.")
@@ -213,7 +213,7 @@ class SigningDomain:
         return keccak256(self.signed_bytes(struct_hash))
 
     def check(self, declared: object) -> None:
-        """Refuse `invalid_typed_data` unless a client declares this domain."""
+        """Refuse with `invalid_typed_data` unless a client declares this domain."""
         if not isinstance(declared, dict) or declared.keys() != {"name", "version", "chainId"}:
             refuse_typed_data(
                 "The signing domain must have exactly the members name, version and chainId."
@@ -274,7 +274,7 @@ class WriteVerifier:
         """Return the write that `claim` proves, or would prove if its signer is a contract.
 
         Whether the nonce is unused is checked later. `check_body` checks the body. Refuses as
-        `read` does, and also `signature_invalid`.
+        `read` does, and also with `signature_invalid`.
         """
         write, signed = self.read(claim, action, now, cid, self._forms)
         return prove(write, write.signer, keccak256(signed), claim.signature)
@@ -327,13 +327,13 @@ class WriteVerifier:
 
 
 def check_service(signed: str, service: str) -> None:
-    """Refuse `body_mismatch` if the signature is for another service."""
+    """Refuse with `body_mismatch` if the signature is for another service."""
     if signed != service:
         raise body_mismatch(f"The signature is for another service; this one is {service}.")
 
 
 def check_body(write: Write, body: bytes) -> None:
-    """Refuse `body_mismatch` if the signature covers other content or another thumbnail.
+    """Refuse with `body_mismatch` if the signature covers other content or another thumbnail.
 
     Takes a few milliseconds per megabyte.
     """
@@ -342,7 +342,7 @@ def check_body(write: Write, body: bytes) -> None:
 
 
 def check_fresh(timestamp: int, now: datetime) -> None:
-    """Refuse `signature_stale` if a timestamp is too far from now in either direction."""
+    """Refuse with `signature_stale` if a timestamp is too far from now in either direction."""
     if abs(now.timestamp() - timestamp) > FRESHNESS_SECONDS:
         raise SignatureStale(
             f"The timestamp is more than {FRESHNESS_SECONDS} seconds away from now.", now
@@ -353,7 +353,7 @@ def find_type(envelope: object, kinds: Sequence[Struct]) -> tuple[Struct, dict[s
     """Return which of these types a client's typed data has, and its members.
 
     The typed data may declare only this type and the type of the domain. Refuses
-    `invalid_typed_data`.
+    with `invalid_typed_data`.
     """
     if not isinstance(envelope, dict):
         refuse_typed_data("The typed data must be an object.")
@@ -382,7 +382,7 @@ def _declares(types: object, kind: StructType) -> bool:
 
 
 def read_nonce(nonce: object) -> str:
-    """Return the nonce of a message. Refuses `invalid_typed_data`."""
+    """Return the nonce of a message. Refuses with `invalid_typed_data`."""
     if not isinstance(nonce, str) or not 1 <= len(nonce) <= MAX_NONCE_LENGTH:
         refuse_typed_data(f"The nonce must be a string of 1 to {MAX_NONCE_LENGTH} characters.")
     if "\0" in nonce or not _is_unicode(nonce):
@@ -391,7 +391,7 @@ def read_nonce(nonce: object) -> str:
 
 
 def read_seconds(name: str, value: object) -> int:
-    """Parse a time in Unix seconds from a number or its digits. Refuses `invalid_typed_data`."""
+    """Parse a time in Unix seconds from a number or digits. Refuses with `invalid_typed_data`."""
     if isinstance(value, str) and _TIMESTAMP.fullmatch(value):
         return int(value)
     # `type` instead of `isinstance`, because True is an int. A float may be rounded.
@@ -401,7 +401,7 @@ def read_seconds(name: str, value: object) -> int:
 
 
 def read_address(name: str, value: object) -> Address:
-    """Return an address in a message. Refuses `invalid_typed_data`."""
+    """Return an address in a message. Refuses with `invalid_typed_data`."""
     try:
         return parse_address(value if isinstance(value, str) else "")
     except NotAnAddress as error:
@@ -409,7 +409,7 @@ def read_address(name: str, value: object) -> Address:
 
 
 def read_text(name: str, value: object) -> str:
-    """Return a string from a message. Refuses `invalid_typed_data`."""
+    """Return a string from a message. Refuses with `invalid_typed_data`."""
     if not isinstance(value, str) or not _is_unicode(value):
         refuse_typed_data(f"The member {name} must be a string of valid Unicode.")
     return value
@@ -425,7 +425,7 @@ def _is_unicode(text: str) -> bool:
 
 
 def read_hash(name: str, value: object) -> bytes:
-    """Return a 32-byte hash from a message. Refuses `invalid_typed_data`."""
+    """Return a 32-byte hash from a message. Refuses with `invalid_typed_data`."""
     if not isinstance(value, str) or not _HASH.fullmatch(value):
         refuse_typed_data(f"The member {name} must be 0x followed by 64 hex digits.")
     return bytes.fromhex(value[2:])
@@ -477,5 +477,5 @@ def refuse_typed_data(detail: str) -> NoReturn:
 
 
 def body_mismatch(detail: str) -> Refusal:
-    """The refusal of a signature that was made for another request."""
+    """The refusal for a signature that was made for another request."""
     return Refusal(Code.BODY_MISMATCH, detail)

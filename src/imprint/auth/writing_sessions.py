@@ -1,8 +1,8 @@
-"""Writing sessions: a wallet authorizes a key once, and the key then signs its writes.
+"""Writing sessions: a wallet authorizes a key once, and the key signs the wallet's writes.
 
-The wallet signs typed data that names the service, the key, its actions and its validity period.
-The key is a P-256 key, which browsers can keep non-extractable. It signs the bytes that a wallet
-would hash for the same write.
+The wallet signs typed data that names the service, the key, the actions that the key may sign, and
+its validity period. The key is a P-256 key, which browsers can keep non-extractable. It signs the
+bytes that a wallet would hash for the same write.
 """
 
 import re
@@ -179,8 +179,8 @@ class WritingSessionKey:
     def check(self, write: Write, signed: bytes, signature: str) -> None:
         """Refuse a write unless this key may sign it and signed these bytes.
 
-        Refuses `writing_session_invalid`, `writing_session_expired` and `writing_session_scope`.
-        Whether the session is revoked is checked when the write is opened.
+        Refuses with `writing_session_invalid`, `writing_session_expired` or
+        `writing_session_scope`. Whether the session is revoked is checked when the write is opened.
         """
         session = self.session
         if session.wallet != write.signer or write.at < session.not_before:
@@ -212,7 +212,7 @@ def _read_public_key(value: object) -> bytes:
 
 
 def _read_actions(value: object) -> tuple[Action, ...]:
-    """The actions in signed order."""
+    """The actions in the order in which they are signed."""
     known = f"The member actions must list one or more of {', '.join(WRITING_ACTIONS)}, each once."
     if not isinstance(value, list) or not 1 <= len(value) <= len(WRITING_ACTIONS):
         refuse_typed_data(known)
@@ -224,7 +224,7 @@ def _read_actions(value: object) -> tuple[Action, ...]:
 
 
 def beyond_scope(action: str) -> Refusal:
-    """The refusal of an action outside a writing session's scope."""
+    """The refusal for an action outside a writing session's scope."""
     return Refusal(
         Code.WRITING_SESSION_SCOPE,
         f"The key of this writing session may not sign the action {action}.",

@@ -112,8 +112,8 @@ def build_service(
 ) -> ASGIApp:
     """The web application over these adapters. `node` is the chain of `imprint dev`.
 
-    With `measures`, this process measures stored amounts for the metrics of all processes. With
-    `copied`, the pages are built for a static copy.
+    With `measures`, this process measures how much is stored, for the metrics of all processes.
+    With `copied`, the pages are built for a static copy.
     """
     stores, content, cipher = adapters.stores, adapters.content, adapters.cipher
     marketplace, clock = adapters.marketplace, adapters.clock
@@ -206,9 +206,12 @@ def _site(settings: Settings) -> SiteFacts | None:
     site = settings.site
     if not site.enabled:
         return None
-    secret = _reveal(site.operator_secret)
     return SiteFacts(
-        settings.publication.identity, site.fediverse_creator, site.ai_training, secret
+        settings.publication.identity,
+        site.fediverse_creator,
+        site.ai_training,
+        _reveal(site.operator_secret),
+        _reveal(site.operator_secret_previous),
     )
 
 
@@ -379,7 +382,7 @@ def _checks(
 
 
 def build_starting_service(settings: Settings) -> StartingApp:
-    """Web application of a service that is waiting for a dependency to start."""
+    """Web application of a service that cannot start until a dependency is available."""
     return StartingApp(_facts(settings, None), _web_options(settings), monotonic)
 
 

@@ -175,7 +175,7 @@ def _open_hub(address: str | None) -> Hub | None:
 def open_nodes(
     settings: Settings, clock: Clock
 ) -> tuple[JsonRpcMarketplace, JsonRpcChainReader, JsonRpcContractWallets]:
-    """The marketplace, the chain and its wallets over the same nodes. Sends no request yet."""
+    """The marketplace, the chain and contract wallets over the same nodes. Sends no request yet."""
     chain = settings.chain
     rpc = JsonRpc([url.reveal() for url in chain.rpc_urls])
     calls = BlockCalls(rpc, chain.id, clock, max_head_age(settings))
@@ -194,7 +194,7 @@ def open_nodes(
 
 @asynccontextmanager
 async def open_node(url: str, chain_id: int, contract: Address) -> AsyncIterator[ChainReader]:
-    """A contract's logs from one node, without settings.
+    """A reader of one contract's logs from one node, without using settings.
 
     Raises `CannotStart` for an invalid URL, and for a node of another chain.
     """
@@ -251,7 +251,7 @@ def make_data_folder(settings: Settings) -> None:
 
 
 def inventory_of(content: ContentStore) -> Inventory | None:
-    """The store if it can be listed, because it then holds only one installation's documents."""
+    """The store if it can be listed. Such a store holds only one installation's documents."""
     return content if isinstance(content, Inventory) else None
 
 
@@ -335,7 +335,7 @@ def _open_pinata(
 
 
 def pinata_account(storage: Storage) -> "Account":
-    """The configured Pinata account. Settings without a JWT and a gateway are refused."""
+    """The configured Pinata account. Settings that lack its JWT or gateway were refused before."""
     from imprint.adapters.content.pinata import Account
 
     jwt = storage.pinata_jwt.reveal() if storage.pinata_jwt is not None else ""
@@ -588,7 +588,7 @@ def _webhook_providers(settings: Settings) -> dict[str, WebhookProvider]:
 
 
 def has_network_name(settings: Settings) -> bool:
-    """Whether a delivery that names its network may be about the configured chain."""
+    """Whether any network name is known for the configured chain, for recognizing deliveries."""
     return bool(network_names(settings.chain.id, settings.webhooks.networks))
 
 

@@ -48,7 +48,7 @@ EXPORT_KEY = "export.key"
 
 
 def build_export(settings: Settings, adapters: Adapters) -> Export:
-    """Exports of these adapters. Raises `CannotStart` if there is no key to sign with."""
+    """Exports from the stores of these adapters. Raises `CannotStart` without a signing key."""
     chain = settings.chain
     # A service with PostgreSQL and a bucket has not created the data folder.
     settings.storage.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -68,7 +68,7 @@ def build_export(settings: Settings, adapters: Adapters) -> Export:
 
 
 def build_import(settings: Settings, adapters: Adapters) -> Import:
-    """Imports into these adapters."""
+    """Imports into the stores of these adapters."""
     return Import(
         adapters.stores.archives,
         adapters.stores.leases,
@@ -123,7 +123,7 @@ def open_archive(path: Path, progress: Progress) -> Iterator[Archive]:
 def build_migration(
     adapters: Adapters, target: Settings, store: ContentStore, migrated: MigrationProgress
 ) -> ContentMigration:
-    """A migration from the current store to the one in other settings."""
+    """A migration from the current store to the store that other settings name."""
     stores = adapters.stores
     return ContentMigration(
         stores.archives,
@@ -171,7 +171,7 @@ def _is_publicly_readable(settings: Settings) -> bool:
 
 
 def build_backup(adapters: Adapters) -> Backup:
-    """Backups of these adapters."""
+    """Backups of the stores of these adapters."""
     stores = adapters.stores
     return Backup(stores.database, stores.leases, adapters.content, adapters.clock, _open_own)
 

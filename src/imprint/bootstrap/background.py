@@ -81,7 +81,7 @@ WATCHED_TASKS = frozenset({"follower", "indexer", "collector"})
 
 
 def build_monitors(settings: Settings, adapters: Adapters) -> dict[str, LeaseMonitor]:
-    """Monitors of the tasks that this process should run, by their `Condition` members."""
+    """Monitors of the tasks that this process should run, keyed by their fields of `Condition`."""
     followed, collected = settings.chain.follow_seconds, settings.retention.janitor_seconds
     short, long = SHORT_LEASE_TIME, LEASE_TIME
     leases = (

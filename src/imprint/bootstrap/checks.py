@@ -43,7 +43,7 @@ CLOCK_TOLERANCE = timedelta(seconds=15)
 signatures seem to come from the future."""
 
 OLD_HEAD = timedelta(minutes=10)
-"""Age of the newest block at which the check warns, on a chain without a limit."""
+"""Age of the newest block at which the check warns, on a chain without an age limit."""
 
 NEARLY_FULL = 4
 """A disk is nearly full if it has less than this multiple of the space that drafts need."""
@@ -164,7 +164,7 @@ async def check_server(database: DatabaseHealth) -> Finding | None:
 async def check_records(
     stores: Stores, content: ContentStore | None, progress: Progress | None
 ) -> list[Finding]:
-    """Verify some records, or with a content store all of them and their documents."""
+    """Verify some records or, if a content store is given, all records and their documents."""
     damage, verified, records = [], 0, stores.records
     known = stores.database.damage
     try:
@@ -387,7 +387,7 @@ def _unfit_for_earlier_front_end(address: Address, missing: list[str] | None) ->
 async def check_blocks(
     start: StartBlock, marketplace: MarketplaceReader | None = None
 ) -> list[Finding]:
-    """Check that every post can be found from the start block, and that the node has its logs."""
+    """Check that all posts can be found from the start block, and that the node has their logs."""
     try:
         head = await start.verify()
         concerns = await start.find_concerns(head, marketplace)
@@ -404,7 +404,7 @@ async def check_blocks(
 async def check_clock(chain: ChainReader, clock: Clock, oldest: float) -> Finding:
     """Check that the clock of this machine and the newest block agree.
 
-    `oldest` is as in `max_head_age`.
+    `oldest` is the result of `max_head_age`.
     """
     try:
         head = await chain.head_time()
@@ -433,13 +433,13 @@ def _spell_time(age: timedelta) -> str:
 
 
 def outdated(name: str, error: NeedsUpgrade) -> Finding:
-    """The finding for data with the schema of an earlier release, which a start upgrades."""
+    """The finding for data with the schema of an earlier release, which the next start upgrades."""
     detail = f"{error.reason} The service upgrades it when it starts."
     return Finding(name, Status.WARNING, detail, error.remedy)
 
 
 def refused(name: str, error: CannotStart) -> Finding:
-    """The finding that prevents a service from starting."""
+    """The finding for a problem that prevents a service from starting."""
     return Finding(name, Status.FAILED, error.reason, error.remedy)
 
 

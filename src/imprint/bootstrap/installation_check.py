@@ -1,4 +1,4 @@
-"""All installation checks. `imprint check` runs all of them, a starting service runs some.
+"""All installation checks. `imprint check` runs all of them, and a starting service runs some.
 
 A failed check does not stop the others. Checks with a missing prerequisite are skipped.
 """

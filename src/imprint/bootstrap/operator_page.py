@@ -76,8 +76,7 @@ def build_operations(
 
 
 def _describe_publication(settings: Settings, say: Say) -> dict[str, str | None]:
-    """The publication and the chain as readers see them, in words, with None for missing
-    settings."""
+    """Publication and chain settings as text by label, with None for missing settings."""
     given, chain, accent = settings.publication, settings.chain, settings.publication.accent
     is_named = given.name != declared_in(Publication)["name"].default
     return {

@@ -250,7 +250,7 @@ async def _fill(settings: Settings, adapters: Adapters, market: SampleMarketplac
 
 
 async def _introduce(settings: Settings, adapters: Adapters) -> None:
-    """Give the authors of the samples a profile."""
+    """Give each author of the sample posts a profile."""
     alone = settings.publication.identity.front.author
     for author, texts in zip(_AUTHORS if alone is None else (alone,), _PROFILES, strict=False):
         profile = Profile(author, texts, None, FIRST_POST)

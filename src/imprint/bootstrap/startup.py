@@ -13,7 +13,7 @@ from imprint.domain.errors import NotReachable, Unavailable
 log = logging.getLogger(__name__)
 
 FIRST_PAUSE = 0.5
-"""Longest pause before the second attempt, in seconds. Each further pause is twice as long."""
+"""Longest pause before the second attempt, in seconds. It doubles for each later attempt."""
 
 LONGEST_PAUSE = 5.0
 """The longest pause between two attempts, in seconds."""
@@ -60,9 +60,9 @@ async def open_when_reachable(
 
 
 async def in_daemon_thread(function: Callable[[], T]) -> T:
-    """Run a blocking function and return its result.
+    """Run a blocking function in a thread and return its result.
 
-    Its thread does not keep the process alive, because waiting for a file lock may take seconds.
+    The thread does not keep the process alive, because waiting for a file lock may take seconds.
     """
     loop = asyncio.get_running_loop()
     done: asyncio.Future[T] = loop.create_future()

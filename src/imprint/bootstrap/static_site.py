@@ -26,7 +26,7 @@ _NO_YEAR = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class SiteFormat(StrEnum):
-    """The formats of an exported site."""
+    """The formats in which a site can be exported."""
 
     HTML = "html"
     MARKDOWN = "markdown"

@@ -86,6 +86,6 @@ def describe_service(settings: Settings, node: str | None) -> Parameters:
 
 
 def describe_marketplace(settings: Settings) -> MarketplaceFacts:
-    """The members of `/.well-known/marketplace.json`. The ABI is that of the shipped contract."""
+    """The members of `/.well-known/marketplace.json`, with the ABI of the shipped contract."""
     chain = settings.chain
     return MarketplaceFacts(chain.id, chain.marketplace, chain.start_block, artifact().abi)

@@ -119,7 +119,7 @@ async def _deploy_unsigned(url: str, market: Address | None, sender: Address) ->
 async def _prepare(
     deployment: ContractDeployment, market: Address | None, sender: Address
 ) -> DeploymentTransaction:
-    """Prepare the deployment of the marketplace, or of the adapter of this one."""
+    """Prepare the deployment of the marketplace, or of an adapter for this marketplace."""
     if market is None:
         return await deployment.prepare(sender, artifact().bytecode)
     await deployment.check_contract(market)

@@ -282,8 +282,10 @@ async def _status_of(app: ASGIApp, path: str) -> int:
 
 
 def import_with_extra(module: str, what: str, extra: str) -> ModuleType:
-    """Import a module that needs an extra, for `what`. Raises `CannotStart` if the extra is
-    missing."""
+    """Import a module that needs an extra.
+
+    Raises `CannotStart` if the extra is missing. The message says that `what` needs it.
+    """
     try:
         return import_module(module)
     except ModuleNotFoundError as error:

@@ -30,7 +30,7 @@ __all__ = ["DevChain", "is_loopback", "open_dev_chain", "runs_own_chain"]
 @dataclass(frozen=True, slots=True)
 class DevChain:
     """Where the chain is reached. Our own chain also has funded accounts, a node and a webhook
-    sender, and our own marketplace a purchase adapter."""
+    sender, and our own marketplace has a purchase adapter."""
 
     url: str
     adapter: str | None = None

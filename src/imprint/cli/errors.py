@@ -1,4 +1,4 @@
-"""Errors that end a command with a message on standard error and an exit status, no traceback."""
+"""Errors that end a command with a message and an exit status instead of a traceback."""
 
 import sys
 from collections.abc import Iterable, Iterator
@@ -24,7 +24,7 @@ FAILED = 1
 """Exit status of a command that started but could not finish."""
 
 OUTDATED = 3
-"""Exit status for a schema older than this version of Imprint."""
+"""Exit status for a schema older than the one this version of Imprint needs."""
 
 _FAILURES = (
     CollectionNotPaused,
@@ -46,8 +46,8 @@ def reporting_errors(*, starts: bool = False) -> Iterator[None]:
     """Print all reasons why the command cannot continue, and exit.
 
     The exit status is `MISCONFIGURED` if the command could not start, `OUTDATED` if it needs an
-    upgrade first, and `FAILED` otherwise. A command that `starts` a service says so. The others
-    print only the reason.
+    upgrade first, and `FAILED` otherwise. A command that `starts` a service says so. Other
+    commands print only the reason.
     """
     try:
         yield

@@ -44,7 +44,7 @@ from imprint.services.posts.proofs import Claim, NotProved, verify_claim
 _BASE_URL = re.compile(r"https?://[A-Za-z0-9.:\[\]-]+(/[A-Za-z0-9._~%-]+)*/?")
 
 MAX_PROOF = 64 * 1024
-"""Maximum size of a proof in bytes. One of this version has less than a kilobyte."""
+"""Maximum size of a proof in bytes. A proof of this version is smaller than a kilobyte."""
 
 _existing = click.Path(path_type=Path, exists=True, dir_okay=False)
 _file_argument = click.argument("file", type=_existing)
@@ -108,8 +108,9 @@ def export_site(output: Path, base: str, site_format: str, config: Path | None) 
     Any file server can publish them, with or without the service. Paid posts have their opening,
     their price and a link to the service, but not their text. Only posts that lists show are
     included. The service may keep running: the files show the moment when the command began. The
-    chain must be reachable, because it decides which posts are free. The same posts give the same
-    bytes. An earlier export is replaced in one step when the new one is complete.
+    chain must be reachable, because it decides which posts are free. Exporting the same
+    posts again produces identical files. An earlier export is replaced in one step when the new one
+    is complete.
     """
     base = _parse_base(base)
     with reporting_errors():

@@ -27,7 +27,7 @@ Choose one:
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """Documents due for deletion, and strays by network, or None if strays cannot be listed."""
+    """Documents due for deletion, and strays by network (None if strays cannot be listed)."""
 
     garbage: GarbageReport
     strays: dict[Network, Strays] | None

@@ -73,8 +73,8 @@ def configure_service_logging(settings: Settings, *, warn: bool = True) -> None:
 
 
 async def verify_installation(adapters: Adapters, *, mark: bool = True) -> None:
-    """Raise `CannotStart` if the documents belong to another installation. `mark` claims unclaimed
-    ones.
+    """Raise `CannotStart` if the documents belong to another installation. With `mark`, claim
+    unclaimed documents.
 
     An unreachable store is not an error, because the service verifies it later.
     """
@@ -93,7 +93,8 @@ async def open_checked_adapters(
     chain.
 
     Raises `CannotStart` if the documents belong to another installation, or if the master key, the
-    chain or the start block is wrong, and as `open_adapters` does, which gets `left`.
+    chain or the start block is wrong. `left` is passed to `open_adapters`, whose errors are raised,
+    too.
     """
     adapters = await in_daemon_thread(partial(open_adapters, settings, left=left))
     try:

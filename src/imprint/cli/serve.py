@@ -52,7 +52,7 @@ SILENT_SECONDS = 10.0
 """How long new connections wait during a slow start before they are refused."""
 
 STOP_MARGIN = 30.0
-"""Seconds that a worker may take to stop beyond `IMPRINT_SHUTDOWN_SECONDS` before it is killed."""
+"""Seconds after `IMPRINT_SHUTDOWN_SECONDS` at which a worker that has not stopped is killed."""
 
 LASTING = ("IMPRINT_DATA_DIR", "IMPRINT_CONTENT_STORE")
 """Settings that a reload cannot change, because old and new workers would write to different
@@ -145,7 +145,7 @@ class _Deployment:
     ) -> tuple[socket.socket, socket.socket | None]:
         """The sockets of the service and its metrics. Sockets that are already open are kept.
 
-        Raises `CannotStart`, leaving no further socket open.
+        Raises `CannotStart` after closing the sockets that this call opened.
         """
         self._sockets = {place: each for place, each in self._sockets.items() if each.fileno() >= 0}
         before = dict(self._sockets)

@@ -34,7 +34,7 @@ from imprint.interface.accounts import (
 from imprint.interface.posts import Profile, ProfileResponse
 
 WRITING_SECONDS = 12 * 3600
-"""Default lifetime of a writing session in seconds. A service allows twice as much."""
+"""Default lifetime of a writing session in seconds. A service allows up to twice as long."""
 
 STATEMENT = "Sign in to read what you hold."
 """The statement that a wallet shows its owner at login."""
@@ -94,7 +94,7 @@ class AccountMethods(Connection):
         return session
 
     def resume_writing_session(self, wallet: str, key_store: KeyStore) -> WritingSession | None:
-        """Return a wallet's stored session, or None. An expired session is removed."""
+        """Return a wallet's stored writing session, or None. An expired session is removed."""
         session = key_store.load(self.facts.service, wallet)
         if session is None:
             return None
@@ -125,7 +125,7 @@ class AccountMethods(Connection):
         links: Sequence[str] = (),
         avatar: bytes | Literal["keep", "none"] = "keep",
     ) -> Profile:
-        """Replace the author's profile. `avatar` is a picture, or keeps or removes the old one."""
+        """Replace the author's profile. `avatar` is a new picture, `keep` or `none`."""
         picture = avatar if isinstance(avatar, bytes) else None
         data = profile_typed_data(
             self.facts.signing,

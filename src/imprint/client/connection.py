@@ -37,15 +37,16 @@ class Listing(Generic[Item]):
     """
 
     def __init__(self, load: Callable[[str | None], Awaitable[Page[Item]]]) -> None:
-        """Create a list. `load` returns the page with a token, or the first page without one."""
+        """Create a list. `load` returns the page with this token, or the first page if it is
+        None."""
         self._load = load
 
     async def page(self, token: str | None = None) -> Page[Item]:
-        """Return the page with this token, or the first page without a token."""
+        """Return the page with this token, or the first page if there is no token."""
         return await self._load(token)
 
     async def pages(self, token: str | None = None) -> AsyncIterator[Page[Item]]:
-        """Yield pages in order, starting with this token or the first page."""
+        """Yield pages in order, starting with the page of this token or the first page."""
         while True:
             page = await self._load(token)
             yield page
@@ -177,14 +178,15 @@ class Connection:
         )
 
     def _own_address(self, given: str | None) -> str | None:
-        """Return the given address or the session's. The service refuses a missing address."""
+        """Return the given address, or else the session's. The service refuses a missing
+        address."""
         if given is not None or self.session is None:
             return given
         return self.session.address
 
 
 def page_of(items: Sequence[Item], next_page_token: str | None) -> Page[Item]:
-    """Return a page of these items."""
+    """Return a page with these items and the token of the next page."""
     return Page(tuple(items), next_page_token)
 
 

@@ -320,13 +320,14 @@ class DraftMethods(Connection):
         return self._list_files("/filesMetaData", {"cid": cid})
 
     def list_next_page(self, next_page_token: str) -> Listing[File]:
-        """List files of any list, starting from the page with this token."""
+        """List files, starting from the page with this token, which may come from any list of
+        files."""
         return self._list_files("/filesByNextPageToken", {"next_page_token": next_page_token})
 
     async def wait_for_post(self, cid: str, seconds: float | None = 60) -> File:
         """Return the file once the service has indexed its post.
 
-        Raises TimeoutError after that many seconds.
+        Raises TimeoutError after `seconds` seconds.
         """
         async with asyncio.timeout(seconds):
             while True:
@@ -384,7 +385,7 @@ class DraftMethods(Connection):
 
 
 def _content_write(content: str, cid: str | None) -> Write:
-    """Return a create, or an update of the draft with this CID."""
+    """Return the write that creates a draft, or updates the draft with this CID."""
     if cid is None:
         return Write(Action.CREATE, content=content)
     return Write(Action.UPDATE, cid=cid, content=content)

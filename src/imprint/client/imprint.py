@@ -10,7 +10,7 @@ import aiohttp
 from imprint.client.accounts import AccountMethods
 from imprint.client.drafts import DraftMethods
 from imprint.client.payments import (
-    Purse,
+    LimitedBuyer,
     Seller,
     check_offer,
     find_entry,
@@ -115,29 +115,31 @@ class Imprint(AccountMethods, DraftMethods, PostMethods):
         """Return a post's text.
 
         With `wallet`, one signature proves that the wallet holds the token, and no session is used
-        or kept. A second one is needed if the purchase takes longer than the first is valid.
+        or kept. A second signature is needed if the purchase takes longer than the first is valid.
 
-        With `pay`, a token is bought first if the wallet holds none, for at most `max` wei without
-        the chain's fees. A purchase that is pending when a read ends is continued by the next read,
-        and never repeated.
+        With `pay`, a token is bought first if the wallet holds none, for at most `max` wei, not
+        counting the chain's fees. A purchase that is pending when a read ends is continued by the
+        next read, and never repeated.
 
         `node` confirms the purchase. It is only needed if the facts name none. Raises
-        `TooExpensive`, `InvalidOffer`, `Reverted`, `NodeError`, and TimeoutError after that many
+        `TooExpensive`, `InvalidOffer`, `Reverted`, `NodeError`, and TimeoutError after `seconds`
         seconds.
         """
         if wallet is None:
             return await self.read_post_content(id)
         if not pay:
-            purse = None
+            buyer = None
         elif max is None:
             raise ValueError("Say with `max` how many wei may be paid.")
         else:
-            purse = Purse(self._seller, wallet, node or self.node(), max, self._purchases)
+            buyer = LimitedBuyer(self._seller, wallet, node or self.node(), max, self._purchases)
         async with asyncio.timeout(seconds):
-            return await self._read_paid(str(int(id)), wallet, purse)
+            return await self._read_paid(str(int(id)), wallet, buyer)
 
-    async def _read_paid(self, post_id: str, wallet: Wallet, purse: Purse | None) -> PostContent:
-        """Read a post as the holder of its token, which is bought first if there is a purse."""
+    async def _read_paid(
+        self, post_id: str, wallet: Wallet, buyer: LimitedBuyer | None
+    ) -> PostContent:
+        """Read a post as the holder of its token, which is bought first if there is a buyer."""
         path, seller = f"/posts/{post_id}/content", self._seller
         proof: SignedChallenge | None = None
         stale: Refusal | None = None
@@ -161,12 +163,12 @@ class Imprint(AccountMethods, DraftMethods, PostMethods):
                 proof, stale = await sign_offer(wallet, seller, offer), None
             elif stale is not None:
                 raise stale
-            elif purse is None:
+            elif buyer is None:
                 raise read_problem(response)
             elif not is_bought:
-                transaction = await purse.buy(offer)
+                transaction = await buyer.buy(offer)
                 if transaction is not None:
-                    await purse.confirm(offer, transaction, None)
+                    await buyer.confirm(offer, transaction, None)
                 is_bought = True
             else:
                 # The service's node is behind.

@@ -158,7 +158,7 @@ async def wait_for_receipt(
 ) -> Receipt:
     """Wait until a transaction is in a block and return its receipt.
 
-    Raises `Reverted`, `NodeError`, and TimeoutError after that many seconds.
+    Raises `Reverted`, `NodeError`, and TimeoutError after `seconds` seconds.
     """
     async with asyncio.timeout(seconds):
         while (receipt := await find_receipt(provider, transaction)) is None:  # noqa: ASYNC110 - a node has no event for it

@@ -101,8 +101,8 @@ def find_entry(header: str | None) -> bytes:
 def check_offer(entry: bytes, seller: Seller, post_id: str | None = None) -> Offer:
     """Check that an entry of `accepts`, as JSON, sells this post at the seller's marketplace.
 
-    Without `post_id`, the entry may sell any post. The message to sign must only read that post.
-    Raises `InvalidOffer`.
+    Without `post_id`, the entry may sell any post. The message to sign must allow only a read
+    of that post. Raises `InvalidOffer`.
     """
     try:
         offered = decode_json(entry, PaymentRequirements)
@@ -206,7 +206,7 @@ Purchases = dict[tuple[str, str], "asyncio.Future[str | None]"]
 
 
 @dataclass(slots=True)
-class Purse:
+class LimitedBuyer:
     """A wallet that buys posts, each of them once, and never spends more than `left` wei."""
 
     seller: Seller
@@ -239,7 +239,7 @@ class Purse:
     async def confirm(self, offer: Offer, transaction: str, seconds: float | None) -> None:
         """Wait until a purchase is in a block.
 
-        Raises `Reverted`, `NodeError`, and TimeoutError after that many seconds.
+        Raises `Reverted`, `NodeError`, and TimeoutError after `seconds` seconds.
         """
         sending = self.purchases.get(self._key(offer))
         try:
@@ -264,11 +264,11 @@ class Purse:
             self._give_back(offer, sent)
 
     def _give_back(self, offer: Offer, sending: "asyncio.Future[str | None]") -> None:
-        """Forget a purchase that cost nothing, unless another one replaced it meanwhile."""
+        """Forget a purchase that cost nothing, unless another purchase has replaced it."""
         key = self._key(offer)
         if self.purchases.get(key) is sending:
             del self.purchases[key]
-        # Another purse may have reserved the price, and a later offer may have another price.
+        # Another buyer may have reserved the price, and a later offer may have another price.
         self.left += self._reserved.pop(sending, 0)
 
     def _key(self, offer: Offer) -> tuple[str, str]:

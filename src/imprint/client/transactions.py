@@ -39,7 +39,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Transaction:
-    """A call with all signed members. `tip` and `fee` are maximum amounts per unit of gas."""
+    """A call with every signed field. `tip` and `fee` are maximum amounts per unit of gas."""
 
     chain_id: int
     nonce: int

@@ -77,7 +77,7 @@ DEFAULT_TIMEOUT = 60.0
 """Timeout of a request in seconds, including its response."""
 
 Query = Mapping[str, str | int | bool | Sequence[str] | None]
-"""Query parameters. None is omitted, and each list item becomes one parameter."""
+"""Query parameters. None values are omitted, and each list item becomes one parameter."""
 
 Record = TypeVar("Record")
 

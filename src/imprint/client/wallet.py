@@ -77,8 +77,8 @@ class KeyWallet:
     async def send_transaction(self, call: Call) -> str:
         """Sign a transaction (EIP-1559) with the fees that the node suggests, and send it.
 
-        Raises `NodeError`, also for a call that the contract would refuse or that is for another
-        chain.
+        Raises `NodeError`, including for a call that the contract would refuse or that is for
+        another chain.
         """
         if self._node is None:
             raise NodeError("This wallet has no node for sending transactions. Give it one.")

@@ -1,4 +1,4 @@
-"""The payment scheme of Imprint for clients of the PyPI package `x402`, which is not needed here.
+"""Imprint payment scheme for clients of the PyPI package `x402`, which is not a dependency.
 
 scheme = ImprintSubscribeScheme(seller, partial(KeyWallet, key), rpc_url, max=10**16)
 client = x402Client().register(scheme.network, scheme)
@@ -13,9 +13,9 @@ from threading import Lock
 from typing import Any, Protocol
 
 from imprint.client.payments import (
+    LimitedBuyer,
     Offer,
     Purchases,
-    Purse,
     Seller,
     check_offer,
     sign_offer,
@@ -42,7 +42,7 @@ class Requirements(Protocol):
 class ImprintSubscribeScheme:
     """Buys posts of one service for an x402 client.
 
-    Each post is paid for once, also if the service asks again, and only at the seller's
+    Each post is paid for once, even if the service asks again, and only at the seller's
     marketplace. The message that is signed proves the wallet's address for one read of that post.
     """
 
@@ -60,7 +60,7 @@ class ImprintSubscribeScheme:
         """Pay with the wallet that `open_wallet` returns for a node, at most `max` wei in total.
 
         `rpc_url` is the URL of a node. `max` does not include the chain's fees. A payment waits
-        at most that many seconds until its purchase is in a block.
+        at most `seconds` seconds until its purchase is in a block.
         """
         self._seller = seller
         self._open_wallet = open_wallet
@@ -72,7 +72,7 @@ class ImprintSubscribeScheme:
 
     @property
     def network(self) -> str:
-        """The chain as CAIP-2, as x402 clients name it."""
+        """The CAIP-2 identifier of the chain, by which x402 clients name it."""
         return f"eip155:{self._seller.chain_id}"
 
     def create_payment_payload(self, requirements: Requirements) -> dict[str, Any]:
@@ -91,13 +91,13 @@ class ImprintSubscribeScheme:
     async def _pay(self, offer: Offer) -> PaymentClaim:
         async with Node(self._rpc_url) as node:
             wallet = self._open_wallet(node)
-            purse = Purse(self._seller, wallet, node, self._left, self._purchases)
+            buyer = LimitedBuyer(self._seller, wallet, node, self._left, self._purchases)
             try:
-                transaction = await purse.buy(offer)
+                transaction = await buyer.buy(offer)
                 if transaction is not None:
                     with suppress(TimeoutError):
-                        await purse.confirm(offer, transaction, self._seconds)
+                        await buyer.confirm(offer, transaction, self._seconds)
             finally:
-                self._left = purse.left
+                self._left = buyer.left
             proof = await sign_offer(wallet, self._seller, offer)
         return PaymentClaim(transaction or NO_TRANSACTION, proof)

@@ -53,7 +53,7 @@ class Request:
 
 
 def to_message(request: Request) -> Message:
-    """Convert a request into the input for a run. Without a gas price, gas is free."""
+    """Convert a request into the input for a run. If it has no gas price, gas is free."""
     return Message(
         sender=request.sender or NOBODY,
         to=request.to,

@@ -61,8 +61,7 @@ class Chain:
     def open(cls, path: Path | None, clock: Clock, chain_id: int = CHAIN_ID) -> Self:
         """Open the chain stored in a journal, or create a new one.
 
-        Raises `JournalDamaged`, also if the journal has another chain ID, and
-        `JournalInUse`.
+        Raises `JournalInUse`, and `JournalDamaged`, also if the journal has another chain ID.
         """
         journal = Journal.open(path)
         try:
@@ -123,12 +122,12 @@ class Chain:
         return self._ahead
 
     def snapshot(self) -> int:
-        """Take a snapshot of the current height and return its number."""
+        """Take a snapshot at the current height and return the snapshot's number."""
         self._snapshots.append(self.head.number)
         return len(self._snapshots)
 
     def restore(self, snapshot: int) -> bool:
-        """Revert to a snapshot and drop all later blocks. Returns False if it does not exist.
+        """Revert to a snapshot and drop all later blocks. Returns False for an unknown snapshot.
 
         Each snapshot can be used only once.
         """

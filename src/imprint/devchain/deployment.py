@@ -13,11 +13,11 @@ from imprint.devchain.evm import keccak256
 from imprint.marketplace import adapter_artifact, artifact
 
 DEPLOYMENT_GAS = 5_000_000
-"""A generous fixed gas limit, because estimating it would run the deployment about twenty times."""
+"""Generous fixed gas limit of a deployment. An estimate would run it about twenty times."""
 
 
 _ADAPTER_DEPLOYER: LocalAccount = Account.from_key(keccak256(b"imprint development adapter"))
-"""Account that deploys adapters and does nothing else, so that it never spends other nonces."""
+"""The account used only to deploy adapters, so that nothing else spends its nonces."""
 
 
 class DeploymentImpossible(Exception):

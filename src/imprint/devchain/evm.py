@@ -52,7 +52,7 @@ class Log:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """The input for a run. Without a recipient, it creates a contract."""
+    """The input for a run. A run without a recipient creates a contract."""
 
     sender: str
     to: str | None

@@ -205,8 +205,8 @@ class Filter:
 def parse_filter(chain: Chain, value: object) -> Filter:
     """Parse a filter object.
 
-    Raises `BadParameter`, also if it has both a range and a block hash, and `Unavailable`
-    for an unknown block.
+    Raises `BadParameter` for a malformed filter or one with both a range and a block hash,
+    and `Unavailable` for an unknown block.
     """
     fields = parse_object(value)
     first, last = _parse_range(chain, fields)

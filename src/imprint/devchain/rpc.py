@@ -34,10 +34,10 @@ from imprint.devchain.methods import (
 from imprint.devchain.transactions import TransactionRefused, UnknownAccount, UnusableTypedData
 
 LOCALHOST = "localhost"
-"""The local host name, which is not resolved through DNS, like its subdomains (RFC 6761)."""
+"""The local host name. Neither it nor its subdomains are resolved through DNS (RFC 6761)."""
 
 _WEB = ("http", "https")
-"""URL schemes of web pages. Other origins are browser extensions, which wallets use."""
+"""URL schemes of web pages. Other schemes belong to browser extensions, such as wallets."""
 
 
 def is_loopback(host: str) -> bool:
@@ -52,7 +52,7 @@ def is_loopback(host: str) -> bool:
 
 
 class CallerCheck:
-    """Middleware that refuses requests for other host names and from pages of other origins."""
+    """Middleware that refuses requests with a host name or a page origin that is not allowed."""
 
     def __init__(
         self, app: ASGIApp, hosts: Collection[str] = (), origins: Collection[str] = ()

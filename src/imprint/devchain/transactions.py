@@ -20,7 +20,7 @@ LEGACY, ACCESS_LIST, DYNAMIC_FEE = 0, 1, 2
 """The supported EIP-2718 transaction types, by their type byte."""
 
 MAX_TRANSACTION_BYTES = 128 * 1024
-"""The largest transaction in bytes, as in geth. rlp is quadratic in the number of list items."""
+"""Maximum transaction size in bytes, as in geth. rlp takes quadratic time for long lists."""
 
 _FIELD_COUNT = {LEGACY: 9, ACCESS_LIST: 11, DYNAMIC_FEE: 12}
 
@@ -31,11 +31,11 @@ _PROTECTED_V = 35
 """The lowest v of a legacy signature that includes the chain ID (EIP-155)."""
 
 Rlp: TypeAlias = "bytes | list[Rlp]"
-"""Decoded RLP: bytes or a nested list of bytes. Numbers are bytes, too."""
+"""Decoded RLP: bytes or a nested list of bytes. Numbers are also given as bytes."""
 
 
 class TransactionRefused(Exception):
-    """The transaction cannot be mined. The message gives the reason in the wording of nodes."""
+    """The transaction cannot be mined. The message gives the reason as nodes word it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ _TIMEOUT = aiohttp.ClientTimeout(total=5)
 """Timeout in seconds for the response to a webhook, the same as provider a's."""
 
 _PAUSES = (0.25, 1.0, 4.0)
-"""Seconds between attempts. After the last attempt, the service has to read the chain itself."""
+"""Seconds between delivery attempts. After the last one, the service has to read the chain."""
 
 _log = logging.getLogger(__name__)
 

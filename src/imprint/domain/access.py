@@ -16,7 +16,7 @@ class Access(Enum):
 
 
 def decide_access(facts: PostFacts, reader: Address | None) -> Access:
-    """Decide whether `reader` may read the post. None is an anonymous reader.
+    """Decide whether `reader` may read the post. None stands for an anonymous reader.
 
     A nonexistent post is never free, although the contract returns a price of zero for it.
     """

@@ -103,7 +103,7 @@ class Refusal(Problem):
 
 
 class NonceUsed(Refusal):
-    """The nonce is used. `action` spent it, and `file` is the resulting file if it still exists.
+    """The nonce was used before. `action` spent it, and `file` is the result if it still exists.
 
     A client that sent another action must not mistake the file for its own.
     """
@@ -131,7 +131,7 @@ class RateLimited(Refusal):
 
 
 class Withheld(Refusal):
-    """The operator withholds the requested post or document. Has the statement and the time."""
+    """The operator withholds the requested post or document. Carries the statement and its time."""
 
     def __init__(self, code: Code, statement: str, since: datetime) -> None:
         why = "for legal reasons" if code is Code.WITHHELD else "under the rules of this service"

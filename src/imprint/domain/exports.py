@@ -285,7 +285,7 @@ FILES_PER_PAGE = 250
 """Maximum number of records on a page, chosen to stay far below the block size limit."""
 
 REVISIONS_PER_PAGE = 20
-"""Maximum number of revisions on a page. The signature of a contract may have 16 KiB."""
+"""Maximum number of revisions on a page. A contract wallet's signature may be up to 16 KiB."""
 
 LINKS_PER_NODE = 1000
 """Maximum number of links in an index or a manifest."""
@@ -342,7 +342,7 @@ def write_signed_root(root: SignedRoot) -> bytes:
 
 
 def read_signed_root(block: bytes) -> SignedRoot:
-    """Decode the root of an export. Raises `NotAnExport`, also for newer formats."""
+    """Decode the root of an export. Raises `NotAnExport`, including for newer formats."""
     node = _read_members(block, "key", "kind", "manifest", "signature", "version")
     if node["kind"] != _KIND or node["version"] != _VERSION:
         raise NotAnExport("The export was made by a newer version of Imprint.")

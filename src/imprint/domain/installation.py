@@ -33,7 +33,7 @@ class Identity:
     claimed: bool = False
     """Whether the content store has been marked with this ID."""
     owns_unnamed: bool = False
-    """Whether this installation owns the documents in a shared store that have no ID."""
+    """Whether this installation owns the documents without an ID in a shared store."""
 
 
 INSTALLATION_ID = re.compile("[0-9a-f]{32}")
@@ -59,7 +59,7 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The result of a check as a sentence, and its remedy. `name` identifies the check."""
+    """The result of a check as a sentence, with a remedy. `name` identifies the check."""
 
     name: str
     status: Status

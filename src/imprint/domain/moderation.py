@@ -16,7 +16,7 @@ MAX_STATEMENT = 2_000
 
 
 class Measure(StrEnum):
-    """A measure of the operator on a target. `undone` lifts all earlier measures."""
+    """A moderation measure that the operator takes on a target. `undone` lifts earlier measures."""
 
     UNLISTED = "unlisted"
     WITHHELD = "withheld"
@@ -26,7 +26,7 @@ class Measure(StrEnum):
 
 
 ERASED = "Erased at the request of its author."
-"""The statement of the measure that an erasure takes."""
+"""The statement of the moderation measure that an erasure adds."""
 
 
 class TargetKind(StrEnum):
@@ -46,7 +46,7 @@ class Ground(StrEnum):
 
 
 class Show(StrEnum):
-    """Selects the posts that lists show, apart from posts that measures hide."""
+    """Selects the posts that appear in lists. Posts hidden by a measure never appear."""
 
     ALL = "all"
     HOSTED = "hosted"
@@ -121,10 +121,10 @@ class Measures:
     withholds: bool = False
     """Whether any measure withholds a target."""
     on_tags: bool = False
-    """Whether any measure is on a hashtag."""
+    """Whether any measure applies to a hashtag."""
 
     def after(self, logged: Iterable[LoggedDecision]) -> "Measures":
-        """Return the measures after more decisions, given in the order of the log."""
+        """Return the measures in force after further decisions, which must be in log order."""
         of_targets, number = dict(self.of_targets), self.number
         for each in logged:
             decision, number = each.decision, each.number
@@ -142,12 +142,12 @@ class Measures:
         return self.of_targets.get(target, {})
 
     def on_post(self, post: IndexedPost, tags: Iterable[str] = ()) -> Decision | None:
-        """Return the strictest measure that hides a post, if any. Its file may have more tags."""
+        """Return the strictest measure that hides a post, if any. `tags` adds its file's tags."""
         hashtags = {*post.hashtags, *tags}
         return self._strictest(post_targets(post.post_id, post.author, post.cid, hashtags))
 
     def on_file(self, file: File, tags: Iterable[str] = ()) -> Decision | None:
-        """Return the strictest measure that hides a file, if any. The post may have more tags."""
+        """Return the strictest measure that hides a file, if any. `tags` adds its post's tags."""
         post_id = None if file.publication is None else file.publication.post_id
         hashtags = {*file.hashtags, *tags}
         return self._strictest(post_targets(post_id, file.owner, file.cid, hashtags))
@@ -208,7 +208,7 @@ def post_targets(
 
 
 def refuse_withheld(decision: Decision | None) -> None:
-    """Refuse `withheld` or `removed` if a decision withholds the requested post or document."""
+    """Refuse with `withheld` or `removed` if a decision withholds the post or document."""
     if decision is None or decision.measure is not Measure.WITHHELD:
         return
     code = Code.WITHHELD if decision.ground is Ground.LEGAL else Code.REMOVED
@@ -216,7 +216,7 @@ def refuse_withheld(decision: Decision | None) -> None:
 
 
 def author_refused() -> Refusal:
-    """Return the refusal of a write by an author whose writes the operator refuses."""
+    """Return the refusal for an author from whom the operator accepts no writes."""
     return Refusal(Code.AUTHOR_REFUSED, "The operator of this service refuses your writes.")
 
 

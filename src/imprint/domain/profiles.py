@@ -25,7 +25,7 @@ MAX_LINK = 300
 """Maximum number of characters in a link."""
 
 AVATAR_SIDE = 512
-"""Length in pixels of the longest side of an avatar."""
+"""Maximum side length of an avatar in pixels."""
 
 _JOINERS = "\u200c\u200d"
 """The invisible characters that texts may contain, because several scripts need them."""
@@ -49,7 +49,7 @@ _LIKE_X = str.maketrans("хχ×", "xxx")
 """Letters that look like an x."""
 
 _LINK = re.compile(r"(?:https://|mailto:)[^\s\"<>\\^`{|}]+", re.IGNORECASE)
-"""Matches the URL of a page or a mailbox, without characters that no URL has."""
+"""Matches an `https:` or `mailto:` URL without characters that are invalid in URLs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ class AvatarChange(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ProfileUpdate:
-    """A proven update of a profile: the signed write and the texts."""
+    """A verified update of a profile: the signed write and the texts."""
 
     write: Write
     texts: ProfileTexts
@@ -103,13 +103,13 @@ class ProfileUpdate:
 def parse_profile(name: str, bio: str, links: str) -> ProfileTexts:
     """Check the texts of a profile, whose links are separated by line feeds.
 
-    Refuses `invalid_profile`.
+    Refuses with `invalid_profile`.
     """
     return ProfileTexts(_parse_name(name), _parse_bio(bio), _parse_links(links))
 
 
 def invalid_profile(detail: str) -> Refusal:
-    """Return the refusal of a profile that breaks a rule."""
+    """Return the refusal for a profile that breaks a rule."""
     return Refusal(Code.INVALID_PROFILE, detail)
 
 
@@ -187,6 +187,6 @@ def _fold(text: str) -> str:
 
 
 def _skeleton(name: str) -> str:
-    """Return how a name looks: zeros become 0, and letters that look like an x become x."""
+    """Fold a name by its looks: zero digits become 0, and letters that look like an x become x."""
     folded = _fold(name).translate(_LIKE_X)
     return "".join("0" if unicodedata.digit(each, None) == 0 else each for each in folded)

@@ -17,19 +17,19 @@ MAX_KEYS = 100_000
 """Maximum number of keys in memory. The least recently used key is evicted first."""
 
 _TOLERANCE = 1e-6
-"""Clock precision in seconds, so that a client that waited long enough is not refused again."""
+"""Tolerance for clock precision in seconds, so that a client that waited is not refused."""
 
 CLIENT_PREFIX = 64
 """Number of leading bits of an IPv6 address that identify a client.
 
-A customer usually gets the whole network with this prefix.
+Internet providers usually assign a customer the whole network with this prefix.
 """
 
 INVALID_IMAGE_COST = 9
-"""Number of additional writes that an invalid image counts as in its signer's rate limit."""
+"""Number of additional writes charged to a signer's rate limit for an invalid image."""
 
 SHARE = 4
-"""One client may hold a budget divided by this number."""
+"""One client may hold at most a budget's total divided by this number."""
 
 
 @lru_cache(maxsize=8192)
@@ -76,7 +76,7 @@ class RateLimiter:
         """Count a request of `key`. Refuses with `rate_limited` if the bucket is too full.
 
         `now` is monotonic: if a clock were set back, a full bucket would stay full until the clock
-        caught up. A request that costs more than a whole bucket fits in an empty bucket.
+        caught up. A request that costs more than a whole bucket is admitted if the bucket is empty.
         """
         if self.rate is None:
             return
@@ -98,7 +98,7 @@ class RateLimiter:
 
 @dataclass(slots=True)
 class Budget:
-    """An amount that the clients of one process share. Each client acquires up to its share.
+    """A limited amount that all clients of one process draw on.
 
     `share` is the maximum that one client may hold.
     """
@@ -110,7 +110,7 @@ class Budget:
 
     @classmethod
     def of(cls, total: int, largest: int = 1, parts: int = SHARE) -> "Budget":
-        """Return a budget of which each client may hold one part, or one largest item."""
+        """Return a budget in which a client's share is `total // parts`, but at least `largest`."""
         total = max(total, largest)
         return cls(total, max(total // parts, largest))
 
@@ -124,11 +124,10 @@ class Budget:
         return self._held.get(client, 0)
 
     def take(self, client: str, amount: int = 1, *, is_shared: bool = False) -> bool:
-        """Acquire an amount for a client. Returns False, without effect, above its share or the
-        total.
+        """Acquire an amount for a client. Returns False and changes nothing if it is too much.
 
-        With `is_shared`, another client has already acquired the same amount, and only the
-        share counts.
+        The client's share and the total limit the amount. With `is_shared`, another client already
+        holds the same amount, so only the share is checked.
         """
         held = self._held.get(client, 0) + amount
         if held > self.share:
@@ -142,7 +141,7 @@ class Budget:
         return True
 
     def give_back(self, client: str, amount: int = 1, *, is_shared: bool = False) -> None:
-        """Release all or part of a client's amount. With `is_shared`, another client keeps it."""
+        """Release all or part of what a client holds. With `is_shared`, another client keeps it."""
         if not is_shared:
             self._taken -= amount
         held = self._held[client] - amount

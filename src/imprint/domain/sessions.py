@@ -44,7 +44,7 @@ class LiveSession(Session):
 
 
 def session_ended() -> Refusal:
-    """Return the refusal of a session that was ended before it expired."""
+    """Return the refusal for a session that was ended before it expired."""
     return Refusal(Code.SESSION_ENDED, "This session was ended by a logout. Please log in again.")
 
 
@@ -65,7 +65,7 @@ class WritingSession:
 
 
 def no_writing_session() -> Refusal:
-    """Return the refusal of a write signed by a writing session, without revealing the reason."""
+    """Return the refusal for an invalid writing session, which does not reveal the reason."""
     return Refusal(
         Code.WRITING_SESSION_INVALID,
         "The writing session is unknown or revoked, or its key did not sign this request.",

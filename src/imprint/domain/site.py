@@ -7,7 +7,7 @@ from imprint.domain.formats.addresses import Address
 from imprint.domain.formats.colours import Accent
 
 ABOUT = "about"
-"""The page that every site has, whose text the operator may write."""
+"""Name of the page that every site has, whose text the operator may write."""
 
 RESERVED_NAMES = frozenset(
     {
@@ -20,19 +20,19 @@ RESERVED_NAMES = frozenset(
         *("update", "userMetrics", "webhook", "writing"),
     }
 )
-"""The first segments of all other paths, which the operator's pages must not use."""
+"""First segments of the service's own paths, which the operator's pages must not use."""
 
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A picture that the operator provides, named by its content."""
+    """A picture that the operator provides, named by a hash of its content."""
 
     content: bytes
     media_type: str
 
     @property
     def digest(self) -> str:
-        """Return the name for these bytes."""
+        """Return the picture's name, which is a hash of its content."""
         return content_name(self.content)
 
 
@@ -77,7 +77,7 @@ class SiteIdentity:
     terms: str | None = None
     front: FrontPage = FrontPage()
     credits_imprint: bool = True
-    """Whether the footer names Imprint as the software of the site."""
+    """Whether the footer names Imprint as the software that runs the site."""
 
 
 def content_name(content: bytes) -> str:

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import dataclass
+from functools import cache
 from importlib import resources
 from typing import Any
 
@@ -27,6 +28,7 @@ def adapter_artifact() -> Artifact:
     return _load("PurchaseAdapter.json")
 
 
+@cache
 def _load(name: str) -> Artifact:
     fields = json.loads(resources.files(__name__).joinpath(name).read_text("utf-8"))
     return Artifact(abi=fields["abi"], bytecode=fields["bytecode"])

@@ -24,7 +24,7 @@ Monotonic = Callable[[], float]
 monotonic: Monotonic = partial(
     time.clock_gettime, getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 )
-"""Seconds since this machine booted, including sleep. All of its processes have the same value."""
+"""Seconds since this machine booted, including sleep. Equal for all of its processes."""
 
 Progress = Callable[[int, int], None]
 """Progress callback, called with the amount done and the total."""

@@ -16,7 +16,7 @@ class SessionStore(Protocol):
 
     Nothing is cached between calls: once one process has ended a session, every other process
     refuses it from its next call on. `FileStore` also has reads that include this check. Methods
-    that take a session refuse with `session_ended`.
+    that take a session refuse an ended session with `session_ended`.
     """
 
     async def spend_login_nonce(self, address: Address, nonce: str, at: datetime) -> int | None:
@@ -30,10 +30,11 @@ class SessionStore(Protocol):
         """Check that the session has not been ended."""
 
     async def end(self, session: Session, until: datetime) -> None:
-        """End this session. The record must be kept until the given time."""
+        """End this session. The record that it was ended must be kept until `until`."""
 
     async def end_all(self, session: Session, now: datetime, until: datetime) -> None:
-        """End all sessions of this session's address. The record must be kept until the given time.
+        """End all sessions of this session's address. The record of this must be kept until
+        `until`.
 
         A session issued after this method returns is not affected, no matter how soon it is issued.
         """
@@ -68,7 +69,7 @@ class ProfileStore(Protocol):
     """The profiles of all authors."""
 
     async def save_profile(self, update: ProfileUpdate, intent: Intent | None) -> Profile:
-        """Save the profile of the signer. If an intent is given, its document is the picture.
+        """Save the profile of the signer. If an intent is given, it names the new picture.
 
         In the same transaction the intent ends, the nonce is spent, and a replaced picture is
         detached. Raises `NonceUsed`.
@@ -76,7 +77,7 @@ class ProfileStore(Protocol):
 
 
 class ContractWallets(Protocol):
-    """Contracts on the chain in their current state."""
+    """Contract wallets on the chain, in their current state."""
 
     async def accepts(self, wallet: Address, digest: bytes, signature: bytes) -> bool:
         """Whether the contract at this address accepts a signature of these 32 bytes (ERC-1271).
@@ -88,7 +89,7 @@ class ContractWallets(Protocol):
 
 
 class RateLimits(Protocol):
-    """Recent usage of each key, counted across all processes."""
+    """Recent usage of each rate-limited key, counted across all processes."""
 
     async def admit(self, key: str, rate: Rate, now: datetime, cost: int = 1) -> None:
         """Count a request of `key`, which uses `cost` units of its rate.

@@ -22,7 +22,7 @@ class ImportOutcome(StrEnum):
     PRESENT = "present"
     """The file already existed and is left unchanged."""
     RETIRED = "retired"
-    """The file was replaced or deleted in this installation, and stays so."""
+    """The file was replaced or deleted in this installation, and is not restored."""
 
 
 class ImportConflict(Exception):
@@ -58,7 +58,7 @@ class ArchiveStore(Protocol):
         """
 
     def walk_profiles(self, owner: Address | None, size: int) -> AsyncIterator[list[Profile]]:
-        """Yield a snapshot of all profiles, or of one author's profile, in ascending order."""
+        """Yield a snapshot of all profiles by ascending address, or of one author's profile."""
 
     def walk_revisions(self, owner: Address | None, size: int) -> AsyncIterator[list[Revision]]:
         """Yield a snapshot of all revisions, or of one owner's revisions, in ascending ID order.
@@ -72,15 +72,15 @@ class ArchiveStore(Protocol):
         """Return up to `limit` documents after `after`, in ascending CID order.
 
         These are all documents that must be readable: the documents of live files, of revisions,
-        and of versions that an event may still restore. Among these are versions in every state. A
-        document stored during the walk may or may not be included.
+        and of versions in any state that an event may still restore. A document stored during the
+        walk may or may not be included.
         """
 
     async def knows(self, cid: Cid) -> bool:
         """Whether a version in any state has this document."""
 
     async def is_withheld(self, author: Address, cid: Cid | None) -> bool:
-        """Whether a measure withholds this author or this document, so that it is not imported."""
+        """Whether this author or document is withheld by a measure, and so must not be imported."""
 
     async def last_number(self, owner: Address) -> int:
         """Return the highest number in this owner's file names, or 0 if there is none."""
@@ -105,18 +105,18 @@ class ArchiveStore(Protocol):
         """
 
     async def import_profile(self, profile: Profile, avatar_size: int, fence: int) -> None:
-        """Add a profile whose picture is stored, unless its author already has one.
+        """Add a profile whose picture is stored, unless its author already has a profile.
 
-        Counts and raises as `import_file` does.
+        Counts towards usage, and raises errors, as `import_file` does.
         """
 
     async def compare_revision(self, revision: Revision) -> bool:
         """Whether `import_revision` would add this revision. Raises as `import_revision` does."""
 
     async def import_revision(self, revision: Revision, fence: int) -> None:
-        """Add a revision whose document is stored, unless it already exists or its file does not.
+        """Add a revision whose document is stored, unless it already exists or its file is missing.
 
-        Counts and raises as `import_file` does.
+        Counts towards usage, and raises errors, as `import_file` does.
         """
 
 

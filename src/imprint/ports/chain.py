@@ -56,16 +56,16 @@ class MarketplaceReader(Protocol):
     """
 
     async def post_facts(self, post_id: int, reader: Address | None) -> PostFacts:
-        """Return the entry and the reader's balance (0 without a reader).
+        """Return a post's entry in the contract and the reader's balance (0 without a reader).
 
         Entry and balance are read at one block in one request.
         """
 
     async def entry_of_cid(self, cid: Cid) -> PostEntry | None:
-        """Return the entry with which this CID is published, or None."""
+        """Return the contract entry that publishes this CID, or None."""
 
     async def find_purchase(self, tx_hash: str, post_id: int, buyer: Address) -> Purchase | None:
-        """Return the purchase in this transaction, or None while the transaction is in no block."""
+        """Return the purchase in this transaction, or None if it is not in a block yet."""
 
     async def existed_at(self, number: int) -> bool:
         """Whether the contract existed at the end of this block.
@@ -104,7 +104,7 @@ class ChainReader(Protocol):
         """Return the timestamp of the newest block."""
 
     async def block_at(self, number: int, head: BlockRef) -> BlockRef | None:
-        """Return the block at this height, or None above the newest block."""
+        """Return the block at this height, or None if the height is above the newest block."""
 
     async def block_times(
         self, blocks: Sequence[BlockRef], head: BlockRef
@@ -112,7 +112,7 @@ class ChainReader(Protocol):
         """Return the timestamps of these blocks, which must be on the chain."""
 
     async def post_details(self, post_ids: Sequence[int], head: BlockRef) -> list[PostDetails]:
-        """Return the descriptions of these posts as of the head, in the same order.
+        """Return the contract entry details of these posts as of `head`, in the same order.
 
         `Unavailable` may mean that the node refuses a request of this size.
         """
@@ -128,7 +128,7 @@ class ChainReader(Protocol):
     async def other_logs(
         self, first: int, last: int, topics: Collection[bytes], head: BlockRef
     ) -> list[Log]:
-        """Return the same logs from a different node than the one last queried for logs.
+        """Like `logs`, but from a different node than the one last queried for logs.
 
         `Unavailable` may mean that there is no other node.
         """
@@ -136,7 +136,7 @@ class ChainReader(Protocol):
     def logs_by_receipts(
         self, number: int, topics: Collection[bytes], head: BlockRef
     ) -> AsyncIterator[ReceiptLogs]:
-        """Yield the same logs of one block from its receipts, a few transactions at a time.
+        """Like `logs` for one block, but from its receipts, a few transactions at a time.
 
         Use this for a block whose logs the node refuses to return at once. If a node responds but a
         receipt cannot be read, the receipt is reported and skipped.
@@ -166,7 +166,7 @@ class ChainReader(Protocol):
 
 
 class WebhookProvider(Protocol):
-    """A provider of webhook deliveries, with its signature scheme and its format of logs."""
+    """A provider of webhook deliveries, with its signature scheme and log format."""
 
     name: str
 
@@ -177,7 +177,7 @@ class WebhookProvider(Protocol):
         """
 
     def check_headers(self, headers: Mapping[str, str], now: datetime) -> None:
-        """Refuse a delivery by its headers alone, for its compression, time or signature format.
+        """Refuse a delivery whose headers show an invalid compression, time or signature format.
 
         Runs before the body is read. `open` does not repeat these checks.
         """

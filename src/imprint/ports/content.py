@@ -148,7 +148,7 @@ The ID consists of a format and a keyed fingerprint that does not reveal the key
 
 
 class DocumentCipher(Protocol):
-    """Encrypts documents. A name belongs to one document, and no other name decrypts it.
+    """Encrypts documents. Each document is bound to its name and decrypts under no other name.
 
     A wrapped key begins with the ID of the master key that wrapped it.
 
@@ -166,10 +166,10 @@ class DocumentCipher(Protocol):
         """Whether new documents are encrypted."""
 
     def encrypt(self, document: bytes, name: str) -> EncryptedDocument:
-        """Return the document with this name in its stored form."""
+        """Return this document in its stored form, bound to this name."""
 
     def decrypt(self, document: bytes, wrapped_key: bytes | None, name: str) -> bytes:
-        """Decrypt and return the document. Without a wrapped key, it was stored in plaintext."""
+        """Decrypt and return the document. Without a wrapped key, return it as it is."""
 
     def rewrap(self, wrapped_key: bytes, name: str) -> bytes | None:
-        """Return the same key wrapped by the current master key, or None if nothing changes."""
+        """Return the same key wrapped by the current master key, or None if it already is."""

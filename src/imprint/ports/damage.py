@@ -9,7 +9,7 @@ from imprint.metrics import DAMAGED_DOCUMENTS, DAMAGED_RECORDS
 log = logging.getLogger(__name__)
 
 MOST = 1000
-"""Maximum number of tracked and logged damaged records. The same limit applies to documents."""
+"""Maximum number of damaged records, and of damaged documents, that are tracked and logged."""
 
 
 @dataclass(slots=True)

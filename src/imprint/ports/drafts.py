@@ -28,8 +28,10 @@ class DraftStore(Protocol):
     ) -> File | None:
         """Admit a write: count it, check its nonce, and find the file with this CID.
 
-        Without a rate, nothing is counted. Without a CID, the result is None. A write over the rate
-        raises `RateLimited`, regardless of any other errors.
+        The nonce is checked no earlier than the file is found: a file that another attempt of the
+        same write has replaced raises `NonceUsed`. Without a rate, nothing is counted. Without a
+        CID, the result is None. A write over the rate raises `RateLimited`, regardless of any other
+        errors.
         """
 
     async def open_create(
@@ -128,7 +130,7 @@ class FenceRaised(Exception):
 
 @dataclass(frozen=True, slots=True)
 class GarbageReport:
-    """The number of documents to destroy now and later, with the first ones to destroy now."""
+    """The numbers of documents to destroy now and later, and the first documents to destroy now."""
 
     due: int
     due_bytes: int

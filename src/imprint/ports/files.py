@@ -63,5 +63,5 @@ class RevisionStore(Protocol):
         """Add a revision with the next number, spend its nonce and end its intent, atomically.
 
         Returns None if the post no longer has the document that was signed. Refuses
-        `too_many_revisions` and a spent nonce.
+        with `too_many_revisions`, and refuses a spent nonce.
         """

@@ -15,7 +15,7 @@ from imprint.domain.profiles import Profile
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """The amounts stored for all owners together."""
+    """The numbers of drafts and posts, and the bytes stored, of all owners together."""
 
     drafts: int
     posts: int
@@ -46,7 +46,7 @@ class InstallationStore(Protocol):
         """Count the documents to which a version, thumbnail, intent or detached record refers."""
 
     async def measure_usage(self) -> Usage:
-        """Return the amounts stored. Reads all live files, so call it rarely."""
+        """Return the usage of all owners together. Reads all live files, so call it rarely."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ class KeyStore(Protocol):
         """
 
     async def master_keys(self) -> frozenset[bytes] | None:
-        """Return the IDs of master keys that may encrypt documents, or None without a record."""
+        """Return the IDs of master keys that may encrypt documents, or None if never recorded."""
 
     async def note_master_keys(self, added: Collection[bytes], dropped: Collection[bytes]) -> None:
         """Add and remove IDs in the record of master keys, creating it if necessary."""
@@ -89,7 +89,7 @@ class KeyStore(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class VerifiedRecord:
-    """The file or the damage of a verified record. The record is `unchecked` without a checksum."""
+    """The file of a verified record, or the damage found. `unchecked` means without a checksum."""
 
     position: int
     file: File | None
@@ -110,13 +110,13 @@ class RecordStore(Protocol):
         """Set the missing checksums of a file in its current state."""
 
     async def verify_profiles(self, after: str, limit: int) -> list[tuple[str, Profile | None]]:
-        """Verify up to `limit` profiles above an address. A damaged profile is None."""
+        """Verify up to `limit` profiles above an address. A damaged profile is returned as None."""
 
     async def verify_revisions(self, after: str, limit: int) -> list[tuple[str, Revision | None]]:
-        """Verify up to `limit` revisions above an ID. A damaged revision is None."""
+        """Verify up to `limit` revisions above an ID. A damaged revision is returned as None."""
 
     async def verify_decisions(self, after: int, limit: int) -> list[tuple[int, str | None]]:
-        """Verify up to `limit` of the operator's decisions above a number, each with its damage."""
+        """Verify up to `limit` of the operator's decisions above a number, each with any damage."""
 
     async def compare_tags(self) -> list[str]:
         """Return the differences between the tag index and the files. Reads the whole index."""
@@ -126,7 +126,7 @@ class RecordStore(Protocol):
 class EventsToExamine:
     """Events that need the operator's attention, newest first.
 
-    `counts` covers all events that need attention, up to the requested number.
+    `counts` has the number of all such events by status, up to the requested maximum.
     """
 
     counts: Mapping[EventStatus, int]
@@ -161,16 +161,17 @@ class OperatorFacts(Protocol):
     """
 
     async def events_to_examine(self, limit: int, count_to: int) -> EventsToExamine:
-        """Return the newest `limit` events of each category, counted up to `count_to`."""
+        """Return the newest `limit` events of each category, and their counts up to `count_to`."""
 
     async def last_deliveries(self, providers: Sequence[str]) -> dict[str, datetime | None]:
-        """Return the time of each provider's last delivery, or None without a recorded one."""
+        """Return the time of each provider's last delivery, or None if none is recorded."""
 
     async def database(self) -> DatabaseFacts:
         """Return the name, version and schema number of the database."""
 
     async def last_backup(self) -> datetime | None:
-        """Return the time that the last complete backup reflects, or None if there is none."""
+        """Return the time up to which the last complete backup has all data, or None without
+        one."""
 
     async def note_backup(self, made_at: datetime) -> None:
         """Record that a complete backup exists, which contains all data up to this time."""

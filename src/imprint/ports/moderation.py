@@ -24,7 +24,7 @@ class ModerationStore(Protocol):
         """Add a decision to the log. Lists of posts change in the same transaction."""
 
     async def choose_shown(self, show: Show) -> None:
-        """Make lists show these posts. Does nothing if lists already show them."""
+        """Make lists show the posts that `show` selects. Does nothing if they already do."""
 
     async def files_with_thumbnail(self, cid: Cid, limit: int) -> list[File]:
         """Return the live files that have this thumbnail."""
@@ -36,12 +36,12 @@ class ModerationStore(Protocol):
         """Return the hashtags of posts on the chain and of their files. Raises `Unavailable`."""
 
     async def targets_of_event(self, target: Target) -> list[Target]:
-        """Return the targets whose measures apply to the posts on the chain with this id or cid."""
+        """Return the targets whose measures apply to posts on the chain with this ID or CID."""
 
     async def add_report(self, report: Report, most: int) -> None:
         """Store a report.
 
-        Of more than `most` reports, the oldest closed reports are dropped, then the oldest reports
+        Above `most` reports, the oldest closed reports are dropped first, then the oldest reports
         of the post that has the most reports.
         """
 
@@ -82,7 +82,7 @@ class ErasureStore(Protocol):
     async def records_with(self, cid: Cid) -> PersonalRecords:
         """Return the data stored with a document.
 
-        The data is a file with all earlier versions and revisions, a revision, or the picture.
+        The data is a file with all earlier versions and revisions, a revision, or a picture.
         """
 
     async def erase_file(self, cid: Cid) -> None:

@@ -44,7 +44,7 @@ class IndexSource:
 
 @dataclass(frozen=True, slots=True)
 class IndexState:
-    """The last block in the index, or None before the first block.
+    """The state of the index. `block` is its last block, or None before the first block.
 
     Blocks up to `final` cannot be undone: if one of them is replaced, the index starts over.
     `final` is -1 before the first block. `final_hash` is None if no final block has been read yet.
@@ -103,7 +103,8 @@ class PostIndexWriter(Protocol):
         """Return the logs in the index whose blocks a reorg may still replace, in order."""
 
     async def find_gaps(self) -> list[PostGap]:
-        """Return the first missing ID between the posts' IDs, and the ID after the newest post."""
+        """Return the first ID missing below the newest post's ID, and the ID after the newest
+        post."""
 
     async def restart_index(self, source: IndexSource) -> None:
         """Empty the index, so that it is filled again from its first block."""
@@ -169,7 +170,8 @@ class PostIndexReader(Protocol):
         """Return the account of an address, or None if it has no activity."""
 
     async def library(self, holder: Address, before: int | None, limit: int) -> list[HeldPost]:
-        """Return the posts that an address holds, latest arrival first, before a position."""
+        """Return the posts that an address holds, most recently acquired first, before a
+        position."""
 
     async def sales_of(self, author: Address, before: int | None, limit: int) -> list[Sale]:
         """Return the purchases of an author's posts, newest first, before a position."""
@@ -181,7 +183,7 @@ class PostIndexReader(Protocol):
         """Return the totals of the marketplace."""
 
     async def shown_totals(self) -> ShownTotals:
-        """Return the totals of all listed posts. The statement visits each post."""
+        """Return the totals of all listed posts. The query reads every post."""
 
     async def post_times(self, author: Address, since: datetime, limit: int) -> list[datetime]:
         """Return an author's newest `limit` publication times from `since` on, in order."""
@@ -190,13 +192,13 @@ class PostIndexReader(Protocol):
         """Return a reader's newest `limit` purchase times from `since` on, in order."""
 
     async def price_changes(self, post_ids: Sequence[int]) -> Mapping[int, datetime]:
-        """Return when the prices of these posts, at most `FEED_SIZE`, last changed."""
+        """Return when the price of each post last changed, for up to `FEED_SIZE` posts."""
 
     async def place_after(self, after: int, count: int) -> int | None:
         """Return the position of the post `count` posts after `after`, or None if there is none."""
 
     async def addresses(self, after: int, limit: int) -> list[PostAddress]:
-        """Return the shown posts among the first posts after a position, in chain order."""
+        """Return the listed posts among the next `limit` posts after a position, in order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,12 +267,12 @@ class SearchIndex(Protocol):
         """Return the stored texts of hosted posts. Only free posts have whole texts."""
 
     async def pending_texts(self, after: int, limit: int) -> list[PendingText]:
-        """Return the posts after a position whose text must be indexed, in order."""
+        """Return the posts whose text must be indexed, in order, starting after a position."""
 
     async def store_text(
         self, pending: PendingText, cid: Cid, facts: TextFacts, *, is_free: bool
     ) -> bool:
-        """Store the facts of a text. Make the text searchable if `is_free`, or else its opening.
+        """Store `facts`. Make the whole text searchable if `is_free`, or else only its opening.
 
         `cid` is the document of the text. Stores nothing if the post is no longer hosted. Returns
         False if the post has a newer text, or has become free or paid since it was listed. The post

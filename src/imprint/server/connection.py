@@ -47,8 +47,8 @@ MAX_QUEUED = 16
 """Maximum number of requests per connection that wait for the running one."""
 
 MAX_UNPARSED_BYTES = 64 * 1024
-"""Maximum number of bytes buffered behind a full queue. With more, the connection is closed once
-the queue is empty."""
+"""Maximum number of bytes buffered behind a full queue. If there are more, the connection is
+closed once the queue is empty."""
 
 MAX_UNSENT = 4096
 """Number of unsent bytes above which writing is paused and a timer runs.
@@ -72,7 +72,7 @@ _LINES_OF_REQUEST = 3
 """Minimum number of lines in a request: the request line, `Host` and the empty line."""
 
 _UNQUEUED_BYTES = MAX_QUEUED * _SHORTEST_REQUEST
-"""Number of bytes that cannot contain more requests than the queue may hold."""
+"""Number of bytes that contain at most as many requests as the queue may hold."""
 
 _HOST, _AUTHORIZATION, _TRANSFER_ENCODING, _CONTENT_LENGTH, _EXPECT = 1, 2, 4, 8, 16
 _INSPECTED = {
@@ -223,7 +223,7 @@ class HttpConnection(HttpToolsProtocol):
             self._refuse(self._problem or _unreadable("The request cannot be read."))
 
     def _parse_within_queue(self, data: bytes) -> None:
-        """Parse until the queue is full, and buffer the rest."""
+        """Parse requests until the queue is full, and buffer the remaining bytes."""
         start = 0
         while start < len(data) and not self._ignores_input:
             if len(self.pipeline) >= MAX_QUEUED:

@@ -17,7 +17,7 @@ RESERVED_FILES = 256
 """Number of file descriptors reserved for databases, documents, nodes, metrics and images."""
 
 MAX_LINGERING = 32
-"""Number of refused connections per client that stay open until it has read the refusal."""
+"""Number of refused connections kept open per client until the client reads the refusal."""
 
 _Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
@@ -49,7 +49,7 @@ class ConnectionLimits:
         """Return the limits for a process that may open this many files.
 
         If there are too few files for `connections`, one address gets at most a quarter of the
-        remaining files.
+        files that are not reserved.
         """
         # If the limit is very low, half of it is reserved.
         most = max(files - RESERVED_FILES, files // 2, 1)
@@ -81,9 +81,9 @@ class Admission(Enum):
     REFUSED = auto()
     """The client has too many connections, but there is room to respond with a refusal."""
     DROPPED = auto()
-    """The client has too many connections, and too many are already being refused."""
+    """The client has too many connections, and too many of them are already being refused."""
     FULL = auto()
-    """The process has too many connections. This one is not counted."""
+    """The process has too many connections. This connection is not counted."""
 
 
 @dataclass(slots=True)

@@ -23,7 +23,7 @@ POLL_SECONDS = 0.05
 """Seconds between checks of a starting server, or of a stopping server's connections."""
 
 DRAIN_IDLE_SECONDS = 5.0
-"""Maximum seconds that idle connections stay open, since their clients may be about to send."""
+"""Maximum seconds for which a stopping server waits for requests on idle connections."""
 
 DRAIN_BODY_PAUSE_SECONDS = 2.0
 """Seconds that a client may pause while sending a body to a stopping server."""
@@ -77,7 +77,7 @@ class _Server(uvicorn.Server):
 
 @dataclass(slots=True)
 class _CurrentApp:
-    """The replaceable application, which closes connections while `is_stopping`.
+    """The current application, which can be replaced. Closes connections while `is_stopping`.
 
     Requests are marked as draining, unless other processes continue to serve.
     """
@@ -291,7 +291,7 @@ async def _until_started(server: HttpServer) -> None:
 
 
 async def _first(*awaited: Awaitable[Any]) -> None:
-    """Wait until one of these tasks has finished, then cancel the tasks passed as coroutines."""
+    """Wait until one of these has finished, then cancel those that were passed as coroutines."""
     tasks = [asyncio.ensure_future(each) for each in awaited]
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)

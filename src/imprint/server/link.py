@@ -163,8 +163,10 @@ class WorkerLink:
         self._send(_SAMPLE)
 
     def dismiss(self) -> bool:
-        """Tell the worker to stop because others have taken over. Returns False if the message
-        fails."""
+        """Tell the worker to stop because other workers have taken over.
+
+        Returns False if the message cannot be sent.
+        """
         return self._send(_LEAVE)
 
     def read(self) -> Iterator[tuple[Kind, bytes]]:

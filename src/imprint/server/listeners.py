@@ -49,7 +49,7 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def refuse_connections(listener: socket.socket) -> None:
-    """Refuse new connections in all processes that share the socket, but keep those waiting.
+    """Refuse new connections in all processes that share the socket, but keep waiting ones.
 
     When the last copy of a listening socket is closed, the system resets every connection that has
     not been accepted. To avoid the reset, packets that begin a connection are dropped first. Their

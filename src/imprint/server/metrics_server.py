@@ -33,7 +33,7 @@ CLIENT_SECONDS = 10.0
 """Seconds that a client may take to send its request, and then to read the response."""
 
 OPENMETRICS = "application/openmetrics-text"
-"""Format for clients that accept it. All other clients get the older Prometheus text format."""
+"""OpenMetrics, for clients that accept it. All other clients get the older Prometheus format."""
 
 _OPENMETRICS = f"{OPENMETRICS}; version=1.0.0"
 
@@ -205,7 +205,7 @@ Labels = tuple[tuple[str, str], ...]
 
 
 class Family(msgspec.Struct, array_like=True, frozen=True):
-    """One process's metric with all its samples: name, labels and value."""
+    """A metric of one process with all its samples, each with a name, labels and a value."""
 
     name: str
     documentation: str

@@ -97,7 +97,7 @@ RESTART_SECONDS = 0.5
 """Delay in seconds before a dead worker is replaced, so that crash loops use little CPU time."""
 
 LONGEST_RESTART_SECONDS = 30.0
-"""Longest delay in seconds before a dead worker is replaced. Each failed start doubles it."""
+"""Maximum delay in seconds before a dead worker is replaced. Failed starts double the delay."""
 
 SUCCESSOR_SECONDS = 60.0
 """Seconds that a new worker may take to start before a reload is abandoned."""
@@ -116,7 +116,7 @@ class ReloadRefused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What to run: the number of workers, what each one does, and their open sockets.
+    """A plan for the supervisor: the number of workers, their task, and their open sockets.
 
     `work` runs in the worker. The function gets the worker's slot and its link to the supervisor,
     and returns the worker's exit status. `changes` are the names of the settings that differ from
@@ -148,7 +148,7 @@ class _State(Enum):
 
 @dataclass(slots=True, eq=False)
 class _Worker:
-    """The supervisor's view of a worker. The supervisor acts on it at its `deadline`."""
+    """The supervisor's view of a worker. At the `deadline`, the supervisor takes action."""
 
     pid: int
     place: int

@@ -27,7 +27,7 @@ from imprint.services.moderation import REFRESH_SECONDS, CurrentMeasures
 from imprint.services.tasks.leases import pause_collection
 
 FOLLOW_SECONDS = 2 * REFRESH_SECONDS
-"""Seconds after which every running service applies a measure."""
+"""Seconds after which every running service has applied a measure."""
 
 
 @dataclass(frozen=True, slots=True)

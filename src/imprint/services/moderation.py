@@ -50,7 +50,7 @@ _AT_ONCE = 500
 """Number of decisions read together."""
 
 MOST_PURGED = 1_000
-"""Maximum number of posts whose addresses are listed for caches in front of the service."""
+"""Maximum number of posts whose paths are listed, for purging them from caches."""
 
 _SAME_PICTURE = 100
 """Maximum number of files with the same thumbnail that are checked."""
@@ -120,7 +120,7 @@ class CurrentMeasures:
         return {post_id: decision for post_id, decision in found.items() if decision}
 
     async def withheld(self, posts: Sequence[IndexedPost]) -> frozenset[int]:
-        """Return the IDs of the posts among these that are withheld."""
+        """Return the IDs of the posts in this sequence that are withheld."""
         found = await self.on_posts(posts)
         return frozenset(post_id for post_id, decision in found.items() if _withholds(decision))
 
@@ -415,7 +415,7 @@ async def keep_newer_log(store: ModerationStore, log: Sequence[LoggedDecision]) 
 
 @dataclass(frozen=True, slots=True)
 class ShownPosts:
-    """Makes lists show the posts that a setting selects. A change of it updates all posts once."""
+    """Makes lists show the posts that a setting selects. Changing it updates all posts once."""
 
     store: ModerationStore
     show: Show

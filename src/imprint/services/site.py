@@ -80,7 +80,7 @@ BEGINNING = -1
 """The position before the first post."""
 
 UNSETTLED = 1024 * LOGS_PER_BLOCK
-"""Number of positions before the newest post, worth 1024 blocks, that a reorg may replace."""
+"""Number of positions in 1024 blocks. A reorg may replace posts this close to the newest."""
 
 
 @dataclass(slots=True)

@@ -14,7 +14,7 @@ A successful probe counts only if no write has failed in that time.
 
 @dataclass(slots=True)
 class _Failures:
-    """Writes that failed at one dependency in one window, with the first and last failure."""
+    """Failed writes at one dependency in one window: their number, and the first and last time."""
 
     since: float
     last: float

@@ -15,7 +15,7 @@ _Value = TypeVar("_Value")
 
 
 class InvalidSetting(ValueError):
-    """The text of a setting cannot be parsed. The message continues after the setting's name."""
+    """A setting cannot be parsed. The message is a phrase that follows the setting's name."""
 
 
 class SettingsProblems(Exception):

@@ -60,7 +60,7 @@ _parse_compatibility_word = choice(*Compatibility)
 
 
 def parse_compatibility(text: str) -> Compatibility:
-    """Parse the name of a service. Raises `InvalidSetting`."""
+    """Parse the name of the front end to be compatible with. Raises `InvalidSetting`."""
     return Compatibility(_parse_compatibility_word(text))
 
 
@@ -145,7 +145,7 @@ class Server:
         "COMPATIBILITY",
         "The earlier service whose front end is supported: `none` or `inkdao`. With `inkdao`, "
         "`not_owner` and `not_entitled` have status 404 instead of 403, no hashtag is refused, "
-        "and, unless set otherwise, content may have 16 MiB and a body may take 60 seconds to "
+        "and, unless set otherwise, content may be up to 16 MiB and a body may take 60 seconds to "
         "arrive.",
         parse_compatibility,
         "none",
@@ -546,6 +546,12 @@ class Site:
         "OPERATOR_SECRET",
         "The secret that opens the operator's page at `/operator`; without it, the page responds "
         "with 404.",
+        Secret,
+        secret=True,
+    )
+    operator_secret_previous: Secret | None = optional(
+        "OPERATOR_SECRET_PREVIOUS",
+        "The previous secret, which still opens the operator's page.",
         Secret,
         secret=True,
     )

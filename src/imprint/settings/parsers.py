@@ -199,7 +199,7 @@ def integer(least: int, most: int) -> Callable[[str], int]:
 
 
 def seconds(least: float, most: float) -> Callable[[str], float]:
-    """Return a parser for durations in a range, which may have fractions."""
+    """Return a parser for durations in a range, whole or fractional."""
 
     def parse_seconds(text: str) -> float:
         value = float(text) if _DECIMAL.fullmatch(text) else math.nan

@@ -115,7 +115,7 @@ def parse_icon(text: str) -> Picture:
 
 
 def parse_pages(text: str) -> tuple[OwnPage, ...]:
-    """Read a folder of Markdown files, ordered by name. Raises with all problems found."""
+    """Read a folder of Markdown files, ordered by name. Raises one error with all problems."""
     if not text:
         return ()
     folder = parse_path(text)

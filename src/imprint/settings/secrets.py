@@ -14,7 +14,7 @@ ISSUED_PREFIXES = ("whsec_", "qnsec_")
 """The prefixes of secrets that webhook providers issue."""
 
 DEVELOPMENT_MARK = "development-only"
-"""Part of every secret of `imprint dev`, so that `imprint serve` refuses it."""
+"""Text in every secret of `imprint dev`, by which `imprint serve` recognizes and refuses it."""
 
 PREVIOUS = "_PREVIOUS"
 """The suffix of settings that hold the previous secret after a rotation."""

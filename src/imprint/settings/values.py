@@ -58,7 +58,7 @@ COMPATIBLE: Mapping[str, Mapping[str, str]] = MappingProxyType(
         )
     }
 )
-"""Defaults for each value of IMPRINT_COMPATIBILITY. They override the defaults of a command.
+"""Defaults for each value of IMPRINT_COMPATIBILITY. These override a command's defaults.
 
 The earlier front end embeds images in the content. 16 MiB take 27 seconds at 5 Mbit/s, so
 most uplinks could not send them within the usual 15 seconds. The budgets of bytes in flight

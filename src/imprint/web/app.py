@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterator
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import Any
 
@@ -113,7 +113,8 @@ class SiteFacts:
     identity: SiteIdentity
     fediverse_creator: str | None = None
     ai_training: str = "prohibit"
-    operator_secret: bytes | None = None
+    operator_secret: bytes | None = field(default=None, repr=False)
+    operator_secret_previous: bytes | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +141,7 @@ class Facts:
 
 
 MAX_PUBLISHING = 32
-"""Maximum number of images per process that are being recoded or wait for it."""
+"""Maximum number of images per process that are being recoded or are waiting to be recoded."""
 
 SMALLEST_SHARE = 2
 """Number of concurrent requests that every client may have, no matter how small its share is."""
@@ -436,12 +437,14 @@ def _site_routes(site: SiteRoutes) -> Iterator[Route]:
 def _operator_routes(
     services: Services, facts: Facts, site: SiteRoutes | None, clock: Clock
 ) -> Iterator[Route]:
-    """Yield the routes of the operator page, if there are a secret and pages."""
-    secret = None if facts.site is None else facts.site.operator_secret
-    if secret is None or site is None or services.operations is None:
+    """Yield the routes of the operator page, if its secret is set and the service has pages."""
+    known = facts.site
+    if known is None or known.operator_secret is None:
+        return
+    if site is None or services.operations is None:
         return
     operator = OperatorRoutes(
-        OperatorSessions(secret),
+        OperatorSessions(known.operator_secret, known.operator_secret_previous),
         services.operations,
         services.moderation,
         services.posts,

@@ -1,1 +1,1 @@
-"""Files outside the service: exports, backups, keys, and the progress of a migration."""
+"""Files outside the catalog and content store: exports, backups, keys, migration progress."""

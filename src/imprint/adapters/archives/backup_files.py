@@ -113,11 +113,11 @@ class FileEntry:
 
 @contextmanager
 def create_backup(path: Path, report: Report) -> Iterator[tuple[BackupWriter, Path]]:
-    """Create a backup and a scratch folder, which is removed at the end.
+    """Create a backup, and a scratch folder that is removed at the end.
 
-    The backup is a tar file if the path ends in `.tar`, otherwise a folder. Files that a killed
-    process left at the same path are removed and reported. Raises `BackupUnusable`, for example if
-    the path exists or another process is writing to it.
+    The backup is a tar file if the path ends in `.tar`, otherwise a folder. Incomplete files that a
+    killed process left for the same path are removed and reported. Raises `BackupUnusable`, for
+    example if the path exists or another process is writing to it.
     """
     if os.path.lexists(path):
         raise BackupUnusable(f"{path} already exists.")
@@ -287,7 +287,7 @@ def _tar_entry(file: BinaryIO, member: Member) -> BackupEntry:
 
 
 def _find_members(file: BinaryIO, names: Sequence[str]) -> dict[str, Member]:
-    """Find the first members with these names.
+    """Find the members with these names.
 
     A backup begins with its catalog and ends with its manifest, so both are found without reading
     every header, unless the backup was repacked.
@@ -324,7 +324,7 @@ def _folder_entry(name: str, file: BinaryIO) -> BackupEntry:
 
 
 def _open_regular(path: Path, name: str, follow: bool = False) -> BinaryIO:
-    """Open a regular file, but not a link, device or pipe, which could be endless."""
+    """Open a regular file. Refuse a link, a device or a pipe, which could be endless."""
     refusal = BackupUnusable(f"{ascii(name)[1:-1]} is not a regular file.")
     if not stat.S_ISREG(path.stat(follow_symlinks=follow).st_mode):
         raise refusal

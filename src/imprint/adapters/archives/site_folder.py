@@ -43,7 +43,7 @@ def replace_site(path: Path, report: Report) -> Iterator[LocalSiteFolder]:
     """Yield a folder that becomes `path` when it is complete.
 
     Until then, `path` is unchanged. Raises `BackupUnusable` unless `path` is new, empty, or an
-    earlier export whose folder still has the same names.
+    earlier export to which nobody has added files.
     """
     path = path.resolve()
     old = path.with_name(path.name + _OLD)
@@ -91,7 +91,7 @@ def _create(partial: Path) -> None:
 
 
 def _complete(partial: Path, path: Path) -> None:
-    """Rename the folder to its final name, and an earlier export to the temporary name."""
+    """Rename the folder to its final name, and any earlier export to the temporary name."""
     if path.exists() and any(path.iterdir()):
         _exchange(partial, path)
     else:

@@ -76,7 +76,7 @@ def find_near_end(file: BinaryIO, name: str) -> Member | None:
 
 
 def _read_member(file: BinaryIO, at: int, end: int) -> tuple[Member, bool] | None:
-    """Return the member at an offset and whether it is a folder, or None at the end."""
+    """Return the member at an offset and whether it is a folder, or None at the end of the tar."""
     file.seek(at)
     header, block = at, file.read(BLOCK)
     if block == _END:

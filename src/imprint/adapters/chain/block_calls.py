@@ -29,7 +29,7 @@ Reader = Callable[[Sequence[bytes]], Read]
 
 @dataclass(frozen=True, slots=True)
 class BlockCalls:
-    """Contract queries. With `max_head_age` 0, a newest block of any age is accepted.
+    """Contract queries. With `max_head_age` 0, a node's newest block may have any age.
 
     Every method takes a deadline in loop time, and raises `Unavailable` if no node has responded
     properly by then.

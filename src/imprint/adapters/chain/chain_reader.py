@@ -41,7 +41,7 @@ from imprint.ports.installation import NodeStatus
 Read = TypeVar("Read")
 
 TIMEOUT = 10.0
-"""Timeout in seconds of one exchange. No client waits, and fetching many logs takes long."""
+"""Timeout in seconds of one exchange: long, because many logs take time and no client waits."""
 
 OTHER_TIMEOUT = 2.0
 """Timeout in seconds for logs that are fetched from another node only for comparison."""
@@ -141,7 +141,7 @@ _RECEIPTS = msgspec.json.Decoder(_Receipt)
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A block with its time, transactions and bloom filter (None if the node sent none)."""
+    """A block with its time, transactions and bloom filter (None if the node sent no filter)."""
 
     ref: BlockRef
     timestamp: int
@@ -173,7 +173,8 @@ class LogFilter:
         return list(self._select(receipt.logs))
 
     def may_match(self, bloom: int | None) -> bool:
-        """Whether a block with this bloom filter may contain a matching log. False rules it out."""
+        """Whether a block with this bloom filter may contain a matching log. If False, it has
+        none."""
         return bloom is None or any(self._find_named(bloom))
 
     def name_topics(self, block: Block) -> BlockTopics:
@@ -243,7 +244,8 @@ class JsonRpcChainReader:
         return BlockRef(head.number, head.hash)
 
     def highest_shown(self) -> int:
-        """The highest block reported since start-up by the node that the last `head` call used."""
+        """Highest block number reported since start-up by the node that the last `head` call
+        used."""
         return self._rpc.heads.highest.get(self._serving, -1)
 
     def nodes(self) -> list[NodeStatus]:
@@ -268,7 +270,7 @@ class JsonRpcChainReader:
     async def block_times(
         self, blocks: Sequence[BlockRef], head: BlockRef
     ) -> dict[BlockRef, datetime]:
-        """The timestamps of these blocks. A node with other blocks at these heights counts as
+        """The timestamps of these blocks. A node with different blocks at these heights counts as
         failed."""
         times = dict[BlockRef, datetime]()
         for start in range(0, len(blocks), BLOCKS_AT_ONCE):
@@ -309,7 +311,7 @@ class JsonRpcChainReader:
     async def other_logs(
         self, first: int, last: int, topics: Collection[bytes], head: BlockRef
     ) -> list[Log]:
-        """Like `logs`, but from another node, if it responds in time."""
+        """Like `logs`, but from another node than `logs` last used, if one responds in time."""
 
         async def attempt(node: int) -> list[Log]:
             return await self._logs_of(node, first, last, topics, head)
@@ -409,8 +411,10 @@ class JsonRpcChainReader:
         return found[0]
 
     async def _ask_witnesses(self, attempt: Attempt[Read]) -> list[Read]:
-        """The results that self-consistent nodes prove. Raises `Unproved` if no node is
-        consistent."""
+        """The results of nodes that do not contradict themselves.
+
+        Raises `Unproved` if at least one node contradicts itself and no other node responds.
+        """
         contradicted = False
 
         async def ask(node: int) -> Read:
@@ -612,8 +616,8 @@ class JsonRpcChainReader:
             raise NodeFailure("a block or log is malformed") from error
 
     def _filter(self, topics: Collection[bytes]) -> LogFilter:
-        """The filter for these topics. The configured adapter logs purchases made through it, and
-        the marketplace logs all other events."""
+        """The filter for these topics. The configured adapter logs purchases made through the
+        adapter, and the marketplace logs all other events."""
         emitters = {topic: self._marketplace for topic in topics if topic != BOUGHT}
         if self._adapter is not None and BOUGHT in topics:
             emitters[BOUGHT] = self._adapter
@@ -691,7 +695,7 @@ def bloom_mask(value: bytes) -> int:
 
 
 def _time_or_none(value: object) -> int | None:
-    """The timestamp in a log, or None if the node does not send one in this form."""
+    """The timestamp in a log, or None if the node sends none or sends it in another form."""
     try:
         seconds = parse_hex_number(value)
     except NotHexadecimal:

@@ -21,7 +21,7 @@ GAS = 15_000_000
 """Gas limit of the call: enough for two calls and a factory, and below the limit of every chain."""
 
 CALLER = "0x" + "496d7072696e74".rjust(40, "0")
-"""Sender of the call: an address without a key. Some contracts trust the zero address."""
+"""Sender of the call: an address without a key, but not zero, which some contracts trust."""
 
 _VERDICTS = {b"\0": False, b"\1": True}
 

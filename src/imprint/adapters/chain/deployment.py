@@ -61,7 +61,7 @@ class DeploymentTransaction:
         return self.gas * self.max_fee
 
     def fields(self) -> dict[str, Any]:
-        """The members of the transaction as wallets and signers expect them, without `to`."""
+        """The fields of the transaction as wallets and signers expect them, without `to`."""
         fees: dict[str, Any] = {"gasPrice": hex(self.max_fee)}
         if self.tip is not None:
             fees = {
@@ -175,8 +175,8 @@ class ContractDeployment:
     ) -> DeployedContract:
         """Wait indefinitely until an externally signed transaction has created the contract.
 
-        The contract's block is assumed to be the one after the last block observed without it, so
-        that no event is earlier. Raises `NotDeployed` if the nonce was used for something else.
+        The contract is assumed to be created in the block after the last one observed without it,
+        so that no event is earlier. Raises `NotDeployed` if the nonce was used for something else.
         """
         block = prepared.head + 1
         while True:

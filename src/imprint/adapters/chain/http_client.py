@@ -18,14 +18,14 @@ MAX_HEAD = 64 * 1024
 """Size limit for a response's headers, in bytes."""
 
 MAX_EXCHANGES = 64
-"""Maximum number of concurrent exchanges with one address. Further exchanges wait."""
+"""Maximum number of concurrent exchanges with one address. Excess exchanges wait."""
 
 _SMALLEST_CHUNK = 6
 """Size in bytes of a chunk with a one-byte body, which has the worst overhead per byte."""
 
 _PORTS = {"http": 80, "https": 443}
 _PATH_SAFE = "/%:@!$&'()*+,;=~-._"
-"""Characters in a path that stay unescaped, because the path may already be escaped."""
+"""Characters that are not escaped in a path, because the path may already be escaped."""
 
 
 class NodeFailure(Exception):
@@ -34,7 +34,7 @@ class NodeFailure(Exception):
 
 
 class NodeRefusal(NodeFailure):
-    """A node works, but not for this request: it returned an error or an oversized result."""
+    """The node works, but not for this request: it returned an error or an oversized result."""
 
 
 class HttpClient:

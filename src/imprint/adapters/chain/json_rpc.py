@@ -35,7 +35,7 @@ LEAST_VALUE = 16
 larger. Millions of smaller values would take many times the memory of the response."""
 
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0
-"""First and longest pause of a failed node in seconds. Each failure doubles the pause."""
+"""Shortest and longest time in seconds to skip a failed node. Each failure doubles the time."""
 
 HEADS_TIMEOUT = 2.0
 """Timeout in seconds for fetching the heads of all nodes. Slower nodes are not compared."""
@@ -60,7 +60,7 @@ HEAD_VALIDITY = 60.0
 """Seconds for which a node's head is compared with other heads."""
 
 REFRESH_SECONDS = 10.0
-"""Seconds after which the heads of several nodes are fetched again, unless they were used since."""
+"""Seconds until the heads of several nodes are due to be fetched again."""
 
 
 class ChainMisconfigured(Unavailable):
@@ -97,7 +97,7 @@ class Call:
 
 
 class _Response(msgspec.Struct):
-    """The members of a response that are used. A missing result is equivalent to null."""
+    """The fields of a response that this client reads. A missing result is equivalent to null."""
 
     id: int
     result: Any = None
@@ -183,7 +183,7 @@ class JsonRpc:
     async def exchange(
         self, calls: Sequence[Call], read: Callable[[list[Any]], Read], deadline: float
     ) -> Read:
-        """Return the result of `read` for one batch, whose results are in the order of the calls.
+        """Send a batch and return the result of `read`, which gets the results in call order.
 
         In all other respects, this is like `ask_one`. `read` may raise `NodeFailure` and
         `Unavailable`.
@@ -209,7 +209,7 @@ class JsonRpc:
             failures.clear()
 
     async def ask_another(self, node: int, attempt: Attempt[Read], deadline: float) -> Read:
-        """Return the result of `attempt` from another node that is not skipped.
+        """Return the result of `attempt` from a node other than `node` that is not being skipped.
 
         Raises `Unavailable` as `ask_one` does, and if there is no other node.
         """
@@ -347,7 +347,8 @@ class JsonRpc:
     async def send_raw(
         self, node: int, calls: Sequence[Call], max_response: int
     ) -> list[msgspec.Raw]:
-        """The undecoded results of one batch, with another size limit. Raises `NodeFailure`."""
+        """The undecoded results of one batch, limited to `max_response` bytes. Raises
+        `NodeFailure`."""
         return await self._send(node, calls, _RAW_BATCH_DECODER, max_response)
 
     async def _send(

@@ -56,7 +56,7 @@ class JsonRpcMarketplace:
     async def post_facts(self, post_id: int, reader: Address | None) -> PostFacts:
         """The post's contract entry and the reader's balance (0 without a reader), from one block.
 
-        With a quorum, the facts come from a node that denies access, if any node does.
+        If the quorum is above 1, the values come from a node that denies access, if any node does.
         """
         calls = [self._call(encode_call(GET_POST_INFO, post_id))]
         if reader is not None:
@@ -96,7 +96,7 @@ class JsonRpcMarketplace:
         return await self._calls.ask_one([entry_call], read, deadline)
 
     async def find_purchase(self, tx_hash: str, post_id: int, buyer: Address) -> Purchase | None:
-        """The purchase made by this transaction, or None while the transaction is in no block.
+        """The purchase made by this transaction, or None if the transaction is not in a block yet.
 
         The receipt is not read, because a transaction may have any number of logs. Instead, the
         block is queried for the logs of this purchase. Then the transaction is looked up again,
@@ -179,8 +179,7 @@ class JsonRpcMarketplace:
         await self._rpc.close()
 
     async def _read_bytes(self, method: str, *params: str, block: str = "latest") -> bytes:
-        """Return the result of a batch that ends with a block, from a node on the configured
-        chain."""
+        """Return the result of a method whose last parameter is a block. Checks the chain id."""
         calls = [Call("eth_chainId"), Call(method, (*params, block))]
 
         def read(results: list[object]) -> bytes:
@@ -204,7 +203,7 @@ def _member(value: object, name: str) -> object:
 
 
 def _block_of(transaction: object) -> BlockRef | None:
-    """Return the block of a transaction, or None if it is unknown or in no block."""
+    """Return the block of a transaction, or None if it is unknown or not in a block yet."""
     if transaction is None or (block_hash := _member(transaction, "blockHash")) is None:
         return None
     number = parse_result(parse_hex_number, _member(transaction, "blockNumber"))
@@ -212,7 +211,7 @@ def _block_of(transaction: object) -> BlockRef | None:
 
 
 def _amount_of(logs: object, tx_hash: str, wanted: Mapping[str, object]) -> int | None:
-    """Return the amount in the log of this transaction, or None if there is no such log."""
+    """Return the amount in this transaction's log, or None if the logs do not include it."""
     if not isinstance(logs, list):
         raise NodeFailure("the logs are not a list")
     for log in logs:

@@ -1,1 +1,1 @@
-"""Content stores: embedded (this machine's disk), Kubo and Pinata."""
+"""Content stores: embedded (this machine's disk), bucket, Kubo and Pinata."""

@@ -51,8 +51,8 @@ _log = logging.getLogger(__name__)
 class BucketStore:
     """`ContentStore` and `Inventory` under one prefix of a bucket.
 
-    `strangers` reads the same objects without credentials, to check that this fails. The check is
-    skipped if `strangers` is None or documents are encrypted.
+    `strangers` tries to read the same objects without credentials, to verify that it cannot. This
+    check is skipped if `strangers` is None or documents are encrypted.
     """
 
     def __init__(
@@ -226,7 +226,7 @@ class BucketStore:
             self._marked = True
 
     async def _read_marker(self, deadline: float) -> tuple[str | None, str | None]:
-        """The id in the marker and the object's tag. Id and tag are None if there is no marker."""
+        """The id in the marker and the marker object's tag. Both are None if there is no marker."""
         found = await self._client.get(MARKER, deadline)
         if found is None:
             return None, None
@@ -255,8 +255,10 @@ class BucketStore:
     async def _read_known(
         self, cid: Cid, network: Network, deadline: float
     ) -> tuple[bytes | None, Damaged | None]:
-        """Read the copy with the cached fence, or a draft's copy, and report it if it is
-        damaged."""
+        """Return the copy with the cached fence, or else with fence 0 if the document is private.
+
+        If the copy is damaged, the second value is the error.
+        """
         known = self._fences.get((network, cid))
         if known is None and network is Network.PUBLIC:
             return None, None
@@ -300,7 +302,7 @@ def _parse_key(key: str) -> tuple[Cid, int] | None:
 
 
 LONGEST_REQUEST = timedelta(minutes=5)
-"""The library's timeout, longer than any request takes. Operations have shorter deadlines."""
+"""Request timeout of the object-store library. Operations have shorter deadlines."""
 
 _PLATFORM = (
     "AWS_ACCESS_KEY_ID",

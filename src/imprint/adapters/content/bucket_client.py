@@ -29,8 +29,8 @@ from imprint.ports import Monotonic, monotonic
 from imprint.traces import timed_call
 
 ATTEMPT_SHARE = 3
-"""One attempt may take the time for an operation divided by this number, so that a lost request can
-be retried."""
+"""One attempt may take at most the operation's time limit divided by this number, so that a lost
+request can be retried."""
 
 CIRCUIT_FAILURES = 5
 """Number of consecutive failures after which the circuit opens and operations fail immediately."""
@@ -65,8 +65,8 @@ class AlreadyThere(StoreFailure):
 
 
 class _Missing(StoreFailure):
-    """The object does not exist, or, if the request names none, the server is not an object
-    store."""
+    """Not found: the object does not exist, or (if the request names no object) the server is not
+    an object store."""
 
 
 class _Away(StoreFailure):
@@ -87,10 +87,9 @@ class StoredObject:
 
 @dataclass(slots=True)
 class Circuit:
-    """Circuit breaker: fails operations immediately while a service is down, then retries one at a
-    time.
+    """Circuit breaker: while a service is down, operations fail immediately, except for trials.
 
-    The circuit opens after `CIRCUIT_FAILURES` consecutive failures.
+    The circuit opens after `CIRCUIT_FAILURES` consecutive failures. Trials then run one at a time.
     """
 
     clock: Monotonic = monotonic
@@ -133,7 +132,7 @@ class BucketClient:
         hint: str = "",
         circuit: Circuit | None = None,
     ) -> None:
-        """Use `store`. Messages call the bucket `name`, and messages about lost requests end with
+        """Use `store`. Log messages call the bucket `name`, and those about lost requests end with
         `hint`."""
         self._name = name
         self._store = store
@@ -144,8 +143,8 @@ class BucketClient:
 
     @asynccontextmanager
     async def operation(self, verb: str, seconds: float, size: int = 0) -> AsyncIterator[float]:
-        """Yield the loop-time deadline of an operation that may take `seconds`, plus time for
-        `size`.
+        """Yield the loop-time deadline of an operation that may take `seconds`, plus time to
+        transfer `size` bytes.
 
         A `StoreFailure` inside the block, or a missed deadline, is logged and becomes
         `Unavailable`.

@@ -29,7 +29,7 @@ from imprint.adapters.disk_space import sync_path
 from imprint.domain.formats.cids import Cid, NotACid, parse_cid
 
 ANY_FENCE = 2**63 - 1
-"""Higher than every fence, so that a removal with it deletes any document."""
+"""A value above every fence. A removal with this value deletes any document."""
 
 LOCK_SECONDS = 4.0
 """Timeout in seconds of the lock, which is normally held only for a few system calls."""
@@ -110,9 +110,9 @@ class DocumentFiles:
         return sorted(path.name for path in self._path.iterdir() if path != self._incoming)
 
     def list_documents(self, shard: str, before: float = math.inf) -> list[Cid]:
-        """The cids in one two-letter folder whose files were modified before this Unix time.
+        """In one two-letter folder, the cids of documents last modified before this Unix time.
 
-        Other files are skipped.
+        Files that are not documents are skipped.
         """
         folder = self._path / shard
         cids = []

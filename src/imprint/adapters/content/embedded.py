@@ -64,7 +64,7 @@ MARKER = "installation"
 """Name of the marker file."""
 
 _MAX_BYTES = 100
-"""Number of bytes to read from a marker file, more than any marker has."""
+"""Number of bytes to read from a marker file, more than any marker contains."""
 
 _NO_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS})
 """Errors that file systems without hard links raise."""
@@ -139,7 +139,7 @@ CHUNKED_SECONDS = 20.0
 """Seconds allowed for reading a multi-block document, as in the other stores."""
 
 BYTES_PER_SECOND = 1024 * 1024
-"""Speed of the slowest supported disk in bytes per second. Larger documents get more time."""
+"""Speed of the slowest supported disk in bytes per second. Large documents get more time."""
 
 MAX_BATCH = 64
 """Maximum number of small documents per transaction."""
@@ -206,7 +206,7 @@ class EmbeddedStore:
     ) -> None:
         """Open the store in the folder `root`, creating it if it does not exist.
 
-        With read access, nothing is created, stored or deleted. An operation takes at most
+        With read-only access, nothing is created, stored or deleted. An operation takes at most
         `seconds`, or longer for a large document. Raises `DamagedLog`, `NeedsUpgrade`, and
         `ValueError` for a path that is not a usable folder.
         """
@@ -418,8 +418,8 @@ class EmbeddedStore:
 class SmallDocuments:
     """The small documents of one network, in a SQLite file that one thread writes.
 
-    All methods block, and raise `OSError` or `sqlite3.Error` if the disk fails. Only `commit` calls
-    `store`, `delete` and `probe`.
+    All methods block, and raise `OSError` or `sqlite3.Error` if the disk fails. `store`, `delete`
+    and `probe` may be called only by changes that are passed to `commit`.
     """
 
     def __init__(self, path: Path, access: Access = Access.MIGRATE) -> None:
@@ -473,7 +473,7 @@ class SmallDocuments:
         failpoints.reach("unsynced_put")
 
     def delete(self, cid: Cid, below: int = ANY_FENCE) -> None:
-        """Delete a document if it exists with a lower fence."""
+        """Delete a document if it exists and its fence is lower than `below`."""
         self._writer.execute(_DELETE, (cid, below))
 
     def probe(self) -> None:
@@ -505,7 +505,7 @@ class SmallDocuments:
             connection.close()
 
     def _make_table(self, access: Access) -> None:
-        """Create the table, or add the columns that an earlier release lacks."""
+        """Create the table, or add the columns that a table from an earlier release lacks."""
         self._writer.execute("BEGIN IMMEDIATE")
         self._writer.execute(_TABLE)
         if ("fence",) not in self._writer.execute(_COLUMNS).fetchall():
@@ -529,7 +529,7 @@ class SmallDocuments:
 
 
 def _open_small(root: Path, access: Access) -> dict[Network, SmallDocuments]:
-    """Open the small documents of all networks, or none of them."""
+    """Open the small documents of all networks. If one fails, close those already open."""
     opened: dict[Network, SmallDocuments] = {}
     try:
         for network in Network:
@@ -563,7 +563,7 @@ def is_local(folder: Path, mounts: Path = _MOUNTS) -> bool:
 
 
 def _file_system_of(folder: Path, mounts: str) -> str:
-    """The file system at the longest mount point above a folder. The latest mount wins."""
+    """The type of the file system that contains a folder. Later mounts hide earlier ones."""
     longest, kind = -1, ""
     for line in mounts.splitlines():
         mounted, _, mount = line.partition(" - ")
@@ -587,7 +587,7 @@ def verify_document(cid: Cid, document: bytes, network: Network) -> bytes:
 
 
 async def verify_received(cid: Cid, document: bytes, network: Network) -> bytes:
-    """Like `verify_document`, for other stores. A large document is hashed in a thread."""
+    """Like `verify_document`, for remote stores. A large document is hashed in a thread."""
     if len(document) <= SMALL_DOCUMENT:
         return verify_document(cid, document, network)
     return await asyncio.to_thread(verify_document, cid, document, network)

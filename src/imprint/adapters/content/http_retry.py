@@ -85,7 +85,7 @@ class HttpResponse:
 
 
 class RetryingClient:
-    """Client for one service that retries connection errors and some statuses."""
+    """Client for one service. Retries connection errors and some statuses."""
 
     def __init__(self, service: str, retry_statuses: frozenset[int], policy: RetryPolicy) -> None:
         self._service = service
@@ -96,8 +96,8 @@ class RetryingClient:
 
     @asynccontextmanager
     async def operation(self, verb: str, seconds: float, size: int = 0) -> AsyncIterator[float]:
-        """Yield the loop-time deadline of an operation that may take `seconds`, plus time for
-        `size`.
+        """Yield the loop-time deadline of an operation that may take `seconds`, plus time to
+        transfer `size` bytes.
 
         A `StoreFailure` inside the block, or a missed deadline, is logged and becomes
         `Unavailable`.

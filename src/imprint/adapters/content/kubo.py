@@ -169,7 +169,7 @@ class KuboRpc:
         return keys[root].name
 
     async def find_pins(self, part: str, deadline: float) -> dict[str, str]:
-        """Roots and names of the recursive pins whose names contain a text.
+        """Roots and names of the recursive pins whose names contain this text.
 
         The node visits every recursive pin, but this is still faster than deleting one block.
         """
@@ -318,7 +318,7 @@ def write_pin_node(cid: Cid, network: Network, installation: str = "") -> tuple[
     """The cid and block of a document's pin node: a UnixFS directory with one entry.
 
     The pin node depends only on the document's cid, network and installation. The entry's size is
-    0, because it is unknown when a pin node is looked up.
+    0, because the document's size is unknown when a pin node is looked up.
     """
     entry = f"imprint-{network}-{installation}" if installation else f"imprint-{network}"
     binary, name = cid_bytes(cid), entry.encode()
@@ -438,8 +438,10 @@ class KuboStore:
                 await self._rpc.remove_block(block, deadline)
 
     async def claimed_by(self, installation: str) -> str | None:
-        """Return `installation` if its marker is pinned. Without our marker, nothing more is
-        stored."""
+        """Return `installation` if its marker is pinned, otherwise None.
+
+        If our own marker is missing, nothing more is stored.
+        """
         async with self._client.operation("respond", self._policy.timeout) as deadline:
             marker, _ = write_marker(installation)
             is_marked = await self._rpc.is_pinned(marker, True, deadline)

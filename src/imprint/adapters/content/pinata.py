@@ -75,7 +75,7 @@ class Account:
 
 
 class Record(msgspec.Struct):
-    """The members that we use from Pinata's description of a file."""
+    """The fields that we use from Pinata's description of a file."""
 
     id: str
     cid: str
@@ -104,7 +104,7 @@ class _Groups(msgspec.Struct):
 
 
 class PinataApi:
-    """The API, used with the key of one account. Every method raises `StoreFailure`."""
+    """Pinata's API, used with the key of one account. Every method raises `StoreFailure`."""
 
     def __init__(self, client: RetryingClient, account: Account, clock: Clock) -> None:
         self._client = client
@@ -173,7 +173,8 @@ class PinataApi:
         deadline: float,
         name: str | None = None,
     ) -> None:
-        """Rename a file and merge keyvalues into its own. The value None removes a keyvalue."""
+        """Rename a file and merge these keyvalues into its existing ones. None removes a
+        keyvalue."""
         body: dict[str, Any] = {"keyvalues": dict(keyvalues)}
         if name is not None:
             body["name"] = name
@@ -215,8 +216,8 @@ class PinataApi:
         return sorted(named, key=lambda each: (each.created_at, each.id))
 
     async def create_group(self, network: Network, name: str, deadline: float) -> Group:
-        """Create a group, even if its name exists. Not retried, because a retry could create
-        another group."""
+        """Create a group, even if one with this name exists. The request is not retried, because a
+        retry could create another group."""
         body = {"name": name}
         request = self._request("POST", f"groups/{network}", body=body, repeatable=False)
         return await self._send("create group", request, Group, deadline)
@@ -317,7 +318,7 @@ REMOVAL_ROUNDS = 3
 """Number of attempts to list and delete a document's files until none is left."""
 
 GROUP_SHARE = 3
-"""Finding a group, which is only a label, may take the remaining time divided by this number."""
+"""Finding a group (only a label) may take at most the remaining time divided by this number."""
 
 _DOCUMENT_KEY = re.compile("imprint_(private|public)(_[0-9a-f]{32})?")
 """Keyvalue that marks a file as a document of a network and an installation."""
@@ -329,8 +330,8 @@ _log = logging.getLogger(__name__)
 
 
 class PinataStore:
-    """`ContentStore` in one account. `public` means that all its files are in Pinata's public
-    network."""
+    """`ContentStore` in one account. `public` means that all files of the account are in Pinata's
+    public network."""
 
     def __init__(
         self,
@@ -432,8 +433,10 @@ class PinataStore:
             raise StoreFailure("deleted files are still listed")
 
     async def claimed_by(self, installation: str) -> str | None:
-        """Return `installation` if a file is its marker. Without our marker, nothing more is
-        stored."""
+        """Return `installation` if a file is its marker, otherwise None.
+
+        If our own marker is missing, nothing more is stored.
+        """
         where = self._where(Network.PRIVATE)
         async with self._client.operation("respond", self._policy.timeout) as deadline:
             found = await self._api.find(where, {_MARKER_KEY: installation}, deadline)
@@ -491,7 +494,8 @@ class PinataStore:
         )
 
     async def _expect_marker(self, deadline: float) -> None:
-        """Check for our marker, which another account would lack, unless it was found before."""
+        """Check for our marker, unless it was found before. Another account would lack the
+        marker."""
         if not self._marked:
             filters = {_MARKER_KEY: self._identity.id}
             if not await self._api.find(self._where(Network.PRIVATE), filters, deadline):
@@ -516,7 +520,7 @@ class PinataStore:
         return int(text) if text.isdecimal() else 0
 
     async def _find(self, cid: Cid, network: Network, deadline: float) -> list[Record]:
-        """This installation's files of a document."""
+        """The files of a document that belong to this installation."""
         found: dict[str, Record] = {}
         for key in self._own_keys(network):
             for record in await self._api.find(self._where(network), {key: cid}, deadline):
@@ -553,7 +557,7 @@ class PinataStore:
     async def _is_stored(
         self, record: Record, cid: Cid, document: bytes, where: Network, deadline: float
     ) -> bool:
-        """Whether Pinata stored these bytes: compares a known cid, or else reads them back."""
+        """Whether Pinata stored these bytes: compares its cid to known ones, or reads them back."""
         if record.cid == cid:
             return True
         one_chunk = codec_of(cid) is Codec.RAW and len(document) <= KUBO_LAYOUT.chunk

@@ -1,4 +1,4 @@
-"""`Database`: runs transaction rules of the stores on SQLite or PostgreSQL."""
+"""`Database`: runs the stores' rules in transactions on SQLite or PostgreSQL."""
 
 import asyncio
 from abc import ABC, abstractmethod
@@ -29,7 +29,7 @@ _PROBE_SECONDS = 2.0
 """Timeout in seconds of the transaction that a probe runs."""
 
 _PINNED_RESULTS = 1024
-"""Number of cached results of a pinned database."""
+"""Maximum number of cached results of a database that is pinned to one snapshot."""
 
 READ_HEARTBEAT = "SELECT value FROM counters WHERE name = 'heartbeat'"
 HEARTBEAT = "UPDATE counters SET value = value + 1 WHERE name = 'heartbeat'"
@@ -80,7 +80,7 @@ class Database(ABC):
 
     @abstractmethod
     async def search(self, rule: Rule[*Ts, T], beyond: Rule[*Ts, T], *args: *Ts) -> T:
-        """Run a read-only rule within bounds, or the fallback rule if they are exceeded."""
+        """Run a read-only rule within bounds, or the fallback rule if the bounds are exceeded."""
 
     async def fetch(
         self,
@@ -90,7 +90,7 @@ class Database(ABC):
         *,
         reach: int = 0,
     ) -> list[T]:
-        """Build a result from the rows of one read-only statement."""
+        """Build a result from each row of one read-only statement."""
         return await self.read(_fetch, build, statement, values, reach=reach)
 
     async def change(

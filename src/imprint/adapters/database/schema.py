@@ -3,6 +3,7 @@
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from importlib import resources
 
 from imprint import failpoints
@@ -45,6 +46,7 @@ class Migration:
     script: str
 
 
+@cache
 def known_migrations(database: str = "sqlite") -> tuple[Migration, ...]:
     """The migrations for this database, in order."""
     folder = resources.files("imprint.adapters.database") / "migrations" / database
@@ -148,13 +150,13 @@ SEARCH_TABLE = "post_search"
 """Name of the table with the words of posts, for which SQLite creates internal tables."""
 
 _INDEX_STORES = "imprint.adapters.stores.posts."
-"""Modules whose rules use only index tables, except for the files that posts are compared with."""
+"""Prefix of modules whose rules use only index tables and the files compared with posts."""
 
 EMPTY_POSTGRESQL = (
     f"TRUNCATE {', '.join(sorted(INDEX_TABLES))}",
     "INSERT INTO market_totals (only_row) VALUES (1)",
 )
-"""Function that empties the index on PostgreSQL, created by a migration."""
+"""Statements that empty the index on PostgreSQL."""
 
 
 def is_of_index(table: str) -> bool:

@@ -32,7 +32,7 @@ Value = str | int | bytes | None
 """Types of statement parameters and columns."""
 
 Rows = Sequence[Mapping[str, Value]]
-"""Parameter sets of a statement that is run once for each."""
+"""Parameter sets of a statement that is run once per set."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)

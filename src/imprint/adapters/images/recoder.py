@@ -200,7 +200,7 @@ _MARKER = re.compile(rb"\xff[^\x00\xd0-\xd7\xff]")
 
 
 def _check_chunks(data: bytes) -> int:
-    """Check that a PNG file has all its chunks, which form one scan.
+    """Check that a PNG file has all its chunks. Returns 1, because a PNG has one scan.
 
     Decoders tolerate missing chunks at the end, so a truncated file would pass.
     """

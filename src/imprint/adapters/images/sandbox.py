@@ -25,7 +25,7 @@ from imprint.domain.errors import Code, RateLimited, Refusal, Unavailable
 from imprint.domain.formats.addresses import Address
 
 MAX_WAITING = 32
-"""Maximum number of images held in memory at once. Further images are refused as overload."""
+"""Maximum number of images held in memory at once. Excess images are refused as overload."""
 
 MAX_OF_SIGNER = 4
 """Maximum number of images per signer held in memory at once, including the one being recoded."""
@@ -76,7 +76,7 @@ class SandboxedRecoder:
         """Recode an image without metadata. Only WebP changes its format, to PNG or JPEG.
 
         Each signer's images are recoded one at a time, so that they do not delay the images of
-        other signers. Refuses `too_large`, `unsupported_media_type`, `invalid_image`,
+        other signers. Refuses with `too_large`, `unsupported_media_type`, `invalid_image`,
         `rate_limited`.
         """
         _check_format(image)

@@ -163,7 +163,7 @@ async def _change_avatar(
 
 
 async def _drop_avatar(tx: Transaction, row: Row, write: Write, successor: Cid | None) -> None:
-    """Detach the picture of a profile, unless the new profile has the same picture."""
+    """Detach a profile's old picture, unless the new profile has the same picture."""
     old, size = row["avatar_cid"], row["avatar_size"]
     if old is None:
         return

@@ -19,7 +19,7 @@ _LAST_GENERATION = 2**62
 _ENDED = "SELECT 1 FROM ended_sessions WHERE generation > :generation AND subject"
 
 IS_ENDED = f"(EXISTS ({_ENDED} = :session) OR EXISTS ({_ENDED} = :reader))"
-"""Condition that a session was ended. SQLite would build a table for a list of two subjects."""
+"""Condition that a session was ended. For an `IN` list of subjects, SQLite would build a table."""
 
 IS_ENDED_IN_POSTGRESQL = f"EXISTS ({_ENDED} IN (:session, :reader))"
 """Like `IS_ENDED`, for PostgreSQL, which opens the table only once for a list."""
@@ -90,7 +90,7 @@ def session_values(session: Session) -> dict[str, Value]:
 
 
 async def refuse_ended(tx: Transaction, session: Session) -> None:
-    """Check that the session was not ended. Refuses `session_ended`."""
+    """Check that the session was not ended. Refuses with `session_ended`."""
     row = await tx.fetchone(FIND_ENDED, **session_values(session))
     if row is None or row["ended"]:
         raise session_ended()

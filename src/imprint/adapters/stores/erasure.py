@@ -210,8 +210,8 @@ async def _erase_revision(tx: Transaction, cid: Cid) -> None:
 async def _detach(
     tx: Transaction, cid: Cid, network: Network, owner: str | None, size: int
 ) -> None:
-    """Detach a document for immediate destruction. A draft's document counts for its owner until
-    then."""
+    """Detach a document for immediate destruction. Until then, a draft's document counts toward its
+    owner's usage."""
     if owner is not None:
         await detach(tx, cid, network, owner, size, 0)
         return

@@ -135,7 +135,7 @@ AND EXISTS (SELECT 1 FROM file_tags o WHERE o.tag = :tag AND o.position = t.posi
 
 @lru_cache(maxsize=32)
 def list_tagged(tags: int, drafts_too: bool) -> str:
-    """Build the statement that lists files with all of `tags` tags by walking the index of :tag0.
+    """Build the statement that lists files with `tags` given tags by walking the index of :tag0.
 
     SQLite keeps the order of left joins: it walks the tag index, then finds each file.
     """
@@ -469,12 +469,12 @@ async def count_usage(tx: Transaction, owner: str, size: int, *, drafts: int = 0
 
 
 async def draft_size(tx: Transaction, file: File) -> int:
-    """Number of bytes that a draft counts for: its document and the thumbnail of its group."""
+    """Bytes that a draft adds to its owner's usage: its document and the thumbnail of its group."""
     return file.size + await thumbnail_size(tx, file)
 
 
 async def thumbnail_size(tx: Transaction, file: File) -> int:
-    """Number of bytes that the thumbnail of a file counts for."""
+    """Bytes that the thumbnail of a file adds to its owner's usage."""
     if file.thumbnail_cid is None:
         return 0
     (row,) = await tx.fetchall(THUMBNAIL_SIZE, id=file.group_id)
@@ -518,9 +518,9 @@ async def set_hashtags_of_chain(tx: Transaction, post: File, hashtags: tuple[str
 
 
 async def reattach(tx: Transaction, cid: Cid, network: Network) -> None:
-    """Delete a document's detached mark unless it is marked for deletion.
+    """Delete a document's detached mark, unless the document is marked for deletion.
 
-    The document no longer counts as detached.
+    The document no longer counts toward its owner's usage as a detached document.
     """
     await release(tx, await tx.fetchone(REATTACH, cid=cid, network=network.value))
 
@@ -528,9 +528,10 @@ async def reattach(tx: Transaction, cid: Cid, network: Network) -> None:
 async def detach(  # noqa: PLR0917  a rule takes its values in order
     tx: Transaction, cid: Cid, network: Network, owner: str, size: int, at: int
 ) -> None:
-    """Record that a document is no longer used. Until it is destroyed, it counts for its owner.
+    """Record that a document is no longer used.
 
-    If several owners had the same picture, it counts for the last one.
+    Until the document is destroyed, it counts toward its owner's usage. If several owners had the
+    same picture, it counts toward the last owner's.
     """
     await tx.lock(document_lock(cid, network))
     await reattach(tx, cid, network)
@@ -538,7 +539,7 @@ async def detach(  # noqa: PLR0917  a rule takes its values in order
 
 
 async def release(tx: Transaction, detached: Row | None) -> None:
-    """Stop counting a detached document if one was recorded."""
+    """Subtract a detached document, if one was recorded, from its owner's usage."""
     if detached is not None and detached["owner"] is not None:
         await count_usage(tx, detached["owner"], -detached["size"], drafts=-detached["drafts"])
 

@@ -55,7 +55,7 @@ _SHOW = """
 UPDATE posts SET shown = -1
 WHERE place IN ({places} AND place > :after ORDER BY place LIMIT :limit) RETURNING place"""
 """Updates the visibility of some posts: triggers replace -1 with the right value. The next call
-continues after the last place."""
+continues after the last position."""
 SHOW_POSTS_OF = {
     TargetKind.POST: f"{SHOW_POST} RETURNING place",
     TargetKind.AUTHOR: _SHOW.format(places="SELECT place FROM posts WHERE author = :target"),
@@ -79,7 +79,7 @@ SET_COUNTER = """
 INSERT INTO counters (name, value) VALUES (:name, :value)
 ON CONFLICT (name) DO UPDATE SET value = excluded.value"""
 _SHOWS = (Show.ALL, Show.HOSTED, Show.ALLOWED)
-"""The selections of shown posts, in the order of the values of the counters."""
+"""The selections of posts to show. The table `counters` stores a selection as its index."""
 
 AUTHORS_WITH_AVATAR = "SELECT address FROM profiles WHERE avatar_cid = :cid LIMIT :limit"
 
@@ -119,7 +119,7 @@ DELETE FROM reports WHERE id IN (
         SELECT post_id FROM reports WHERE closed_at IS NULL
         GROUP BY post_id ORDER BY count(*) DESC, min(at) LIMIT 1)
     ORDER BY at, id LIMIT :limit)"""
-"""Drops reports of the post that has the most, so that a flood of reports displaces itself."""
+"""Drops reports of the most reported post, so that a flood of reports displaces itself."""
 CLOSE_REPORT = "UPDATE reports SET closed_at = :at WHERE id = :id AND closed_at IS NULL"
 
 
@@ -219,7 +219,7 @@ async def _show_tagged_files(tx: Transaction, tag: str) -> None:
 
 
 async def add_logged(tx: Transaction, logged: LoggedDecision) -> None:
-    """Add a numbered decision to the log. The caller updates the visibility of its posts."""
+    """Add a numbered decision to the log. The caller updates the visibility of affected posts."""
     decision = logged.decision
     columns: tuple[Value, ...] = (
         logged.number,

@@ -94,8 +94,7 @@ class KnownSessions:
 # Lists
 
 _COUNTED = 20_000
-"""Maximum number of a tag's files to count to find the rarest tag, which takes some
-milliseconds."""
+"""Maximum number of files to count per tag to find the rarest tag. This takes some milliseconds."""
 
 _CHANGED = f"{SNAPSHOT} <> :known"
 """Condition that the snapshot has changed, evaluated once before any row is read."""

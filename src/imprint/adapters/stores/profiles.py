@@ -1,4 +1,4 @@
-"""Rows of profiles, with their checksums."""
+"""Profile rows and their checksums."""
 
 from imprint.adapters.database.transaction import (
     Row,

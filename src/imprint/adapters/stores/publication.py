@@ -195,7 +195,7 @@ LIMIT 1"""
 CORRECT_FILE = "UPDATE files SET tx_hash = :tx_hash, checksum = :checksum WHERE id = :id"
 
 CURSOR, FINAL = "stand", "final"
-"""Names of the blocks that are stored per chain."""
+"""Names of the two blocks stored per chain: the follower's cursor, and the last final block."""
 
 _KEPT_AT_ONCE = 10
 """Maximum number of stored events to try per cid or post id. At most one of them is genuine."""
@@ -408,7 +408,7 @@ async def _keep_and_apply(
 
 
 async def _correct(tx: Transaction, file_id: str, tx_hash: str | None) -> None:
-    """Correct a post's transaction, because a delivery may have named another one."""
+    """Correct a post's transaction, because a delivery may have named another transaction."""
     file = await find_version(tx, VERSION_BY_ID, id=file_id)
     if file is None or file.publication is None or file.publication.tx_hash == tx_hash:
         return
@@ -417,7 +417,7 @@ async def _correct(tx: Transaction, file_id: str, tx_hash: str | None) -> None:
 
 
 async def _lock_known(tx: Transaction, event: PostCreated) -> Row | None:
-    """The stored event with this identity. If its author differs, that author is locked, too."""
+    """The stored event with this identity. An author other than `event.author` is locked, too."""
     identity = _identity(event.place)
     known = await tx.fetchone(KNOWN_EVENT, **identity)
     if known is not None and known["author"] != event.author:
@@ -427,7 +427,7 @@ async def _lock_known(tx: Transaction, event: PostCreated) -> Row | None:
 
 
 async def _apply_again(tx: Transaction, event: PostCreated, at: datetime) -> None:
-    """Apply a stored event, unless an earlier one in this step has just bound its file."""
+    """Apply a stored event, unless an earlier event in this step has just bound its file."""
     (known,) = await tx.fetchall(KNOWN_EVENT, **_identity(event.place))
     if known["file_id"] is None:
         await _apply(tx, event, at, canonical=False)
@@ -454,7 +454,7 @@ async def _apply(tx: Transaction, event: PostCreated, at: datetime, canonical: b
 async def _judge(
     tx: Transaction, event: PostCreated, file: File | None, canonical: bool
 ) -> tuple[EventStatus, File | None]:
-    """The status of an event, and the file that loses its post id to it and becomes a draft."""
+    """An event's status, and the file that loses its post id to the event and becomes a draft."""
     if file is None:
         return EventStatus.UNKNOWN_FILE, None
     if file.owner != event.author:
@@ -562,14 +562,14 @@ async def _make_room(tx: Transaction, restored: File) -> File:
 
 
 async def _reattach(tx: Transaction, restored: File) -> None:
-    """Keep a restored file's documents, and stop counting them."""
+    """Delete the detached marks of a restored file's document and thumbnail."""
     await reattach(tx, restored.cid, Network.PRIVATE)
     if restored.thumbnail_cid is not None:
         await reattach(tx, restored.thumbnail_cid, Network.PUBLIC)
 
 
 async def _restore_thumbnail(tx: Transaction, file: File, named: Cid | None, at: datetime) -> File:
-    """Give a file that becomes a post the thumbnail its event names, if a newer one replaced it.
+    """Restore the thumbnail that a new post's event names, if a newer thumbnail replaced it.
 
     Returns the file with its current thumbnail.
     """

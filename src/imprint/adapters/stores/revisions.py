@@ -108,7 +108,7 @@ async def _add_revision(
 ) -> Revision | None:
     """Add the newest revision, or return None if the post no longer has this document.
 
-    Refuses `too_many_revisions`.
+    Refuses with `too_many_revisions`.
     """
     write = signed.write
     await refuse_spent(tx, write.signer, write.nonce)

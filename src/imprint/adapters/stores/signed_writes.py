@@ -1,4 +1,4 @@
-"""A signed write in the database: its nonce is spent once, its intent ends as it commits."""
+"""A signed write in the database: its nonce is spent once, and its intent ends when it commits."""
 
 from datetime import datetime
 
@@ -8,8 +8,8 @@ from imprint.domain.drafts.files import Intent
 from imprint.domain.errors import NonceUsed, Unavailable
 from imprint.domain.formats.addresses import Address
 
-SPENT_NONCE = "SELECT action, file_id FROM nonces WHERE signer = :signer AND nonce = :nonce"
-SPEND_NONCE = """
+_SPENT_NONCE = "SELECT action, file_id FROM nonces WHERE signer = :signer AND nonce = :nonce"
+_SPEND_NONCE = """
 INSERT INTO nonces (signer, nonce, action, file_id, spent_at)
 VALUES (:signer, :nonce, :action, :file_id, :spent_at)"""
 END_INTENT = "DELETE FROM intents WHERE id = :id RETURNING 1"
@@ -17,8 +17,8 @@ CONDEMNED = "SELECT fence FROM detached WHERE cid = :cid AND network = :network 
 
 
 async def refuse_spent(tx: Transaction, signer: Address, nonce: str) -> None:
-    """Raise `NonceUsed` if the signer has spent this nonce, with the written file if it exists."""
-    spent = await tx.fetchone(SPENT_NONCE, signer=signer, nonce=key_text(nonce))
+    """Raise `NonceUsed`, with the written file if it exists, if the signer has spent this nonce."""
+    spent = await tx.fetchone(_SPENT_NONCE, signer=signer, nonce=key_text(nonce))
     if spent is not None:
         row = await tx.fetchone(VERSION_BY_ID, id=spent["file_id"])
         raise NonceUsed(spent["action"], live_file_of(row))
@@ -29,7 +29,7 @@ async def spend_nonce(
 ) -> None:
     """Spend a nonce in the transaction of the write that it belongs to."""
     await tx.execute(
-        SPEND_NONCE,
+        _SPEND_NONCE,
         signer=signer,
         nonce=key_text(nonce),
         action=action,

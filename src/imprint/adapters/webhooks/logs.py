@@ -35,7 +35,7 @@ MAX_PAYLOADS = 1024 * 1024
 letter keeps only its reason."""
 
 MAX_DEAD_LETTERS = 1_000
-"""Maximum number of dead letters per delivery. An additional one says how many were dropped."""
+"""Maximum number of dead letters per delivery. One more reports how many were dropped."""
 
 MAX_TOPICS = 4
 """Maximum number of topics per log. The EVM has no instruction for more."""
@@ -44,8 +44,8 @@ COUNT_LIMIT = 2**63
 """Exclusive limit of block numbers and log indexes, because databases store no larger integers."""
 
 MAX_VALUES = 250_000
-"""Maximum number of arrays, objects and logs read per delivery. The logs of many blocks have far
-fewer."""
+"""Maximum number of arrays, objects and logs read per delivery. Even deliveries of many blocks
+have far fewer."""
 
 _POST_CREATED_TOPIC = "0x" + POST_CREATED.hex()
 _ACCESS_TOPICS = frozenset(

@@ -100,8 +100,8 @@ class ProviderB:
     def open(self, headers: Mapping[str, str], body: bytes) -> Delivery:
         """Verify nonce, time and decompressed body, then find the logs at any depth.
 
-        The headers have been checked. Also refuses `too_large` and `invalid_request` for a gzipped
-        body that is too large or damaged.
+        The headers have been checked. Also refuses a gzipped body that is too large or
+        damaged, with `too_large` or `invalid_request`.
         """
         nonce, timestamp = headers["x-qn-nonce"], headers["x-qn-timestamp"]
         gzipped = _encoding(headers) in _GZIP_NAMES
@@ -142,8 +142,8 @@ def _signature(headers: Mapping[str, str]) -> str:
 def gunzip(compressed: bytes, limit: int) -> Iterator[bytes]:
     """Yield the decompressed bytes of all gzip members. Zeros after them are padding.
 
-    Refuses `too_large` above `limit` bytes or `MAX_MEMBERS` members, and `invalid_request` for a
-    truncated or damaged member, or for anything else after a member.
+    Refuses with `too_large` above `limit` bytes or `MAX_MEMBERS` members, and `invalid_request` for
+    a truncated or damaged member, or for anything else after a member.
     """
     rest = memoryview(compressed)
     size = 0

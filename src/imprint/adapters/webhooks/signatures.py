@@ -24,8 +24,7 @@ class WebhookSecrets:
         self._keys = tuple(secret.encode() for secret in secrets)
 
     def verify(self, signature: str, pieces: Iterable[bytes]) -> bytes:
-        """Return the HMAC of the concatenated pieces if the signature matches it, in upper or lower
-        case.
+        """Return the HMAC of the concatenated pieces if the signature, in any letter case, matches.
 
         Refuses everything else with `webhook_signature_invalid`.
         """
@@ -47,5 +46,5 @@ def check_spelling(signature: str) -> None:
 
 
 def signature_refusal() -> Refusal:
-    """The refusal of a delivery not signed by the provider, or not recently."""
+    """The refusal for a delivery that the provider did not sign, or did not sign recently."""
     return Refusal(Code.WEBHOOK_SIGNATURE_INVALID, "The delivery has no valid signature.")

@@ -11,7 +11,7 @@ MAX_IMAGE_PIXELS = 16_000_000
 """Maximum number of pixels in an image, which takes 64 MB when decoded."""
 
 MAX_JPEG_PIXELS = 4 * MAX_IMAGE_PIXELS
-"""Maximum number of pixels in a JPEG, enough for phone photos. JPEGs are decoded at lower scale."""
+"""Maximum number of pixels in a JPEG, enough for phone photos. Large JPEGs are scaled down."""
 
 MAX_IMAGE_SIDE = 16_384
 """Maximum width or height of an image in pixels."""
@@ -83,7 +83,7 @@ def write_document(content: str, name: str, salt: bytes) -> bytes:
 
 
 def read_document(data: bytes) -> Document:
-    """Decode a document. Raises `NotADocument` for other members or another order.
+    """Decode a document. Raises `NotADocument` unless it has the expected members in order.
 
     Documents of the earlier service have the members `content` and `lang`, but no name or
     salt. The encoding is not checked for being canonical, because the caller has verified the CID.

@@ -57,7 +57,7 @@ class AccountAction(StrEnum):
 
 
 class PostAction(StrEnum):
-    """The action of a signed write of a post."""
+    """The action of a signed write that concerns a post."""
 
     REVISE = "revise"
 
@@ -120,7 +120,7 @@ class Version:
 
 
 def file_name(owner: Address, number: int) -> str:
-    """Return a file's name, which is the owner's address and a number that increases per owner."""
+    """Return a file's name: the owner's address, and a number counted separately for each owner."""
     return f"{owner}_{number}"
 
 

@@ -1,6 +1,6 @@
 """ABI codec for the types that the marketplace uses: addresses, uint256 and strings.
 
-The decoded bytes are untrusted. Offsets and lengths are checked against the available bytes
+The bytes to decode are untrusted. Offsets and lengths are checked against the available bytes
 before anything is sliced, so that no response takes more memory than its own size.
 """
 

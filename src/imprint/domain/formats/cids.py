@@ -85,7 +85,7 @@ class Codec(IntEnum):
 
 
 _PREFIXES = {codec: b"\x01" + write_varint(codec) + _SHA2_256 for codec in Codec}
-"""The possible prefixes of a binary CID, which the digest follows."""
+"""The possible prefixes of a binary CID. The digest follows the prefix."""
 
 _PARSED_PREFIXES = {_PREFIXES[Codec.RAW], _PREFIXES[Codec.DAG_PB]}
 
@@ -178,7 +178,7 @@ def _encode_cid(binary: bytes) -> Cid:
 class Layout:
     """The size of a leaf in bytes, and the number of children of a node.
 
-    Leaves are raw blocks. In trees of CIDv0, they are dag-pb nodes, and links are bare multihashes.
+    Leaves are raw blocks. In CIDv0 trees, leaves are dag-pb nodes, and links are bare multihashes.
     """
 
     chunk: int
@@ -200,8 +200,8 @@ LAYOUTS = (
 )
 """The layouts in use, starting with our own.
 
-The others occur in imported documents: the profile of 2025, which `ipfs add --chunker=size-1048576`
-also uses up to 174 MiB, and both chunk sizes with CIDv0.
+The others occur in imported documents: the profile of 2025, and both chunk sizes with CIDv0. Up to
+174 MiB, `ipfs add --chunker=size-1048576` builds the same trees as the profile of 2025.
 """
 
 
@@ -250,7 +250,7 @@ def blocks(data: bytes, layout: Layout = KUBO_LAYOUT) -> Iterator[tuple[Cid, byt
 
 
 def blocks_of(cid: Cid, data: bytes) -> Iterator[tuple[Cid, bytes | memoryview]]:
-    """Yield the blocks of the document with this CID, whatever its layout, as `blocks` does."""
+    """Like `blocks`, in the layout in which this document has this CID."""
     return blocks(data, layout_of(cid, data) or KUBO_LAYOUT)
 
 
@@ -333,7 +333,7 @@ class NotAssembled(ValueError):
 def read_links(block: bytes, most: int = WIDE_LAYOUT.width) -> list[Cid]:
     """Return the CIDs that a dag-pb node links to, in order.
 
-    Raises `NotAssembled`, also for more than `most` links.
+    Raises `NotAssembled`, including for more than `most` links.
     """
     try:
         fields = _read_fields(block, _NODE_KEYS, most + 1)
@@ -406,7 +406,7 @@ def _read_cid(link: bytes) -> Cid:
 def _read_fields(message: bytes, keys: set[int], most: int) -> Iterator[tuple[int, bytes]]:
     """Yield the bytes fields of a protobuf message that have these keys, skipping numeric fields.
 
-    Raises `NotAVarint`, also above `most` fields.
+    Raises `NotAVarint`, including for more than `most` fields.
     """
     at, count = 0, 0
     while at < len(message):

@@ -1,7 +1,7 @@
 """Amounts of the chain's coin in decimal notation, for pages, feeds and the client."""
 
 DECIMALS = 18
-"""Number of decimal digits of a coin."""
+"""Number of decimal places in an amount of coins."""
 
 
 def format_coin(wei: int) -> str:

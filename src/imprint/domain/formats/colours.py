@@ -13,7 +13,7 @@ READABLE = 4.5
 """The minimum contrast of text with its background."""
 
 MOST_DARKENED = 0.5
-"""Maximum share of black that is mixed into an accent. With more, it would be another colour."""
+"""Maximum share of black mixed into an accent. More black would make it another colour."""
 
 _COLOUR = re.compile(r"#([0-9a-fA-F]{3}|[0-9a-fA-F]{6})")
 _STEPS = 200
@@ -34,7 +34,7 @@ class Accent:
 def parse_accent(text: str) -> Accent:
     """Parse `#rgb` or `#rrggbb`, and darken or lighten it only as much as readability requires.
 
-    Raises `NotAColour`, also for a colour too light for light pages.
+    Raises `NotAColour`, including for a colour too light for light pages.
     """
     if not _COLOUR.fullmatch(text):
         raise NotAColour("must be a colour like #24479e")

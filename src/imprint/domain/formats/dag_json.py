@@ -86,6 +86,6 @@ def _text(value: object) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Bytes:
-    """The inner object that encodes bytes. `write_node` refuses it anywhere else."""
+    """The inner object that encodes bytes. `write_node` refuses it outside of encoded bytes."""
 
     value: bytes

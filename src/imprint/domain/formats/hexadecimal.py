@@ -25,7 +25,7 @@ def parse_hex_bytes(value: object) -> bytes:
 
 
 def parse_hex_number(value: object) -> int:
-    """Parse a number of up to 256 bits. Raises `NotHexadecimal`, also for `0x` alone."""
+    """Parse a number of up to 256 bits. Raises `NotHexadecimal`, including for `0x` alone."""
     if not isinstance(value, str) or not _NUMBER.match(value):
         raise NotHexadecimal("A number must be 0x followed by 1 to 64 hexadecimal digits.")
     return int(value, 16)

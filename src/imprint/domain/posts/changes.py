@@ -11,10 +11,10 @@ from enum import StrEnum
 from imprint.domain.posts.text_work import TextWork
 
 MAX_CELLS = 250_000
-"""Maximum number of compared pairs of lines or words. Beyond it, everything counts as changed."""
+"""Maximum number of compared pairs of lines or words. Above it, everything counts as changed."""
 
 MAX_SHOWN = 200_000
-"""Maximum number of shown characters of changes."""
+"""Maximum number of characters of changes to show."""
 
 CONTEXT = 1
 """Number of unchanged lines shown before and after a change."""

@@ -123,7 +123,7 @@ class PostFilter:
 
 @dataclass(frozen=True, slots=True)
 class PostPosition:
-    """The position `place` of the last post on a page, and its sales or price `value`."""
+    """The last post on a page: its position `place`, and its sales or price as `value`."""
 
     place: int
     value: int = 0
@@ -198,7 +198,7 @@ def inactive_account(address: Address) -> AccountSummary:
 
 @dataclass(frozen=True, slots=True)
 class MarketDay:
-    """The activity of one UTC day, numbered from 1970-01-01."""
+    """The activity of one UTC day. Days are numbered from 1970-01-01."""
 
     day: int
     posts: int

@@ -11,7 +11,7 @@ from imprint.domain.formats.cids import Cid
 from imprint.domain.posts.posts import BlockRef
 
 LOGS_PER_BLOCK = 2**20
-"""Number of logs per block that a position can represent. No chain has larger blocks."""
+"""Number of logs per block that a position can represent. No chain has as many in a block."""
 
 HIGHEST_BLOCK = 2**43 - 1
 """The highest block number whose positions fit in 63 bits."""
@@ -123,7 +123,7 @@ class PostTagged:
 
 @dataclass(frozen=True, slots=True)
 class AdapterPurchase:
-    """A purchase adapter bought a post for a payer, in the purchase just before this event."""
+    """A purchase adapter bought a post for a payer, in the purchase event just before this one."""
 
     origin: Origin
     post_id: int

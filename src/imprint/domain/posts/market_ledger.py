@@ -50,7 +50,7 @@ class HoldingRow:
     `arrived` is the position of the transfer that started the holding. `paid` is None
     unless the token was bought. When a bought token is given away, the row stays with a
     balance of zero, so that `paid` applies again if the token returns. The balance is
-    negative if the address sent tokens that were minted before the first block.
+    negative if the address sent tokens that were minted before the first indexed block.
     """
 
     balance: int
@@ -102,7 +102,7 @@ class TotalsRow:
 
 
 class Table(Generic[K, R]):
-    """Loaded rows, keyed. A row that was not loaded counts as nonexistent."""
+    """Loaded rows by key. A row that was not loaded counts as nonexistent."""
 
     def __init__(self, rows: Iterable[tuple[K, R]] = ()) -> None:
         self._rows: dict[K, R] = dict(rows)
@@ -295,7 +295,7 @@ class Ledger:
 
 
 def _payments(events: Sequence[MarketEvent]) -> dict[int, int]:
-    """Return the amounts paid for tokens in one transaction, by the position of their transfer.
+    """Return the amount paid for each token in one transaction, by the position of its transfer.
 
     A purchase mints its token just before or after its event, or an adapter passes the token on to
     the buyer. All other transfers are gifts.

@@ -148,9 +148,9 @@ def decode_post_created(log: Log) -> PostCreated:
 
 
 def decode_access_changed(log: Log) -> AccessChanged:
-    """Decode a Transfer, PostSubscribed or PostPriceUpdated log into its change of access.
+    """Decode a Transfer, PostSubscribed or PostPriceUpdated log as a change of access.
 
-    Raises `Undecodable`, also for any other log.
+    Raises `Undecodable`, including for any other log.
     """
     topic = log.topics[0] if log.topics else b""
     try:

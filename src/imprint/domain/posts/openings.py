@@ -29,10 +29,10 @@ MARK = "<!--more-->"
 """The block that ends an opening."""
 
 MAX_TEXT = 1_000_000
-"""Maximum number of characters, without images, of a text that is formatted."""
+"""Maximum number of characters in a text to be formatted, not counting images."""
 
 TOKEN_STEPS = 10
-"""Work charged per token, for the time to create and render a token and for about 350 bytes."""
+"""Work charged per token, for creating and rendering it and for about 350 bytes of memory."""
 
 _LINE_END = re.compile(r"\r\n?")
 
@@ -61,7 +61,7 @@ class BlockParser(ParserBlock):
 
 
 def count_attempts(ruler: Any) -> None:
-    """Count each attempt of a parser's rules as work."""
+    """Count each attempt to apply one of a parser's rules as work."""
 
     def counted(rule: Callable[..., bool]) -> Callable[..., bool]:
         def run(state: Any, *given: Any) -> bool:
@@ -76,7 +76,7 @@ def count_attempts(ruler: Any) -> None:
 
 
 def _build_parser() -> MarkdownIt:
-    """Return the parser of the pages, but with HTML blocks, and without parsing inside blocks."""
+    """Return a parser like the one for pages, but with HTML blocks and without inline parsing."""
     parser = MarkdownIt("zero")
     parser.block = BlockParser()
     parser.configure("commonmark", {"html": True})
@@ -90,12 +90,12 @@ _blocks = _build_parser()
 
 
 def normalize_lines(content: str) -> str:
-    """Return a text in which every line ends with a line feed."""
+    """Convert every line ending in a text to a line feed."""
     return _LINE_END.sub("\n", content)
 
 
 def _marked_lines(text: str, work: TextWork) -> list[int]:
-    """Return the line numbers of the marks in a text whose lines end with line feeds.
+    """Return the line numbers of all `<!--more-->` marks in a text with line-feed endings.
 
     Raises the errors of `TextWork.spend`.
     """
@@ -115,7 +115,7 @@ def _marked_lines(text: str, work: TextWork) -> list[int]:
 
 
 def _above(text: str, marked: list[int]) -> str | None:
-    """Return the text above the first of these lines, or None if it is empty."""
+    """Return the text above the first of the `marked` lines, or None if there is no such text."""
     if not marked:
         return None
     above = "\n".join(text.split("\n", marked[0])[: marked[0]])
@@ -132,9 +132,9 @@ def _unmarked(text: str, marked: list[int]) -> str:
 
 
 def opening_of(content: str, work: TextWork) -> str | None:
-    """Return the Markdown above the mark, or None if there is no mark or nothing above it.
+    """Return the Markdown above the first `<!--more-->` mark, or None if there is no such text.
 
-    A text that takes too much work has no opening. Raises `Abandoned`.
+    A text that would take too much work to parse has no opening. Raises `Abandoned`.
     """
     text = normalize_lines(content)
     with suppress(TooIntricate):
@@ -160,7 +160,7 @@ def read_opening(content: str, work: TextWork) -> Opening:
 
 
 def without_marks(content: str, work: TextWork) -> str:
-    """Return a text with a blank line in place of every mark.
+    """Return a text with a blank line in place of every `<!--more-->` mark.
 
     Raises the errors of `TextWork.spend`.
     """
@@ -170,10 +170,10 @@ def without_marks(content: str, work: TextWork) -> str:
 
 @dataclass(frozen=True, slots=True)
 class TextFacts:
-    """Facts about a text for lists and search: its number of words, and whether it has an opening.
+    """A text's number of words, searchable text and opening, for lists and search.
 
-    `searched` is the beginning of its readable text. `opening` is the beginning of its opening, or
-    None without an opening.
+    `searched` is the beginning of the readable text. `opening` is the beginning of the opening's
+    readable text, or None if the text has no opening.
     """
 
     words: int
@@ -185,9 +185,9 @@ class TextFacts:
 
 
 def text_facts(content: str, work: TextWork) -> TextFacts:
-    """Return the facts of a text. Raises `Abandoned`.
+    """Return a text's number of words, searchable text and opening. Raises `Abandoned`.
 
-    Words are also counted in a text that takes too much work to parse.
+    Words are counted even in a text that takes too much work to parse.
     """
     text = normalize_lines(content)
     marked: list[int] = []

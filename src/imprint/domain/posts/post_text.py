@@ -15,14 +15,16 @@ from typing import Any
 from imprint.domain.posts.text_work import TextWork, TooIntricate
 
 MAX_JSON = 2 * 1024 * 1024
-"""Maximum number of characters of JSON to parse, without images. Parsing takes 30 times the
-memory."""
+"""Maximum number of characters of JSON to parse, not counting images.
+
+Parsing takes 30 times as much memory as the JSON.
+"""
 
 MAX_DEPTH = 8
 """Maximum depth of nested lists. Deeper items are shown at this level."""
 
 LOOKED_AT = 8
-"""Number of characters scanned per requested character, because most may be markup."""
+"""Number of characters scanned per requested character, because most of them may be markup."""
 
 INLINE_STEPS = 20
 """Number of steps charged for converting one inline text."""
@@ -46,7 +48,7 @@ _DATA_URL = re.compile(r"data:[A-Za-z0-9.+-]{1,40}/[^\s\"'()<>\\]*")
 _TAG = re.compile(r"<(/?)([A-Za-z][A-Za-z0-9]{0,15})([^<>]*)>|<[!/?][^<>]*>")
 _HREF = re.compile(r"""\bhref\s{0,4}=\s{0,4}["']?((?:https?://|mailto:)[^\s"'<>()\\]{1,2000})""")
 _LONG_REFERENCE = re.compile(r"&#[0-9]{8,};?")
-"""Matches a character reference with too many digits for any character. `int` refuses thousands."""
+"""Matches character references with too many digits for a code point, or even for `int`."""
 
 _BREAKS = frozenset({"br", "p", "div", "li", "tr", "td", "th", "ul", "ol", "h1", "h2", "h3"})
 _MARKS = {"b": "**", "strong": "**", "i": "*", "em": "*"}
@@ -82,7 +84,7 @@ def readable_text(content: str, work: TextWork | None = None, longest: int | Non
 
 
 def markdown_text(content: str, work: TextWork | None = None) -> str:
-    """Return the document as Markdown. Blocks lose their title, which the post already has."""
+    """Return the document as Markdown, without the title of JSON blocks, which the post has."""
     document = parse_blocks(content)
     if document is None:
         return content
@@ -103,12 +105,12 @@ def count_words(text: str) -> int:
 
 
 def reading_minutes(words: int) -> int:
-    """Return the minutes that it takes to read this many words, at least one."""
+    """Return the rounded number of minutes that it takes to read this many words, at least 1."""
     return max(1, round(words / WORDS_A_MINUTE))
 
 
 def is_markdown(content: str) -> bool:
-    """Whether the content is Markdown because it cannot be blocks."""
+    """Whether the content cannot be JSON blocks and therefore is Markdown."""
     return not content.lstrip().startswith("{")
 
 
@@ -126,7 +128,7 @@ def _plain_markdown(content: str, work: TextWork, longest: int | None) -> Iterat
 
 
 def parse_blocks(content: str) -> tuple[str, list[Block]] | None:
-    """Return the title and blocks of the earlier front end's document, or None for other texts."""
+    """Return the title and blocks of an earlier front end's document, or None for other text."""
     if is_markdown(content):
         return None
     found = _decode(content)
@@ -147,7 +149,7 @@ def parse_blocks(content: str) -> tuple[str, list[Block]] | None:
 
 
 def _decode(content: str) -> Any:
-    """Decode JSON without its images. Returns None if it is invalid."""
+    """Decode JSON after removing its images. Returns None if the JSON is invalid or too long."""
     small = _DATA_URL.sub("", content)
     if len(small) > MAX_JSON:
         return None
@@ -167,7 +169,7 @@ def _blocks_of(items: list[Any]) -> list[Block]:
 
 
 def _first(parts: Iterable[str], longest: int | None) -> Iterator[str]:
-    """Return the first parts, up to this many characters or until the work is used up."""
+    """Yield parts until they have `longest` characters in total or take too much work."""
     size = 0
     with suppress(TooIntricate):
         for part in parts:
@@ -205,7 +207,7 @@ def _count_values(data: Block) -> int:
 
 
 def _text(data: Any, member: str) -> str:
-    """Return a text member of a block, or an empty string if it is not a string."""
+    """Return a member of a block if it is a string, or else an empty string."""
     value = data.get(member) if isinstance(data, dict) else data
     return value if isinstance(value, str) else ""
 

@@ -11,7 +11,7 @@ from imprint.domain.formats.cids import Cid
 
 @dataclass(frozen=True, slots=True)
 class PostEntry:
-    """The marketplace's entry for a post ID. `cid` is None if its text is not a CID."""
+    """The marketplace's entry for a post ID. `cid` is None if the entry's text is not a CID."""
 
     author: Address
     cid: Cid | None
@@ -24,7 +24,7 @@ class PostEntry:
 
 @dataclass(frozen=True, slots=True)
 class PostDetails:
-    """Details of a post from its contract entry, such as the description, and from its event."""
+    """The author, the CID as spelled, and the description in a post's contract entry."""
 
     author: Address
     spelled_cid: bytes
@@ -33,7 +33,7 @@ class PostDetails:
 
 @dataclass(frozen=True, slots=True)
 class PostFacts:
-    """The facts that decide access, read at one block: the entry and the reader's balance."""
+    """The on-chain values that decide access, read at one block: entry and reader's balance."""
 
     entry: PostEntry
     balance: int
@@ -43,7 +43,7 @@ class PostFacts:
 class Purchase:
     """A transaction in a block, and the amount that it paid for a post on behalf of a buyer.
 
-    `amount` is None if it was not a purchase of that post by that buyer. If `is_recent`, a node
+    `amount` is None if the transaction did not buy that post for that buyer. If `is_recent`, a node
     that is behind may not know the block yet.
     """
 
@@ -126,8 +126,8 @@ class DeliveryKey:
 class Delivery:
     """A verified and decoded delivery.
 
-    `findings` has its events and dead letters in log order. `access_changes` is None if any change
-    of access is unknown. `ignored` counts the logs that are neither events nor dead letters.
+    `findings` has its events and dead letters in log order. `access_changes` is None if not all
+    changes of access are known. `ignored` counts the logs that are neither events nor dead letters.
     """
 
     provider: str

@@ -26,7 +26,7 @@ _BIDIRECTIONAL = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class SignedRevision:
-    """A proven revision of the post `post_id`, before its text is stored.
+    """A verified revision of the post `post_id`, before its text is stored.
 
     `document` is the CID of the post's document on the chain, and `envelope` is the typed data that
     the author signed.
@@ -105,10 +105,10 @@ def is_note(text: str) -> bool:
 
 
 def too_many_revisions() -> Refusal:
-    """Return the refusal of a post's revision beyond the maximum number."""
+    """Return the refusal for a post that already has the maximum number of revisions."""
     return Refusal(Code.TOO_MANY_REVISIONS, f"A post has at most {MAX_REVISIONS} corrections.")
 
 
 def unknown_revision() -> Refusal:
-    """Return the refusal of a number that no revision of the post has."""
+    """Return the refusal for a revision number that the post does not have."""
     return Refusal(Code.UNKNOWN_REVISION, "This post has no revision with this number.")

@@ -22,7 +22,7 @@ MAX_WORD = 64
 """Number of significant characters in a word. The rest is ignored in texts and queries."""
 
 MAX_TEXT = 64 * 1024
-"""Number of searchable characters in a text."""
+"""Number of characters at the beginning of a text that are searchable."""
 
 MAX_FOLDED = 128 * 1024
 """Maximum length of a folded text. Some characters fold into several characters."""
@@ -37,10 +37,10 @@ _LEAD = 60
 """Number of characters in a snippet before its first match."""
 
 _CHUNK = 400
-"""Number of characters processed at a time. Words are marked only in a few chunks."""
+"""Number of characters searched at a time. Words are marked only in chunks that match."""
 
 _OVERLAP = 200
-"""Number of characters of the next chunk that a snippet may extend into."""
+"""Maximum number of characters by which a chunk extends into the next chunk."""
 
 _UNSPACED = (
     *((0x0E00, 0x0EFF), (0x1000, 0x109F), (0x1780, 0x17FF)),  # Thai, Lao, Myanmar, Khmer
@@ -99,7 +99,7 @@ class PostTexts:
 
 
 def fold(text: str) -> str:
-    """Return the folded words of a text, each between two spaces, or an empty string."""
+    """Return the folded words of a text, with a space before and after each, or an empty string."""
     words = text[:MAX_TEXT].translate(_FOLDING).split()
     if not words:
         return ""
@@ -112,7 +112,7 @@ def fold(text: str) -> str:
 
 
 def words_of(text: str) -> list[str]:
-    """Yield the folded words of a text, in order."""
+    """Return the folded words of a text, in order."""
     return fold(text).split()
 
 
@@ -166,7 +166,7 @@ def score(query: SearchQuery, title: str, hashtags: str, description: str) -> in
 
 
 def pattern_of(term: SearchTerm) -> str:
-    """Return the string that a folded text contains if it contains a term."""
+    """Return the string that a folded text contains if and only if it contains this term."""
     return f" {' '.join(term.words)}{'' if term.prefix else ' '}"
 
 
@@ -213,7 +213,7 @@ def _likely_start(query: SearchQuery, text: str) -> int:
 
 
 def _terms(words: Sequence[str]) -> list[SearchTerm]:
-    """Return the terms of adjacent unquoted words."""
+    """Return the search terms for a run of adjacent unquoted words."""
     terms: list[SearchTerm] = []
     run: list[str] = []
     for word in words:
@@ -301,7 +301,7 @@ def _chunks(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _spans(text: str) -> list[tuple[str, int, int]]:
-    """Yield the folded words of a text, with the start and end of each."""
+    """Return the folded words of a text, with the start and end of each."""
     spans: list[tuple[str, int, int]] = []
     word, begin, end = "", 0, 0
     for at, char in enumerate(text):

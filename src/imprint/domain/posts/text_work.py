@@ -10,10 +10,10 @@ second.
 """
 
 MAX_SECONDS = 2.0
-"""Limit in seconds of processor time, for texts whose steps take unusually long."""
+"""Maximum processor time in seconds, for texts whose steps take unusually long."""
 
 _CHECKED_EVERY = 64
-"""Number of calls of `spend` between two readings of the clock."""
+"""Number of calls to `spend` between two readings of the clock."""
 
 
 class TooIntricate(Exception):
@@ -37,7 +37,8 @@ class TextWork:
         self.is_abandoned = False
 
     def spend(self, steps: int = 1) -> None:
-        """Count steps. Raises `TooIntricate` above the limit, and `Abandoned`."""
+        """Count steps. Raises `TooIntricate` above the limit, and `Abandoned` after an
+        abandonment."""
         self._left -= steps
         if self._left < 0:
             raise TooIntricate("Converting the text takes too many steps.")

@@ -39,19 +39,19 @@ MAX_GRANTS = 20_000
 """Maximum number of cached positive decisions. The oldest is evicted first."""
 
 MAX_ANONYMOUS = 10_000
-"""Maximum number of posts whose facts are cached for anonymous requests.
+"""Maximum number of posts whose on-chain values are cached for anonymous requests.
 
 The oldest entry is evicted first.
 """
 
 ANONYMOUS_TIME = timedelta(seconds=1)
-"""How long facts are reused for anonymous requests, unless a new block arrives earlier."""
+"""How long on-chain values are reused for anonymous requests, unless a new block arrives."""
 
 TRUSTED_TIME = timedelta(hours=1)
 """How long the index is trusted after the last contact with the chain."""
 
 SILENT_TIME = timedelta(seconds=2)
-"""How long pages and feeds do not query the chain again after a failure."""
+"""How long pages and feeds wait after a failure before they query the chain again."""
 
 LONGEST_GAP = 1_000
 """Number of new blocks above which the watcher clears the cache without reading their logs."""
@@ -74,7 +74,7 @@ Key = tuple[int, Address | None]
 
 @dataclass(frozen=True, slots=True)
 class _CachedFacts:
-    """Facts about a post for one reader, and their expiry on the monotonic clock."""
+    """On-chain values of a post for one reader, and their expiry on the monotonic clock."""
 
     facts: PostFacts
     until: float
@@ -82,7 +82,7 @@ class _CachedFacts:
 
 @dataclass(frozen=True, slots=True)
 class AccessDecision:
-    """How a reader may read a post, and the post's price at that block."""
+    """How a reader may read a post, and the post's price, both at one block."""
 
     access: Access
     price: int
@@ -103,7 +103,7 @@ class Entitlement:
         default_factory=lambda: BoundedCache(MAX_GRANTS)
     )
     _readers: dict[int, set[Address | None]] = field(default_factory=dict)
-    """Maps posts to their readers in `_grants`, so that a price change need not search them all."""
+    """Readers in `_grants` by post, so that a price change need not search all of `_grants`."""
     _anonymous: BoundedCache[int, _CachedFacts] = field(
         default_factory=lambda: BoundedCache(MAX_ANONYMOUS)
     )
@@ -118,7 +118,7 @@ class Entitlement:
     async def decide(
         self, file: File, post_id: int, reader: Address | None
     ) -> AccessDecision | None:
-        """Return how `reader` may read this post's file, or None if it is not the post's file.
+        """Return how `reader` may read a file as this post, or None if the file is not the post's.
 
         The chain's entry must name the file's owner as author and contain the file's CID. Any other
         entry does not belong to this file. Concurrent calls for the same post and reader share one
@@ -185,12 +185,14 @@ class Entitlement:
         self._heard_at = None
 
     def on_new_block(self) -> None:
-        """Drop the cached facts for anonymous requests. Positive decisions stay cached."""
+        """Drop the on-chain values cached for anonymous requests. Positive decisions stay
+        cached."""
         self._blocks += 1
         self._anonymous.clear()
 
     def _recent_refusal(self, file: File, post_id: int) -> PostFacts | None:
-        """Return the facts for anonymous requests, if they are recent and deny this file."""
+        """Return the on-chain values cached for anonymous requests if they deny access to this
+        file."""
         cached = self._anonymous.get(post_id)
         if cached is None or self.monotonic() >= cached.until:
             return None

@@ -1,4 +1,4 @@
-"""Payment: which posts are offered for sale over HTTP, and single reads by a proven address."""
+"""Payment: which posts are offered for sale over HTTP, and one-time reads by proven addresses."""
 
 import asyncio
 from dataclasses import dataclass, field
@@ -21,8 +21,11 @@ WAIT_SECONDS = 15.0
 """How long a read waits for the purchase transaction that it names."""
 
 POLL_SECONDS = 0.5
-"""How long a waiting read pauses before it queries the chain again. Each pause is longer by half
-than the one before, so that invented transactions cost a node few queries."""
+"""Seconds that a waiting read first pauses before it queries the chain again.
+
+Each pause is half as long again as the one before, so that invented transactions cost a node
+few queries.
+"""
 
 MAX_WAITS = 32
 """Maximum number of waiting reads per process."""
@@ -94,7 +97,7 @@ class Payments:
             raise NonceUsed(READ, None)
 
     async def find_purchase(self, tx_hash: str, post_id: int, buyer: Address) -> Purchase | None:
-        """Return the purchase in this transaction, or None while it is in no block."""
+        """Return the purchase in this transaction, or None if it is not in a block yet."""
         return await self.marketplace.find_purchase(tx_hash, post_id, buyer)
 
     async def wait_for_purchase(

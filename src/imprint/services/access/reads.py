@@ -53,7 +53,7 @@ class ContentCache:
         return content
 
     def put(self, cid: Cid, content: str) -> None:
-        """Cache this content unless it is large, because large content would evict many others."""
+        """Cache this content unless it is large, because large content would evict many entries."""
         if len(content) <= SMALL_DOCUMENT:
             self._contents.put(cid, content)
 
@@ -77,7 +77,7 @@ class Reads:
     measures: CurrentMeasures = field(default_factory=CurrentMeasures)
 
     async def draft(self, session: Session, cid: Cid) -> File:
-        """Return the session's own draft. Refuses a CID that is not a draft, or another owner's."""
+        """Return the session's own draft. Refuses other CIDs, including other owners' drafts."""
         file = await self.files.file_by_cid(cid, session)
         if file is None or file.state is not State.PENDING:
             raise Refusal(Code.NOT_FOUND, "There is no draft with this cid.")
@@ -106,7 +106,7 @@ class Reads:
         return bound.file
 
     async def shown_post(self, post: IndexedPost) -> File:
-        """Return a post of the index if it is free. Only for pages and feeds.
+        """Return a post of the index if it is free. Used only for pages and feeds.
 
         While the chain is unreachable, the price in the index counts, for at most an hour
         after the last contact with the chain.
@@ -181,8 +181,8 @@ class Reads:
     async def newest(self, file: File) -> PostVersion:
         """Return the shown version of a post: its newest revision, or the document on the chain.
 
-        All code that shows a text uses this method. Only for a file that one of the methods above
-        returned.
+        All code that shows a text uses this method. The file must come from one of the methods
+        above.
         """
         return await self._check_version(
             PostVersion(file, await self.revisions.newest_revision(file.cid))
@@ -191,7 +191,7 @@ class Reads:
     async def version(self, file: File, number: int) -> PostVersion:
         """Return a version of a post that one of the methods above returned.
 
-        Version 0 is the document on the chain. Refuses `unknown_revision`.
+        Version 0 is the document on the chain. Refuses with `unknown_revision`.
         """
         if number == 0:
             return PostVersion(file)

@@ -84,7 +84,7 @@ class Login:
         return LiveSession(session.address, session.expires_at, session.id, session.generation)
 
     async def log_out(self, session: Session, *, everywhere: bool) -> None:
-        """End this session, or all sessions of its address with `everywhere`.
+        """End this session or, with `everywhere`, all sessions of its address.
 
         Refuses a session that has already been ended.
         """

@@ -39,7 +39,7 @@ _ID = re.compile(r"[0-9a-f-]{36}")
 class WritingSessions:
     """Opens, lists and revokes writing sessions, and verifies writes that their keys signed.
 
-    A session never changes, so its key stays cached. Whether it has been revoked is read
+    A session never changes, so its key stays cached. Whether the session has been revoked is read
     from the database when a write is opened.
     """
 

@@ -41,7 +41,7 @@ LARGEST_SIZE = 10_000
 """Maximum number of blocks in a request. No node allows more by default."""
 
 SHRINK_DIVISOR = 2
-"""A refusal divides the range size by this number. A success adds the size divided by it."""
+"""A refusal divides the range size by this number. A success adds the quotient to the size."""
 
 SUCCESSES_UNTIL_RETRY = 100
 """Number of successes after which a refused range size is tried again, in case it works now."""
@@ -54,7 +54,7 @@ FEW_BLOCKS = 500
 take a while."""
 
 MAX_OVERSIZED = 1_024
-"""Maximum number of cached blocks with refused logs. The oldest is evicted."""
+"""Maximum number of tracked blocks whose logs a node refused. The oldest is evicted."""
 
 MAX_REQUESTS = 16
 """Maximum number of log requests kept for projections that have not read the responses."""
@@ -63,7 +63,7 @@ MAX_RECEIPT_LOGS = 20_000
 """Maximum number of cached logs from receipts. The newest blocks are read repeatedly."""
 
 MAX_BLOCKS = 128
-"""Maximum number of cached heads and other blocks. The oldest is evicted."""
+"""Maximum number of entries in each cache of blocks or heads. The oldest entry is evicted."""
 
 CHECKED_BLOCKS = 10_000
 """Number of newest blocks that are compared with their bloom filters.
@@ -92,7 +92,7 @@ The oldest is evicted.
 """
 
 LAGGING_BLOCKS = 16
-"""How many blocks a second node may be behind and still be compared."""
+"""Maximum number of blocks that another node may lag behind and still be compared."""
 
 SHRUNK_GRACE = timedelta(seconds=15)
 """How long a node must report a lower head before blocks count as gone.
@@ -140,12 +140,12 @@ class LogRange:
     open_from: int | None = None
 
     def with_logs_of(self, block: BlockRef, logs: Sequence[PlacedLog]) -> "LogRange":
-        """Return the same range with the logs of one block replaced."""
+        """Return a copy of this range with the logs of one block replaced."""
         others = [each for each in self.logs if each.block.number != block.number]
         return replace(self, logs=sorted([*others, *logs], key=lambda each: each.place))
 
     def opened_from(self, block: BlockRef) -> "LogRange":
-        """Return the same range, marked so that no block from this one on is final."""
+        """Return a copy of this range in which no block from this one on counts as final."""
         number = block.number if self.open_from is None else min(self.open_from, block.number)
         return replace(self, open_from=number)
 
@@ -162,7 +162,7 @@ class _Request:
     blocks: LogRange | None = None
 
     def serves(self, reader: "LogReader", head: BlockRef) -> bool:
-        """Whether a reader may use the response. With another head, the blocks must predate both.
+        """Whether a reader may use the response. If heads differ, both must be above the blocks.
 
         No reader gets a response twice. A reader requests the newest blocks again to find out
         whether the node left out a log.
@@ -250,7 +250,7 @@ class LogStream:
         return block
 
     async def is_canonical(self, block: BlockRef, head: BlockRef) -> bool:
-        """Whether a block is on the chain that ends in `head`, so that no reorg has replaced it."""
+        """Whether a block is on the chain that ends in `head`, and was not replaced by a reorg."""
         return block.number <= head.number and await self.block_at(block.number, head) == block
 
     async def compare_history(
@@ -321,7 +321,7 @@ class LogStream:
         return LogRange(block.number, block, placed, unreadable)
 
     async def complete(self, blocks: LogRange, head: BlockRef) -> LogRange:
-        """Return the same blocks with logs that the node left out, as far as can be determined.
+        """Return the same blocks, adding any logs that the node is found to have left out.
 
         If a block's bloom filter indicates a topic that none of its logs has, the block is read
         from receipts. Raises `Unavailable`.
@@ -409,7 +409,7 @@ class LogStream:
             self._suspected.put(block, False)
 
     def restore(self, blocks: LogRange, block: BlockRef, proved: Sequence[PlacedLog]) -> LogRange:
-        """Return the same range with the proven logs of one block."""
+        """Return a copy of the range with the proven logs of one block."""
         restored = blocks.with_logs_of(block, proved)
         if len(restored.logs) > len(blocks.logs) and not self._suspected.get(block):
             self._suspected.put(block, True)
@@ -463,7 +463,7 @@ class LogStream:
     async def _find_topics(self, first: int, last: BlockRef, head: BlockRef) -> list[BlockTopics]:
         """Return the blocks up to `last` with the topics of their filters, cached if possible.
 
-        A block names its parent by its hash, so cached blocks belong to the same chain.
+        Each block contains its parent's hash, so cached blocks belong to the same chain.
         """
         found = list[BlockTopics]()
         number, block_hash, size = last.number, last.block_hash, 1
@@ -525,7 +525,7 @@ class LogReader:
         """Yield all logs from block `first` to the head, in order.
 
         With `receipts`, logs that the node refuses or leaves out are read from receipts. Raises
-        `Unavailable`, also for logs that contradict each other.
+        `Unavailable`, including for logs that contradict each other.
         """
         while first <= head.number:
             blocks = await self._take(first, head) or await self._ask(first, head)

@@ -14,7 +14,7 @@ MANY_BLOCKS = 100_000
 USUAL_RANGE = 100
 """Number of blocks whose logs a node should return at once.
 
-If a node returns fewer, catching up takes many requests.
+If a node allows fewer blocks, catching up takes many requests.
 """
 
 _REMEDY = (
@@ -74,8 +74,8 @@ class StartBlock:
     ) -> list[Concern]:
         """Return warnings about this block and the node's history for the operator.
 
-        With `marketplace`, also checks whether that contract was deployed before the block. Only a
-        node with old states can tell. Raises `Unavailable` if the database or the node fails.
+        With `marketplace`, also checks whether that contract was deployed before the block. This
+        needs a node that keeps old states. Raises `Unavailable` if the database or the node fails.
         """
         cursor = await self.events.cursor(self.chain_id)
         first = min(self.number if cursor is None else cursor.number, head.number)
@@ -133,7 +133,7 @@ class StartBlock:
         return [Concern(detail, _REMEDY)]
 
     async def _returns_logs(self, first: int, last: int, head: BlockRef, least: int = 0) -> bool:
-        """Whether the node returns the logs of these blocks, given that it responds."""
+        """Whether the node returns the logs of these blocks, if it responds at all."""
         try:
             return len(await self.chain.logs(first, last, (POST_CREATED,), head)) >= least
         except Unavailable:

@@ -31,11 +31,11 @@ class Turn:
 
     keys: list[str]
     granted: "asyncio.Future[None] | None" = None
-    """None while the turn is not waiting."""
+    """Completes when the turn is granted. None unless the turn is waiting."""
 
 
 class FairQueue:
-    """Allows at most `slots` holders at once. The others wait, and keys take turns.
+    """Allows at most `slots` holders at once. Other callers wait, and their keys take turns.
 
     Raises `Unavailable` with this `detail` after waiting for `seconds`.
     """

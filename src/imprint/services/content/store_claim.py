@@ -103,7 +103,7 @@ class InstallationClaim:
         return self._refusal is None
 
     async def run(self) -> None:
-        """Verify repeatedly. Problems are logged, and `stands` reports them to readiness.
+        """Verify repeatedly. Problems are logged, and `stands` shows them to the readiness check.
 
         A store that was unreachable at start-up is verified as soon as possible.
         """

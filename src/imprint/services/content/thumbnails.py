@@ -34,7 +34,7 @@ def _round_up(side: int | None) -> int:
 
 @dataclass(slots=True)
 class Thumbnails:
-    """Scales thumbnails down one at a time, so that publications need not wait.
+    """Scales thumbnails down one at a time, so that they do not delay publications.
 
     Clients take turns.
     """

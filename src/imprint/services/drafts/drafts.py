@@ -66,7 +66,7 @@ Content = str | Callable[[], str]
 """A text, or a function that decodes a large one and may refuse it."""
 
 Begin = Callable[[Intent], Awaitable[int | None]]
-"""Records an intent. Returns None, or a number that the catalog reserved in place of its own."""
+"""Records an intent. Returns None, or the number that the catalog reserved instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +127,9 @@ class Drafts:
         else:
             # Invalid content is refused before the draft is looked up, small or large.
             made = await self._make_large(write, content)
-            draft = _own_draft(write, await self.files.file_by_cid(cid))
+            # Another attempt of this write may have replaced the draft meanwhile.
+            found = await self.drafts.open_write(write, None, write_key(write.signer), cid)
+            draft = _own_draft(write, found)
         intent, version = await self._put_version(write, draft.group_id, made, self._begin)
         del made
         replaced = await self._commit(self.drafts.replace_draft(write, intent, cid, version, draft))
@@ -162,7 +164,7 @@ class Drafts:
         """Delete a draft and return its last state.
 
         Refuses as `update` does, and also refuses a draft that its owner has published on the
-        chain. A third party who publishes the CID cannot prevent the owner from deleting it.
+        chain. A third party who publishes the CID cannot prevent the owner from deleting the draft.
         """
         write, found = await self._prove(claim, Action.DELETE, cid)
         draft = _own_draft(write, found)
@@ -221,7 +223,7 @@ class Drafts:
         """Return the write that a claim proves, by the signer's key or by the signer's contract.
 
         The write may also be signed by the key of a writing session. The catalog checks whether the
-        session is revoked. Refuses `author_refused`, except for a delete.
+        session is revoked. Refuses with `author_refused`, except for a delete.
         """
         if claim.session is not None:
             write = await self.sessions.prove(claim, claim.session, action, cid)
@@ -239,7 +241,7 @@ class Drafts:
     ) -> tuple[Write, File | None]:
         """Verify the signature and its freshness, the signer's rate, and that the nonce is unused.
 
-        Also returns the live file with this CID, read at the same time if `reads`. Refuses
+        Also returns the live file with this CID, read at the same time if `reads` is set. Refuses
         everything but a delete while disk space is low.
 
         The nonce is checked before ownership and state. Otherwise, a repeated update would report
@@ -279,8 +281,8 @@ class Drafts:
     ) -> tuple[Intent, Version]:
         """Store the document of a new version, after `begin` has recorded the intent.
 
-        If the owner already has a number that high, the catalog reserves the next number, and the
-        document is built again because it contains its own name.
+        If the owner already has this number or a higher one, the catalog reserves the next number,
+        and the document is built again because it contains its own name.
         """
         size = len(made.document)
         intent = self._intent(write, made.cid, size, Network.PRIVATE, made.number)
@@ -344,7 +346,7 @@ class Drafts:
         return await self._note_intent(self.drafts.begin_write(intent, self.quota))
 
     async def _open_create(self, intent: Intent) -> int | None:
-        """Record the intent of a create and open its write. May refuse as `_prove` does."""
+        """Record the intent to create a draft and open the write. May refuse as `_prove` does."""
         write, key = intent.write, write_key(intent.write.signer)
         opened = self.drafts.open_create(write, self.rate, key, intent, self.quota)
         return await self._note_intent(opened)

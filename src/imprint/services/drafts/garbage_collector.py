@@ -47,7 +47,7 @@ STRAY_BATCH = 200
 """Number of documents looked up in one transaction."""
 
 STRAY_SECONDS = 24 * 3600.0
-"""Seconds between scans for strays. Power losses cause strays, so the first scan finds them all."""
+"""Seconds between scans for strays. Power losses leave strays, which the first scan finds."""
 
 HELD_SECONDS = 60.0
 """Seconds between checks of held strays, since an operator may have dealt with them."""
@@ -347,7 +347,7 @@ class Strays:
 
     @property
     def held(self) -> bool:
-        """Whether an operator must decide."""
+        """Whether an operator must decide what to do with the strays."""
         return self.strays > self.bound
 
 

@@ -88,7 +88,7 @@ class CatalogCopy(Protocol):
 
     @property
     def moderation(self) -> ModerationStore:
-        """The decisions of the operator who made the backup."""
+        """The operator's decisions that the copy contains."""
 
     async def close(self) -> None:
         """Close the copy of the catalog."""
@@ -262,7 +262,8 @@ class Restore:
     async def _restore_documents(
         self, entries: Iterable[BackupEntry], count: int, size: int
     ) -> None:
-        """Restore up to `count` documents. The private documents may have `size` bytes in total."""
+        """Restore up to `count` documents. Private documents may take up to `size` bytes in
+        total."""
         for entry in entries:
             cid, network = read_document_entry(entry.name)
             if count == 0:
@@ -322,7 +323,7 @@ def restore_catalog(entry: BackupEntry | None, manifest: BackupManifest, path: P
 def find_documents(
     entries: Iterable[BackupEntry], wanted: Collection[tuple[Cid, Network]]
 ) -> Iterator[tuple[Cid, Network, bytes]]:
-    """Return the documents in this collection for which a backup has bytes that match the CID."""
+    """Yield the wanted documents for which a backup has bytes that match the CID."""
     for entry in entries:
         with suppress(NotABackup):
             cid, network = read_document_entry(entry.name)
@@ -333,7 +334,7 @@ def find_documents(
 
 
 def read_document_entry(name: str) -> tuple[Cid, Network]:
-    """Return the document in an entry with this name. Raises `NotABackup`."""
+    """Return the CID and network in the name of a document's entry. Raises `NotABackup`."""
     try:
         _, network_name, _, text = name.split("/")
         network, cid = Network(network_name), parse_cid(text)

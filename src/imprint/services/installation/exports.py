@@ -76,10 +76,10 @@ Imprint writes a repeated block every time, but other tools that copy a CAR writ
 """
 
 FREE_REPETITION = 16 * 1024 * 1024
-"""Additional allowance in bytes, for small export files."""
+"""Bytes of documents allowed on top of the maximum ratio, for small export files."""
 
 MAX_REMEMBERED = 10_000
-"""Maximum number of stored thumbnails that an import tracks. Others may be stored twice."""
+"""Maximum number of stored thumbnails that an import tracks. More may be stored twice."""
 
 Added = TypeVar("Added")
 
@@ -238,7 +238,7 @@ class OpenedExport:
 def open_export(archive: Archive, trusted: bytes | None = None) -> OpenedExport:
     """Read the manifest and verify its signature.
 
-    Raises `NotAnExport`, also if a key other than `trusted` signed the manifest.
+    Raises `NotAnExport`, for example if a key other than `trusted` signed the manifest.
     """
     if len(archive.roots) != 1:
         raise NotAnExport("An export must have exactly one root.")
@@ -345,7 +345,7 @@ def _assemble(archive: Archive, cid: Cid, limit: int) -> bytes:
 
 
 def _check_profile(archive: Archive, manifest: Manifest, profile: Profile, left: int) -> int:
-    """Verify a profile and return the bytes of its picture. The picture may have `left` bytes."""
+    """Verify a profile and return the size of its picture in bytes, which is at most `left`."""
     if manifest.owner not in (None, profile.address):
         raise NotAnExport(f"The profile of {profile.address} is not of the export's owner.")
     if not archive.note("profile", profile.address):
@@ -358,7 +358,7 @@ def _check_profile(archive: Archive, manifest: Manifest, profile: Profile, left:
 def check_revision(archive: Archive, manifest: Manifest, revision: Revision, left: int) -> bool:
     """Verify a revision, its text and its signature. Returns whether a key signed it.
 
-    If no key did, a contract may have signed it, which only the chain can tell.
+    Otherwise, a contract may have signed it, which only the chain can verify.
     """
     what = f"revision {revision.number} of {revision.document}"
     if manifest.owner not in (None, revision.owner):
@@ -501,7 +501,7 @@ class Import:
         return await add_with_fence(self.garbage, attempt)
 
     async def _import_profile(self, archive: Archive, profile: Profile, stored: "_Stored") -> None:
-        """Add a profile with its picture, unless its author is withheld or already has one."""
+        """Add a profile with its picture, unless its author is withheld or has a profile."""
         if await self.archives.is_withheld(profile.address, profile.avatar_cid):
             return
 
@@ -513,7 +513,7 @@ class Import:
         await add_with_fence(self.garbage, attempt)
 
     async def _import_revision(self, archive: Archive, revision: Revision) -> None:
-        """Add a revision, unless it already exists or its post does not."""
+        """Add a revision, unless it already exists or its post is missing."""
         if not await self.archives.compare_revision(revision):
             return
         document = read_file(archive, revision)
@@ -545,7 +545,7 @@ async def add_with_fence(
     """Store the documents of a file and add it, with the current fence.
 
     The attempt is repeated after exceptions in `again`, mostly because documents were marked for
-    deletion meanwhile. Only a collector that has not noticed the pause marks any. Raises
+    deletion meanwhile. Only a collector that has not noticed the pause does this. Raises
     `CollectionNotPaused`.
     """
     for _ in range(MAX_ATTEMPTS):

@@ -15,10 +15,10 @@ from imprint.ports.content import KEY_ID_BYTES, DocumentCipher
 from imprint.ports.installation import KeyRecord, KeyStore
 
 SAMPLE = 1_000
-"""Sample size of wrapped keys. File IDs are random, so any sample is representative."""
+"""Number of wrapped keys in a sample. File IDs are random, so any sample is representative."""
 
 DAMAGE = 1
-"""Tolerated number of keys per unknown master key in a sample. Damaged records look unknown."""
+"""Number of sampled keys per unknown master key that are taken for damaged records."""
 
 _REMEDY = (
     "Nothing was changed. Set the master key with which they were stored in "
@@ -30,7 +30,7 @@ _REMEDY = (
 
 @dataclass(frozen=True, slots=True)
 class KeySample:
-    """The size of a sample of wrapped keys, and the count per master key."""
+    """The size of a sample of wrapped keys, and the number of these keys per master key."""
 
     looked_at: int
     by_key: Counter[bytes]
@@ -46,8 +46,8 @@ class MasterKeys:
     async def verify(self) -> None:
         """Check that the configured keys decrypt the stored documents, and record the keys in use.
 
-        Any number of processes may do this at the same time. Raises `CannotStart` for other
-        keys, and `Unavailable`.
+        Any number of processes may do this at the same time. Raises `CannotStart` if
+        the keys do not decrypt them, and `Unavailable`.
         """
         added, dropped = await self._compare()
         known = await self.keys.master_keys()
@@ -57,7 +57,8 @@ class MasterKeys:
     async def examine(self) -> KeySample:
         """Check that the configured keys decrypt the stored documents, without changing anything.
 
-        Returns a sample that excludes the configured keys. Raises as `verify` does.
+        Returns a sample that counts only keys of master keys that are not configured. Raises as
+        `verify` does.
         """
         await self._compare()
         sample = await self._take_sample()

@@ -188,7 +188,7 @@ class Deployment:
     content_store: str
     versions: Mapping[str, str]
     publication: Mapping[str, str | None]
-    """Settings of `[publication]` and of the chain, keyed by label. None if one is not given."""
+    """Settings of `[publication]` and of the chain, keyed by label. Missing values are None."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -512,7 +512,7 @@ class Operations:
         )
 
     async def _measured(self) -> Usage:
-        """Return the last result of this process's usage monitor, or else a new measurement."""
+        """Return the usage monitor's last result in this process, or else a recent measurement."""
         gauges = [read_gauge(each) for each in (DRAFTS, POSTS, STORED_BYTES, DETACHED_BYTES)]
         if not any(map(math.isnan, gauges)):
             return Usage(*map(int, gauges))
@@ -596,7 +596,7 @@ def _mismatch_rows(found: EventsToExamine) -> tuple[tuple[str, ...], ...]:
 
 
 def _mark_of(member: str, well: bool) -> Mark:
-    """Return the mark of a check. Only failing reads make the service not ready."""
+    """Return the mark of a check. A failure is bad only if it makes the service not ready."""
     if well:
         return Mark.GOOD
     return Mark.BAD if member in ("database", "storage") else Mark.WARN

@@ -41,7 +41,7 @@ SENTENCES = {
     "collector": "No process collects garbage, or it holds documents back.",
     "records": "A damaged record or document was found.",
 }
-"""What a failed check of each condition means for users."""
+"""The effect on users if the check of a condition fails."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class Condition:
     storage_writes: bool = True
     """Whether documents can be stored. Also false if documents cannot be read."""
     off: frozenset[str] = frozenset()
-    """Names of the tasks above that are disabled."""
+    """Names of the conditions whose background tasks are disabled."""
 
     @property
     def ready(self) -> bool:
@@ -110,13 +110,13 @@ class Readiness:
     disk: DiskSpace
     examine_history: Callable[[], Awaitable[History]] | None = None
     checks: Sequence[tuple[str, Callable[[], bool]]] = ()
-    """Members of `Condition`, each with a function that returns whether all is well.
+    """Pairs of a member of `Condition` and a function that returns whether all is well.
 
-    Background tasks already know this. A member may have several functions, and is true if
-    all of them return true.
+    Background tasks already know this. A member may occur in several pairs, and is true if all of
+    their functions return true.
     """
     find_disputed: Callable[[], Awaitable[Sequence[BlockRef]]] | None = None
-    """Returns the blocks whose logs are disputed, or None if no process follows the chain."""
+    """Returns the blocks whose logs are disputed. None if no process follows the chain."""
     writes: WriteHealth = field(default_factory=WriteHealth)
     probe_documents: Callable[[], Awaitable[None]] | None = None
     """Checks that documents can be read. None if the store's own probe already checks this."""

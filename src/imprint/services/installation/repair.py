@@ -1,9 +1,9 @@
 """Repair: restores a damaged installation from a backup and the chain.
 
-The steps, in order (docs/decisions/repair.md explains why it ends there):
+The steps, in order (docs/decisions/repair.md explains why there are no more):
 
-1. The readable records, and those of the backup, are in a new catalog, which has replaced the
-   damaged one (`adapters/database/sqlite/rebuild.py`).
+1. The readable records, and records from the backup, are in a new catalog, which has replaced
+   the damaged one (`adapters/database/sqlite/rebuild.py`).
 2. Documents that are missing or damaged are restored from the backup.
 3. The chain is read again, which decides which files are posts.
 4. Whatever is still missing is reported.
@@ -33,7 +33,7 @@ BATCH = 256
 """Number of documents looked up together."""
 
 SavedDocuments = Callable[[Collection[tuple[Cid, Network]]], Iterable[tuple[Cid, Network, bytes]]]
-"""Returns the documents in this collection that a backup has."""
+"""Returns the documents of this collection that a backup has."""
 
 
 @dataclass(slots=True)

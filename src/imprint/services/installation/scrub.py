@@ -31,7 +31,7 @@ SOME_RECORDS = 5000
 """Number of records that a quick check verifies, which takes about a second."""
 
 RATE = 50.0
-"""Number of records verified per second, with their documents, or four million per day."""
+"""Number of records verified per second with their documents, which is four million per day."""
 
 FIRST_PASS_SECONDS = 60.0
 """Seconds between start-up and the first pass, so that start-up is not slowed down."""
@@ -73,7 +73,7 @@ class Scrub:
         await run_periodically("scrub", self._scrub_in_turn, interval, retry_after=RETRY_SECONDS)
 
     async def scrub(self) -> bool:
-        """Run one pass, or finish an interrupted one. Returns False if another has the lease."""
+        """Run one pass, or finish an interrupted one. Returns False if the lease is taken."""
         async with hold_lease(self.leases, SCRUB_LEASE, LEASE_TIME, self.holder) as lease:
             while lease is not None and not lease.lost:
                 if not await self._scrub_batch():
@@ -82,7 +82,8 @@ class Scrub:
         return False
 
     async def _scrub_in_turn(self) -> None:
-        """Run one pass after other processes have run theirs. Each knows only its own findings."""
+        """Run one pass after other processes have run theirs. A process knows only its own
+        findings."""
         while not await self.scrub():  # noqa: ASYNC110  another process ends the wait
             await asyncio.sleep(RETRY_SECONDS)
 
@@ -158,7 +159,7 @@ async def verify_documents(files: FileStore, content: ContentStore, file: File) 
 async def _verify_others(
     records: RecordStore, files: FileStore, content: ContentStore
 ) -> AsyncIterator[tuple[str, bool]]:
-    """Yield the damage in profiles and revisions, and whether each one is a damaged record."""
+    """Yield each damaged profile, revision or document of theirs, and whether it is a record."""
     async for found in _verify_profiles(records, files, content):
         yield found
     async for revision_id, revision in walk_revisions(records):
@@ -172,7 +173,7 @@ async def _verify_others(
 async def _verify_profiles(
     records: RecordStore, files: FileStore, content: ContentStore
 ) -> AsyncIterator[tuple[str, bool]]:
-    """Yield damaged profiles and missing or damaged pictures, and whether each one is a record.
+    """Yield each damaged profile and each bad or missing picture, and whether it is a record.
 
     Raises `Unavailable` as `verify_documents` does.
     """
@@ -188,7 +189,7 @@ async def _verify_profiles(
 
 
 async def walk_profiles(records: RecordStore) -> AsyncIterator[tuple[str, Profile | None]]:
-    """Yield every profile with its address. A damaged profile is None."""
+    """Yield every profile with its address. A damaged profile is yielded as None."""
     after = ""
     while batch := await records.verify_profiles(after, BATCH):
         for each in batch:
@@ -197,7 +198,7 @@ async def walk_profiles(records: RecordStore) -> AsyncIterator[tuple[str, Profil
 
 
 async def walk_revisions(records: RecordStore) -> AsyncIterator[tuple[str, Revision | None]]:
-    """Yield every revision with its ID. A damaged revision is None."""
+    """Yield every revision with its ID. A damaged revision is yielded as None."""
     after = ""
     while batch := await records.verify_revisions(after, BATCH):
         for each in batch:
@@ -225,7 +226,7 @@ async def _is_sound(content: ContentStore, cid: Cid, network: Network) -> bool:
 async def verify_some(
     records: RecordStore, most: int = SOME_RECORDS
 ) -> AsyncIterator[tuple[int, str | None]]:
-    """Verify the oldest records. Yields, for each record, the count up to it and any damage."""
+    """Verify the oldest records. For each, yields the number verified so far and any damage."""
     async for done, record in _walk(records):
         yield done, record.damage
         if done >= most:

@@ -51,7 +51,7 @@ CONCURRENT = 8
 """Maximum number of concurrent chain queries for one feed."""
 
 FEED_SECONDS = 20.0
-"""Seconds for deciding on the chain about all posts of one feed, and for reading their texts."""
+"""Seconds allowed for querying the chain about a feed's posts, and for reading their texts."""
 
 CONVERTING = "The texts of this feed are still being converted."
 
@@ -250,7 +250,7 @@ class Feeds:
     async def _find_all(
         self, posts: Sequence[IndexedPost], reader: Address | None, find: _Find
     ) -> dict[int, File]:
-        """Return the newest texts of these posts by ID, in order, unless `find` refuses a post.
+        """Return the newest texts of these posts by ID, in order. Skips posts that `find` refuses.
 
         The chain is queried about several posts at once, but not about posts whose access is
         cached.
@@ -302,7 +302,7 @@ class Feeds:
 
 @dataclass(frozen=True, slots=True)
 class _Owned:
-    """A post that an owner wrote or holds, with the position and time of its arrival."""
+    """A post that an owner wrote or holds, with the position and time since which this is so."""
 
     place: int
     post: IndexedPost
@@ -323,7 +323,7 @@ class _OwnedPage:
         return _OwnedPage(self.posts[:count], self.posts[count - 1].place)
 
     def cut_to_fit(self, files: Mapping[int, File]) -> "_OwnedPage":
-        """Return the page with only its first posts, up to those whose documents still fit."""
+        """Return the page with only the first posts whose documents fit into `MAX_PAGE_BYTES`."""
         left = MAX_PAGE_BYTES
         for number, owned in enumerate(self.posts):
             file = files.get(owned.post.post_id)
@@ -335,7 +335,7 @@ class _OwnedPage:
 
 @asynccontextmanager
 async def _bounded_time(problem: Unavailable) -> AsyncIterator[None]:
-    """Limit the time for one part of a feed. Raises this problem on a timeout."""
+    """Limit the time for one part of a feed. Raises `problem` on a timeout."""
     try:
         async with asyncio.timeout(FEED_SECONDS):
             yield

@@ -86,7 +86,7 @@ tracks whole blocks.
 """
 
 SECONDS_PER_HEAD = 10.0
-"""Seconds for which the indexer reads up to one head. After that, nodes may lack its state."""
+"""Seconds for which the indexer reads up to one head. Nodes may later lack the head's state."""
 
 RESTART_GRACE = timedelta(seconds=15)
 """How long the final block must be missing before the index is emptied, because a node may be
@@ -143,7 +143,7 @@ class _Decoder:
     async def decode(self, logs: Sequence[PlacedLog], head: BlockRef) -> list[MarketEvent]:
         """Return the events of these logs, with their details and descriptions.
 
-        Other logs are counted and logged. `logs` must cover whole blocks. Raises
+        Undecodable logs are counted and logged. `logs` must cover whole blocks. Raises
         `Unavailable`.
         """
         times = await self._find_times(logs, head)
@@ -237,7 +237,7 @@ class _Pass:
     is_open: bool = False
 
     def hold(self, number: int) -> None:
-        """Let nothing from this block on become final, because logs may be missing."""
+        """Let no block from this one on become final, because logs may be missing."""
         self.is_open, self.target = True, min(self.target, number - 1)
 
 
@@ -362,7 +362,7 @@ class Indexer:
     async def _compare_ids(self) -> None:
         """Dispute a final block if the index lacks an earlier post that the chain has.
 
-        Posts have consecutive ids, so a gap shows that a node has left out logs, no matter how old.
+        Posts have consecutive IDs, so a gap shows that a node has left out logs, even long ago.
         Final blocks are not read again automatically: the operator has to rebuild the index.
         """
         now = self.stream.monotonic()
@@ -456,10 +456,10 @@ class Indexer:
     async def _prove_omitted(
         self, one_pass: _Pass, part: LogRange
     ) -> tuple[LogRange, Collection[int]]:
-        """Return the part with logs that the node left out, restored from the index.
+        """Return the range with the logs that the node left out, restored from the index.
 
         The hash of a block commits to its logs. Also returns the blocks whose logs are
-        disputed. Their logs in the index stay.
+        disputed. The index keeps their logs.
         """
         disputed = set[int]()
         shown = {_applied(each) for each in part.logs}
@@ -583,7 +583,8 @@ async def take_index(
 ) -> AsyncIterator[HeldLease]:
     """Hold the indexer's lease for a command. A service that fills the index pauses meanwhile.
 
-    `tell` gets a message if that takes a while. Raises `IndexBusy` after `patience`.
+    `tell` is called with a message if the pause takes a while to begin. Raises `IndexBusy` after
+    `patience`.
     """
     holder = name_holder("rebuild of the index")
     lease = HeldLease(leases, INDEXER_LEASE, SHORT_LEASE_TIME, holder, elapsed)

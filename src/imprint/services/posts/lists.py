@@ -130,7 +130,8 @@ class Lists:
         return ListPage(page.files, self.tokens.encode(following, expires_at))
 
     async def _public_page(self, which: PublicList, before: int | None, size: int) -> Page:
-        """Return a page without the files that measures hide. The page may have fewer files."""
+        """Return a page without the files that measures hide, possibly with fewer than `size`
+        files."""
         listed: list[File] = []
         wanted = size + 1
         for _ in range(MOST_BATCHES):
@@ -219,7 +220,7 @@ class Totals:
         return await self.index.totals()
 
     async def account(self, address: Address) -> AccountSummary:
-        """Return the totals of an address, which are zeros without activity.
+        """Return the totals of an address, which are zero if it has no activity.
 
         Raises `Unavailable` if the address is not in the index and the index is incomplete.
         """

@@ -132,7 +132,7 @@ class SalesPage:
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
 class Stats:
-    """The totals of the marketplace, and the numbers of each recent day, oldest first."""
+    """The totals of the marketplace, and the totals of each recent day, oldest first."""
 
     totals: MarketTotals
     days: tuple[MarketDay, ...]
@@ -201,7 +201,7 @@ def _itself(source: object) -> object:
 
 
 def _pages(rows: Callable[[T], Sized], most: int = KEPT_ROWS) -> Callable[[], Derived[T]]:
-    """Return a factory for a cache of pages with these rows. An empty page weighs one row."""
+    """Return a factory for a cache of pages. A page weighs one more than its number of rows."""
     return lambda: Derived(lambda page: 1 + len(rows(page)), most)
 
 
@@ -216,7 +216,7 @@ class Posts:
     library_search: LibrarySearch
     measures: CurrentMeasures
     lists_any: bool = True
-    """Whether lists may also contain posts that are not shown."""
+    """Whether lists may also contain posts that IMPRINT_SHOW does not select."""
     _listed: Derived[ListedPosts] = field(default_factory=_pages(lambda page: page.posts))
     _found: Derived[ListedPosts] = field(
         default_factory=_pages(lambda page: page.posts, FOUND_ROWS)
@@ -278,7 +278,7 @@ class Posts:
         return self._found.of(found, (expires, text), make)
 
     async def post(self, post_id: int) -> PricedPost:
-        """Return the post with this id, and its latest prices.
+        """Return the post with this ID, and its latest prices.
 
         Refuses a post that does not exist or is withheld.
         """
@@ -329,7 +329,7 @@ class Posts:
         return (await self.measures.current()).on_author(address) is None
 
     async def library(self, session: LiveSession, request: ListRequest) -> Library:
-        """Return the posts that the session's address holds, latest arrival first."""
+        """Return the posts that the session's address holds, most recently acquired first."""
         holder = session.address
         before, limit, text = self._own_start(OwnList.LIBRARY, holder, request, PAGE_SIZE)
         if text is not None:
@@ -407,14 +407,15 @@ class Posts:
         return self._sales.of(rows, (expires, hidden), make)
 
     async def _withheld_of(self, post_ids: set[int]) -> frozenset[int]:
-        """Return the posts among these that are withheld."""
+        """Return the IDs among these whose posts are withheld."""
         if not (await self.measures.current()).withholds:
             return frozenset()
         posts = [await self.index.indexed_post(post_id) for post_id in post_ids]
         return await self.measures.withheld([post for post in posts if post is not None])
 
     async def stats(self) -> Stats:
-        """Return the totals and the last 90 days. Raises `Unavailable` for an incomplete index."""
+        """Return overall totals and 90 daily totals. Raises `Unavailable` for an incomplete
+        index."""
         await expect_complete(self.index)
         today = day_of(self.clock())
         first = today - STATS_DAYS + 1
@@ -479,7 +480,7 @@ async def find_post(index: PostIndexReader, post_id: int) -> IndexedPost:
 
 
 async def _expect_post(index: PostIndexReader, found: T | None) -> T:
-    """Return the lookup result for a post. Refuses None.
+    """Return the post that a lookup found. Refuses None.
 
     Raises `Unavailable` if the index is incomplete.
     """

@@ -58,7 +58,7 @@ TEXTS_PER_ROUND = 5_000
 """Maximum number of posts per round. The next round continues with the rest."""
 
 UNHOSTED_TIME = timedelta(minutes=10)
-"""How long after its block a post stays pending without a stored document.
+"""How long after its block a post without a stored document stays pending.
 
 If the document arrives later, the post becomes pending again.
 """
@@ -68,7 +68,8 @@ If the document arrives later, the post becomes pending again.
 class SearchTexts:
     """Reads the texts of posts, and makes free texts and the openings of other posts searchable.
 
-    The chain decides whether a post is free. Facts about the text are stored with it.
+    The chain decides whether a post is free. The number of words of a text, and whether it has an
+    opening, are also stored.
     """
 
     leases: LeaseStore
@@ -122,7 +123,8 @@ class SearchTexts:
         return None if file is None else (await self.reads.newest(file)).text
 
     async def _facts(self, post_id: int, file: File) -> TextFacts | None:
-        """Return the facts about a post's text, or None if the text is damaged."""
+        """Return a text's number of words, searchable text and opening, or None if it is
+        damaged."""
         try:
             return await self.reads.converted(TEXTS_LEASE, file, "facts", text_facts, keep=False)
         except Damaged as damaged:
@@ -180,7 +182,7 @@ _KEPT = 512
 """Number of result pages cached until the next commit."""
 
 _KEY_BITS = 264
-"""Number of bits in a position for the score, sales or price of the last post shown."""
+"""Number of bits of a position that hold the score, sales or price of the last post shown."""
 
 _ANY_KEY = (1 << _KEY_BITS) - 1
 _END = 2**63 - 1
@@ -197,7 +199,7 @@ class FoundPosts:
 
 @dataclass(frozen=True, slots=True)
 class FoundInLibrary:
-    """A reader's posts with their snippets, and the arrival position of the next page."""
+    """A reader's posts with their snippets, and the library position where the next page starts."""
 
     held: tuple[HeldPost, ...]
     snippets: Mapping[int, str]
@@ -254,7 +256,7 @@ class Search:
         *,
         by_score: bool,
     ) -> FoundPosts:
-        """Return a page of matches. Each window is sorted by relevance, or as the filter says.
+        """Return a page of matches. Each window is sorted by relevance, or in the filter's order.
 
         Results are cached as long as the search index returns the same matches, which is
         until the next commit.
@@ -310,7 +312,7 @@ class Search:
     async def _page(
         self, which: PostFilter, start: _Start, hits: Matches, room: int
     ) -> tuple[list[IndexedPost], _Start | None]:
-        """Return the posts of a window from the start of a page on, as many as still fit on it.
+        """Return as many posts of a window, from the start of a page on, as still fit on the page.
 
         Also returns the start of the next page in this window, or None if no more posts follow.
         """
@@ -398,7 +400,7 @@ class LibrarySearch:
     async def find(
         self, session: LiveSession, query: SearchQuery, before: int | None, limit: int
     ) -> FoundInLibrary:
-        """Return matches among the posts that the session's address holds, latest arrival first.
+        """Return matches among the posts that the session's address holds, last acquired first.
 
         A page may have fewer posts than requested, or none, even if more pages follow.
         """

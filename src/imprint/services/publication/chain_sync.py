@@ -57,7 +57,7 @@ UNCONFIRMED_GRACE = timedelta(seconds=30)
 """How long an unconfirmed event may be ahead of the node before the event is looked up."""
 
 UNCONFIRMED_LIMIT = timedelta(minutes=10)
-"""How long the same event may be unconfirmed if the node has no block newer than the delivery."""
+"""How long an event may stay unconfirmed if the node has no block newer than its delivery."""
 
 UNCONFIRMED_BATCH = 500
 """Maximum number of unconfirmed events that one round verifies."""
@@ -169,7 +169,7 @@ class Publications:
 
 @dataclass(slots=True)
 class Follower:
-    """Reads the stream in rounds. `history` says whether the node agrees with the final blocks."""
+    """Reads the log stream in rounds. `history` says whether the node agrees with final blocks."""
 
     stream: LogStream
     events: EventStore
@@ -199,7 +199,7 @@ class Follower:
         return self.history is History.REPLACED
 
     async def run(self) -> None:
-        """Follow the stream until cancelled, then release the lease."""
+        """Follow the log stream until cancelled, then release the lease."""
         try:
             await self.reader.run("follower", self.follow_once)
         finally:
@@ -414,9 +414,9 @@ class Follower:
 def _compare(
     events: Iterable[PostCreated], known: dict[LogIdentity, KnownEvent]
 ) -> tuple[tuple[PostCreated, ...], list[LogPosition]]:
-    """Return the events to apply, and the positions of recorded events that have other content.
+    """Return the events to apply, and the positions of recorded events that differ from them.
 
-    Removes the events that were found from `known`.
+    Each event that is found is removed from `known`.
     """
     new, lost = [], []
     for event in events:

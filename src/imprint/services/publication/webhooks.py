@@ -57,7 +57,7 @@ class Webhooks:
     _opening: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
 
     def is_connection_test(self, provider: str, headers: Mapping[str, str]) -> bool:
-        """Whether the request only tests the URL. Its response is `CONNECTION_TEST`."""
+        """Whether the request only tests the URL. If so, the response is `CONNECTION_TEST`."""
         return self.providers[provider].is_connection_test(headers)
 
     def check_headers(self, provider: str, headers: Mapping[str, str]) -> None:

@@ -127,7 +127,8 @@ class HeldLease:
 class LeaseMonitor:
     """Detects, in every process, that no process has held a lease for longer than `limit`.
 
-    At the beginning and end of such a period, `show` is told whether a process does the work.
+    At the beginning and end of such a period, `show` is called with a flag that says whether a
+    process does the work.
     """
 
     leases: LeaseStore
@@ -148,11 +149,12 @@ class LeaseMonitor:
 
     @classmethod
     def limit_of(cls, interval: float, length: timedelta) -> timedelta:
-        """Return how long a task's lease may be free, given the task's interval and length."""
+        """Return how long a task's lease may be free, given the task's interval and lease
+        duration."""
         return max(SHORTEST_LIMIT, 3 * timedelta(seconds=interval) + length)
 
     def is_running(self) -> bool:
-        """Whether a process is doing the work, as far as is known."""
+        """Whether a process is doing the work, as far as this process knows."""
         return self.running
 
     async def run(self) -> None:

@@ -39,8 +39,8 @@ CHECKS = {Code.DATABASE_UNAVAILABLE: "database", Code.STORAGE_UNAVAILABLE: "stor
 class StartingRoutes:
     """The endpoints of a service that cannot start before a dependency responds.
 
-    Every request gets `missing`, except for health, readiness and the assets of pages. If
-    the service has pages, browsers get a page that `refuse_page` renders.
+    Every request is refused with `missing`, except for health, readiness and the assets of
+    pages. If the service has pages, browsers get a page that `refuse_page` renders.
     """
 
     missing: Unavailable

@@ -29,7 +29,8 @@ class FeedLinks:
         return f"{self.name}: {feed.title}"
 
     def home(self, feed: Feed) -> str:
-        """Return the URL of the HTML page with a feed's posts, or of the page that replaces it."""
+        """Return the URL of the HTML page with a feed's posts, or of llms.txt without HTML
+        pages."""
         return f"{self.service}{quote(feed.page) if self.has_site else '/llms.txt'}"
 
     @property

@@ -50,7 +50,7 @@ KEPT_BYTES = 8 * 1024 * 1024
 """Cache size for feeds in bytes. The least recently fetched are evicted."""
 
 _OVERHEAD = 1_024
-"""Overhead of a cached feed in bytes."""
+"""Bytes counted for each cached feed on top of the length of its document."""
 
 _FEED_ID = re.compile(r"[A-Za-z0-9-]{1,64}\Z")
 
@@ -223,7 +223,7 @@ def _before(request: Request) -> int | None:
 def _feed_id(request: Request) -> str:
     """Return the ID of a private feed.
 
-    Other texts are refused, because the database might reject them.
+    Refuses any text that cannot be an ID, because the database might reject it.
     """
     text: str = request.path_params["id"]
     if not _FEED_ID.match(text):

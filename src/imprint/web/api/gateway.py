@@ -55,7 +55,7 @@ _SIDE = re.compile("[1-9][0-9]{0,4}\\Z")
 
 
 class Format(StrEnum):
-    """The formats of a document."""
+    """The formats in which a document can be requested."""
 
     PLAIN = "plain"
     RAW = "raw"
@@ -183,7 +183,7 @@ _ONE_RANGE = re.compile(r"bytes=[ \t]*([0-9]{0,15})-([0-9]{0,15})[ \t]*\Z", re.A
 """Pattern for a single range, matched in one pass.
 
 A request for several ranges does not match and gets the whole document, as the standard allows.
-Only attackers would request several, because assembling them is expensive.
+Only attackers would request several ranges, because assembling them is expensive.
 """
 
 
@@ -229,7 +229,7 @@ def _suffix(length: int, size: int) -> Range:
 # The endpoint
 
 PROBE = "bafkqaaa"
-"""The CID of an empty block with inline content, which clients request to detect a gateway."""
+"""A CID that contains its own (empty) block. Clients request it to detect a gateway."""
 
 
 Read = Callable[[], Awaitable[bytes]]
@@ -238,7 +238,7 @@ Read = Callable[[], Awaitable[bytes]]
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """A public document of `size` bytes, with its representation and caching."""
+    """A public document of `size` bytes, with its representation and cache header."""
 
     cid: Cid
     representation: Representation

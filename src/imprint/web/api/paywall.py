@@ -62,7 +62,7 @@ _CHALLENGE_LENGTH = 2 * (32 + 20 + 20)
 """Number of characters that a challenge adds to an offer, which contains it twice."""
 
 _PARTS = 5
-"""Number of parts of an offer that are encoded separately, each with up to two spaces."""
+"""Number of parts of an offer that are encoded separately, each padded with up to two spaces."""
 
 MAX_TEMPLATE = MAX_OFFER * 3 // 4 - _CHALLENGE_LENGTH - 2 * _PARTS
 """Maximum number of bytes of an offer before its challenge is added, and before base64."""
@@ -87,7 +87,7 @@ MARKDOWN = "text/markdown"
 Template = tuple[str, ...]
 """The parts of an offer before, between and after its two challenges, in base64.
 
-An offer is encoded once per post and price, not for every response, which saves 5 of about 80 µs.
+An offer is encoded once per post and price, which saves 5 of about 80 µs per response.
 """
 
 
@@ -213,7 +213,7 @@ class Paywall:
     async def _refusal(
         self, unpaid: Unpaid, post_id: int, path: PaidPath, *, is_pending: bool = False
     ) -> Refusal:
-        """Return the offer to a caller who may not read the post, or the refusal without one."""
+        """Return the offer of a post that the caller may not read, or else the refusal."""
         if not await self.payments.offers(unpaid):
             return unpaid
         error = TRANSACTION_PENDING if is_pending else Code.PAYMENT_REQUIRED.value
@@ -233,13 +233,12 @@ class Paywall:
     ) -> Template:
         """Encode an offer without its challenge, and without a title that is too long."""
         named = f"Post {post_id}: {title}" if title else f"Post {post_id}"
-        for description in (named, None):
-            resource = PaidResource(
-                self.links.service + path.of(post_id), path.media_type, description
-            )
+        url = self.links.service + path.of(post_id)
+        resource = PaidResource(url, path.media_type, named)
+        offer = encode_json(self._offer(unpaid, post_id, resource, error))
+        if len(offer) > MAX_TEMPLATE:
+            resource = PaidResource(url, path.media_type)
             offer = encode_json(self._offer(unpaid, post_id, resource, error))
-            if len(offer) <= MAX_TEMPLATE:
-                break
         # No text of a post can contain these members, because its quotes are escaped.
         return tuple(map(_encode_part, offer.split(_NO_CHALLENGE)))
 
@@ -309,7 +308,7 @@ def _fill(template: Template, challenge: Challenge) -> str:
 def _encode_part(part: bytes) -> str:
     """Encode a part of a JSON text so that encoded parts can be concatenated.
 
-    Spaces between its tokens make its length divisible by three.
+    Spaces are appended to make the length of the part divisible by three.
     """
     return b64encode(part + b" " * (-len(part) % 3)).decode()
 

@@ -279,7 +279,7 @@ def sales_table(sales: Sequence[Sale], coin: str) -> bytes:
 
 
 def stats_response(stats: Stats) -> records.Stats:
-    """Return the totals and the last days."""
+    """Return the totals of the marketplace and of each recent day."""
     totals = stats.totals
     days = tuple(
         records.Day(

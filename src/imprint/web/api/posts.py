@@ -77,7 +77,7 @@ KEPT_BYTES = 16 * 1024 * 1024
 """Cache size for bodies in bytes, enough for about a thousand pages of 20 posts."""
 
 _OVERHEAD = 1_024
-"""Overhead of a cached body in bytes, including its source."""
+"""Bytes counted for each cached body on top of its length, for its tag and source object."""
 
 PAGE_PARAMETERS = frozenset({"limit", "next_page_token"})
 LIBRARY_PARAMETERS = PAGE_PARAMETERS | {"q"}
@@ -285,7 +285,7 @@ def _parse_posts_request(query: QueryParams) -> ListRequest:
 def own_request(
     request: Request, largest: int, known: frozenset[str] = PAGE_PARAMETERS
 ) -> ListRequest:
-    """Parse the list parameters of the session's reader. Refuses malformed parameters."""
+    """Parse the parameters of a list of the session's own records. Refuses malformed ones."""
     query = check_parameters(request, known)
     return ListRequest({}, *_page(query, largest), _search(query))
 

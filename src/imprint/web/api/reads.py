@@ -73,7 +73,7 @@ def _newest_body(version: PostVersion) -> MakeBody:
 
 
 def _named_body(version: PostVersion) -> MakeBody:
-    """Return the body of a requested version, with the statement that its author signed."""
+    """Return the builder of a version's body, which has the statement that its author signed."""
     record, revision = read_record(version.file), version.revision
     proof = None
     if revision is not None:

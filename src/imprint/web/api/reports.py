@@ -56,7 +56,7 @@ class ReportRoutes:
         return own_response(MeasuresResponse(measures))
 
     async def report(self, request: Request) -> Response:
-        """`POST /reports`: store a report. If a form sent it, redirect back to the page."""
+        """`POST /reports`: store a report. If it came from a form, redirect back to the page."""
         check_parameters(request)
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         is_form = kind == FORM_TYPE

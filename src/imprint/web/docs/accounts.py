@@ -1,7 +1,7 @@
 """The operations of accounts: logins of readers, writing sessions and profiles of authors.
 
-The signatures in the examples are valid: the owner signs the opening, and the session's key is the
-number 1 on P-256.
+The signatures in the examples are valid: the owner signs the request to open a writing session,
+whose key is the number 1 on P-256.
 """
 
 from datetime import datetime, timedelta

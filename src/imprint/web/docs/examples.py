@@ -147,7 +147,7 @@ POST = read_record(_PUBLISHED)
 """The post as returned by reads."""
 
 POST_CONTENT = Content(CONTENT, POST)
-"""The text of the post."""
+"""The response with the text of the post."""
 
 REVISED = PUBLISHED.replace(hour=11)
 """The time at which the author corrects the post."""
@@ -166,7 +166,7 @@ REVISION_CID = document_cid(
 """The CID of the corrected text."""
 
 NEWEST_CONTENT = PostContent(REVISED_CONTENT, POST, 1)
-"""The corrected text of the post."""
+"""The response with the corrected text of the post."""
 
 PROFILE = Profile(
     OWNER,

@@ -75,7 +75,7 @@ class Response:
     tagged: bool = False
     """Whether the response carries an `ETag`, so that `If-None-Match` can result in 304."""
     others: tuple[tuple[str, str], ...] = ()
-    """Other media types that a client can request, with their components."""
+    """Media types that a client can request instead, with their components."""
     ranged: bool = False
     """Whether a client can request a byte range, which results in 206."""
     elsewhere: str = ""
@@ -271,7 +271,7 @@ def _describe_amount(kind: type) -> Schema:
 
 
 def _adapt(schema: Any, components: dict[str, Schema]) -> Any:
-    """Convert a msgspec schema to the subset above. Titled types become components."""
+    """Convert a msgspec schema to the schema subset used here. Titled types become components."""
     if isinstance(schema, list):
         return [_adapt(each, components) for each in schema]
     if not isinstance(schema, dict):

@@ -24,7 +24,7 @@ from imprint.interface.values import (
 from imprint.web.docs.operation import Schema, array, choice, closed_structure, ref, string
 
 DESCRIBED_FORMS = (SigningForm.IMPRINT_2, SigningForm.IMPRINT_1, SigningForm.INKDAO_1)
-"""The forms, in order of recommendation."""
+"""The signing forms, in order of recommendation."""
 
 # Generators of Python models produce invalid code for two types with limits.
 _NUMBER_OR_TEXT = ["integer", "string"]

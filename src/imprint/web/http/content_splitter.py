@@ -53,7 +53,7 @@ class ContentSplitter:
 
         Refuses with `too_large` for an envelope or content that is too long,
         `invalid_request` for too many tokens, and `invalid_json` for deep nesting or a
-        second content.
+        second `content` member.
         """
         position = 0
         while position < len(chunk):

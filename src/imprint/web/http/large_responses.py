@@ -15,7 +15,7 @@ from imprint.domain.rate_limits import Budget
 from imprint.metrics import OVERLOADS
 
 PIECE = 64 * 1024
-"""Number of bytes passed to the server at a time. The server waits until they have been read."""
+"""Number of bytes passed to the server at a time. It waits until the client has read them."""
 
 WAIT_SECONDS = 20.0
 """Seconds that a response waits for memory. A client that does not read is dropped earlier."""
@@ -67,7 +67,8 @@ class ResponseBudget:
     """The memory budget in bytes for the large responses of a process.
 
     A client that has used its share, or finds the budget exhausted, waits for a while. Concurrent
-    responses with the same body share one copy. The copy counts once in total, and once per client.
+    responses with the same body share one copy. The copy counts once towards the total, and once
+    towards the share of each client.
     """
 
     budget: Budget

@@ -390,7 +390,7 @@ class RequestMiddleware:
             scope["state"]["refusal"] = problem
 
     def _limiter(self, method: str, path: str, headers: Mapping[bytes, bytes]) -> RateLimiter:
-        """Return the rate limiters that count this request."""
+        """Return the rate limiter that counts this request."""
         is_signed = method == "POST" and path.startswith(SIGNED_PATHS)
         if is_signed or not PROOF_HEADERS.isdisjoint(headers):
             return self.limits.signed

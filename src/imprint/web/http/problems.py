@@ -96,7 +96,7 @@ STATUSES: dict[int, tuple[Code, ...]] = {
 STATUS_OF = {code: status for status, codes in STATUSES.items() for code in codes}
 
 HIDDEN = {Code.NOT_OWNER: 404, Code.NOT_ENTITLED: 404}
-"""Other statuses for the earlier front end, which signs its user out after every 403."""
+"""Statuses that replace 403 for the earlier front end, which signs its user out after a 403."""
 
 _HIDING = STATUS_OF | HIDDEN
 

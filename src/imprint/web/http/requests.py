@@ -51,7 +51,7 @@ class Form:
 
 
 def decode_text(field: bytes, code: Code) -> str:
-    """Decode the text of a form field. Refuses bytes that are not UTF-8 with this code."""
+    """Decode the text of a form field. Refuses with this code if it is not UTF-8."""
     try:
         return field.decode()
     except UnicodeDecodeError:
@@ -70,7 +70,7 @@ MAX_FORM_FIELDS = 8
 """Maximum number of text fields in a form, more than any signed form has."""
 
 SMALL_BODY = 64 * 1024
-"""Maximum number of bytes of a body without its content or image, and of each text field of a form.
+"""Maximum bytes of a body, not counting content or image, and of each text field of a form.
 
 A signature and the signed data are shorter. A body of this size is parsed at once, which
 takes at most 4 ms.
@@ -80,7 +80,7 @@ FILE_FIELD = "file"
 """The name of a form's only file field. Every other field is text, whatever its part declares."""
 
 ESCAPED = 6
-"""Maximum ratio of a JSON string's length to its text. An escape has up to six characters."""
+"""Maximum length of a JSON string relative to its text. An escape has up to six characters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ class UnreadBody:
             raise self.too_large()
 
     def too_large(self) -> Refusal:
-        """Return the refusal of a body with more bytes than the limit."""
+        """Return the refusal for a body with more bytes than the limit."""
         return Refusal(Code.TOO_LARGE, f"The body may have at most {self.limit} bytes.")
 
     async def read(self) -> bytes:
@@ -347,7 +347,7 @@ _PAIRED = re.compile(
 def parse_json(body: bytes | bytearray) -> Any:
     """Parse a JSON value.
 
-    Refuses with `invalid_json`, also for duplicate keys, NaN, Infinity and lone surrogates.
+    Refuses with `invalid_json`, including for duplicate keys, NaN, Infinity and lone surrogates.
     """
     try:
         text = body.decode()
@@ -399,7 +399,7 @@ MAX_CACHED_QUERY = 512
 """Maximum length in bytes of queries whose parsed parameters are cached."""
 
 MAX_QUERY = 8 * 1024
-"""Maximum length in bytes of a query, which is twice the longest list of hashtags.
+"""Maximum length of a query in bytes: twice the length of the longest list of hashtags.
 
 It takes 50 ms to parse 60 KB of fields.
 """
@@ -414,8 +414,8 @@ NAMED_CHARACTERS = 40
 def query_params(request: Request, code: Code = Code.INVALID_REQUEST) -> QueryParams:
     """Parse the query parameters, cached by query string.
 
-    See docs/decisions/query-parameter-cache.md. Refuses a query that is too long with this
-    code.
+    See docs/decisions/query-parameter-cache.md. Refuses with this code if the query is too
+    long.
     """
     query: bytes = request.scope["query_string"]
     if len(query) <= MAX_CACHED_QUERY:
@@ -460,7 +460,7 @@ def only_value(query: QueryParams, name: str, code: Code = Code.INVALID_REQUEST)
 
 
 def query_text(request: Request, name: str, code: Code) -> str:
-    """Return a query parameter that must be given exactly once. Refuses with this code."""
+    """Return a query parameter. Refuses with this code unless it is given exactly once."""
     values = query_params(request, code).getlist(name)
     if len(values) != 1:
         raise Refusal(code, f"The parameter '{name}' must be given once.")

@@ -128,7 +128,7 @@ def login_response(signed_in: SignedIn) -> Session:
 
 
 def duration_text(seconds: int) -> str:
-    """Format a duration in the largest of hours, minutes and seconds that is a whole number."""
+    """Format a duration in the largest unit, up to hours, that gives a whole number."""
     for unit, length in (("h", 3600), ("m", 60)):
         if seconds % length == 0:
             return f"{seconds // length}{unit}"
@@ -159,8 +159,8 @@ SHORT_LIVED = "public, max-age=5"
 SHARED = "public, max-age=5, stale-while-revalidate=25"
 """Cache header for pages, feeds and files for crawlers, which are the same for everybody.
 
-The header allows half a minute in total, because a withheld post must disappear from shared caches
-within a minute.
+The header allows half a minute of caching in total, because a withheld post must disappear from
+shared caches within a minute.
 """
 
 PRIVATE = "no-store"
@@ -208,7 +208,7 @@ def not_modified(tag: str, cache: str) -> Response:
 
 
 TAG_BYTES = 20
-"""Number of hash bytes in an entity tag. In base32, they have 32 digits."""
+"""Number of hash bytes in an entity tag, which has 32 digits in base32."""
 
 
 def content_tag(body: bytes) -> str:
@@ -239,7 +239,7 @@ def is_unchanged(request: Request, headers: Mapping[str, str]) -> bool:
 def cached_response(
     request: Request, body: str | bytes, media_type: str, cache: str, cache_tag: str | None = None
 ) -> Response:
-    """Build a response with an entity tag, or a 304. `cache_tag` names it in shared caches."""
+    """Build a response with an entity tag, or a 304. `cache_tag` is for shared caches."""
     content = body.encode() if isinstance(body, str) else body
     headers = {**validators(content), "Cache-Control": cache}
     if cache_tag is not None:

@@ -27,8 +27,8 @@ ExceptionHandlers = Mapping[int | type[Exception], Callable[[Request, Any], Awai
 class TableRouter(Router):
     """Starlette's router, with a table of the paths that have no parameters.
 
-    Endpoints are coroutine functions from request to response. The router calls both them and the
-    exception handlers.
+    Endpoints are coroutine functions from request to response. The router calls the endpoints and
+    the exception handlers.
     """
 
     def __init__(

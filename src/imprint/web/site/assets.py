@@ -1,4 +1,4 @@
-"""The scripts, styles and fonts of the pages: built, named by their content, and held in memory."""
+"""The scripts, styles and fonts of the pages: built, named by content hash, and held in memory."""
 
 import gzip
 import json
@@ -77,7 +77,7 @@ def _read(file: Traversable) -> Asset:
 
 
 def compressed(content: bytes) -> bytes:
-    """Compress the content with gzip, with the same bytes every time."""
+    """Compress the content with gzip, always into the same bytes."""
     return gzip.compress(content, 9, mtime=0)
 
 

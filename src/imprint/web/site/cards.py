@@ -96,7 +96,7 @@ class Card:
 
 @dataclass(frozen=True, slots=True)
 class Cards:
-    """Builds the heads of pages of the service with this public URL and name.
+    """Builds page heads for the service with this public URL and name.
 
     `description` describes the whole site, and `coin` is the symbol of the chain's coin.
     """
@@ -124,7 +124,7 @@ class Cards:
         return Card(self.service, path, title, description, feeds, image, indexed=indexed)
 
     def front(self, image: str | None, *, indexed: bool, feeds: tuple[FeedLink, ...] = ()) -> Card:
-        """Build the head of the front page. `feeds` has an author's feeds if the page shows one."""
+        """Build the head of the front page. If it shows an author, `feeds` has their feeds."""
         about = self.description or page_words().text("front.about", name=self.name)
         card = self.page("/", self.name, about, image=image, indexed=indexed)
         return replace(card, feeds=feeds or card.feeds)
@@ -159,7 +159,7 @@ class Cards:
         )
 
     def post(self, post: IndexedPost, about: str = "", *, indexed: bool = True) -> Card:
-        """Build the head of a post's page. `about` describes a post without a description."""
+        """Build the head of a post's page. `about` replaces a missing description."""
         feed = FeedLink(f"{self.name}: {author_name(post)}", author_path(post.author))
         return Card(
             self.service,

@@ -1,4 +1,4 @@
-"""The operator's identity on the pages: own files, links and pages."""
+"""The operator's identity on the site: the operator's files, links and pages."""
 
 import re
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ ICON_PATH = "/icon.svg"
 """The path of the icon of a site whose operator provides none."""
 
 OWN_NAME = "Imprint"
-"""The name of a site without a name of its own. A site with this name has Imprint's icon."""
+"""The name of a site that sets no name. A site with this name has Imprint's icon."""
 
 _ENDINGS = {
     "image/png": "png",
@@ -116,7 +116,7 @@ class RenderedOwnPage:
 
 @lru_cache(maxsize=64)
 def render_own_page(page: OwnPage) -> RenderedOwnPage:
-    """Render a page like the text of a post."""
+    """Render an operator's page in the same way as the text of a post."""
     try:
         heading = first_heading(page.text, TextWork())
     except TooIntricate:
@@ -143,7 +143,7 @@ class Frame:
 
     @classmethod
     def of(cls, identity: SiteIdentity) -> "Frame":
-        """Build the frame of a site. Its first page is always the page about the site."""
+        """Build the frame of a site, whose first page is always the page about the site."""
         words = page_words()
         written = {page.name: render_own_page(page) for page in identity.pages}
         about = written.pop(
@@ -222,7 +222,7 @@ An SVG may contain styles, but no scripts.
 
 @dataclass(frozen=True, slots=True)
 class AssetRoutes:
-    """Serves files that are named by their content, both built files and the operator's files."""
+    """Serves files named by a hash of their content: built files and the operator's files."""
 
     assets: Assets
     own: OwnFiles = OwnFiles()

@@ -193,7 +193,7 @@ class MachinePages:
 class FrontMatterPages(MachinePages):
     """Pages in which a post has front matter for site generators such as Hugo.
 
-    `live` is the public URL of the service, or None if the service is given up.
+    `live` is the public URL of the service, or None if the static copy replaces the service.
     """
 
     live: str | None = None
@@ -225,7 +225,7 @@ class FrontMatterPages(MachinePages):
         yield "original", _quoted(f"{self.live or links.service}{path}")
 
     def _rest(self, shown: ShownPost) -> str:
-        """Return the text shown in place of the part that is not free."""
+        """Return the text shown in place of the part of a post that is not free."""
         post, links = shown.post, self.links
         if not post.hosted:
             return "The text of this post is not stored here."

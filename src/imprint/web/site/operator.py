@@ -212,7 +212,8 @@ class OperatorRoutes:
         return self.sessions.is_valid(request.cookies.get(COOKIE, ""), self.clock())
 
     def _is_own_form(self, request: Request) -> bool:
-        """Whether a form was sent from this page. Only browsers send the header `Origin`."""
+        """Whether a form was sent from this service's pages. Only browsers send the header
+        `Origin`."""
         kind = request.headers.get("content-type", FORM_TYPE).partition(";")[0].strip().lower()
         if kind != FORM_TYPE:
             return False

@@ -82,7 +82,7 @@ DAILY = "public, max-age=86400"
 """Cache header for the licence."""
 
 KEPT_BYTES = 16 * 1024 * 1024
-"""Cache size in bytes, both for list pages and for post pages.
+"""Size in bytes of each cache of pages: of list pages, post pages and the operator's pages.
 
 The least recently read pages are evicted.
 """
@@ -224,7 +224,7 @@ class SiteRoutes:
         return await self._author_page(request, address, self.front_page.author == address)
 
     async def _author_page(self, request: Request, address: Address, is_front: bool) -> Response:
-        """Return the page of an author, who may have no posts. It may be the front page."""
+        """Return an author's page, which may be the front page. The author may have no posts."""
         token = only_value(query_params(request), TOKEN)
         listed = await self.sources.posts.list(ListRequest({"author": address}, token))
         author: AccountSummary | None = None
@@ -282,7 +282,7 @@ class SiteRoutes:
     # The operator's own pages
 
     async def own_page(self, request: Request) -> Response:
-        """`/about` and the other pages that the operator writes. The first has the totals."""
+        """`/about` and the other pages that the operator writes. The about page has the totals."""
         (page,) = (each for each in self.frame.pages if each.path == request.url.path)
         totals = await self._totals() if page is self.frame.pages[0] else None
 
@@ -322,7 +322,7 @@ class SiteRoutes:
         return LargeResponse(reservation, reservation.body, 200, headers, HTML_TYPE)
 
     async def _post_page(self, client: str, shown: ShownPost) -> RenderedPage:
-        """Return the page of a post. A cached page needs neither its text nor a queued turn."""
+        """Return the page of a post. A cached page needs neither the post's text nor waiting."""
         post, file = shown.post, shown.file or shown.opening
         shown_cid = None if file is None else file.cid
         # A measure on one of the further posts changes this page too.
@@ -379,7 +379,7 @@ class SiteRoutes:
     ) -> RenderedPage:
         """Render the page of a post with its text, or with its opening if it is not free.
 
-        `about` describes a post without a description.
+        `about` replaces a missing description.
         """
         return self._rendered(
             "post.html",
@@ -394,9 +394,9 @@ class SiteRoutes:
     async def _with_pictures(
         self, client: str, file: File, text: TextMarkup, into: Hashable, write: Convert[T]
     ) -> T:
-        """Return the output of `write` for a content and its images.
+        """Return the output of `write` for a text and its images.
 
-        Without images, the content is not read. The output is large, so clients take turns, as they
+        Without images, the text is not read. The output is large, so clients take turns, as they
         do for the text.
         """
         reads = self.sources.reads
@@ -446,9 +446,9 @@ class SiteRoutes:
         )
 
     async def changes(self, request: Request) -> Response:
-        """`/p/{id}/changes`: the changes of a correction, for readers who may read the post.
+        """`/p/{id}/changes`: the changes made by a correction, for readers who may read the post.
 
-        Without a number, shows the changes of all corrections. With a session, returns an HTML
+        Without a number, shows the changes made by all corrections. With a session, returns an HTML
         fragment.
         """
         file, post = await self._readable(request)
@@ -506,7 +506,7 @@ class SiteRoutes:
         return file, (await self.sources.posts.post(post_id)).post
 
     def _version_page(self, request: Request, post: IndexedPost, **values: Any) -> bytes:
-        """Return a view of a post's versions as a page, or as an HTML fragment with a session."""
+        """Return a view of a post's versions as a page or, with a session, as an HTML fragment."""
         if "authorization" in request.headers:
             if values["changes"] is None:
                 text: Markup = values["text"]

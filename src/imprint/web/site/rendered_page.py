@@ -20,7 +20,7 @@ LARGEST_COMPRESSED = 1024 * 1024
 LICENSE_LINK = '</license.xml>; rel="license"; type="application/rsl+xml"'
 
 _OVERHEAD = 1_024
-"""Overhead of a cached page in bytes."""
+"""Bytes counted for each cached page on top of the length of its content."""
 
 
 @dataclass(frozen=True, slots=True)

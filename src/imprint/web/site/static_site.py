@@ -1,4 +1,4 @@
-"""The public site as static files: pages without a session, with links that work in a folder.
+"""The public site as static files, with links that also work from a local folder.
 
 Every page is requested from the application without a session, so a copy contains only public data.
 """
@@ -32,7 +32,7 @@ REMEMBERED = 10_000
 """Number of URLs whose locations in the copy are cached."""
 
 ATTEMPTS = 5
-"""Maximum number of requests for a page that the service cannot render."""
+"""Maximum number of attempts to request a page that the service fails to render."""
 
 WAIT_SECONDS = 0.2
 """Seconds between two requests for the same page."""
@@ -331,7 +331,8 @@ class StaticSite:
         return {target: await self._locate(target) for target in dict.fromkeys(targets)}
 
     async def _locate(self, target: str) -> str | None:
-        """Return the location in the copy of a service path, or None if it has no location."""
+        """Return the copy's location of a path of the service, or None if the path is not
+        copied."""
         if target in self._locations:
             self._locations.touch(target)
         else:
@@ -488,7 +489,7 @@ def _list_page(path: str, number: int) -> str:
 
 
 def _spelled_out(link: str) -> str:
-    """Return the path of a document at this service, or else the link unchanged."""
+    """Convert an `ipfs://` link to a path of this service. Returns other links unchanged."""
     return re.sub("^ipfs://(ipfs/)?", "/ipfs/", link)
 
 

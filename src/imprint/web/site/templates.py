@@ -108,4 +108,4 @@ def _shared_names(posts: Iterable[IndexedPost]) -> frozenset[str]:
 
 def _snippet(text: str) -> Markup:
     """Return a search snippet in which only the marks are HTML."""
-    return Markup(nh3.clean(text, tags={"mark"}, attributes={}))  # noqa: S704 - sanitised
+    return Markup(nh3.clean(text, tags={"mark"}, attributes={"*": set()}))  # noqa: S704 - sanitised

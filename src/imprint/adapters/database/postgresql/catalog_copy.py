@@ -24,13 +24,13 @@ _BATCH_SECONDS = 60.0
 """Timeout in seconds for the server to return a batch."""
 
 _NOT_COPIED = INDEX_TABLES | {"schema_migrations", "counters", "leases"}
-"""Tables that are not copied: the index is rebuilt from the chain, and leases use the server's
+"""Tables that are not copied: the post index is rebuilt from the chain, and leases use the server's
 clock."""
 
 SNAPSHOT = """
 BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
 SET LOCAL idle_in_transaction_session_timeout = 0"""
-"""Statement that begins a snapshot without an idle timeout, because it blocks nobody."""
+"""Statement that begins a snapshot, which blocks nobody and so has no idle timeout."""
 
 _POSITION = "SELECT 'position', last_value FROM positions"
 _COUNTERS = "SELECT name, value FROM counters"

@@ -3,7 +3,7 @@
 The isolation level is READ COMMITTED: every statement sees what was committed before it. Locks are
 advisory transaction locks, so what a rule reads under them stays valid. Unique indexes are the
 second line of defence: a conflicting transaction is rolled back and run again, and then sees the
-other's rows. If every attempt conflicts, `Unstorable` is raised.
+rows of the other transaction. If every attempt conflicts, `Unstorable` is raised.
 """
 
 import asyncio
@@ -77,8 +77,8 @@ _GROW = """
 BEGIN;
 CREATE TABLE probe_{pid} AS SELECT generate_series(1, 2000) AS number;
 ROLLBACK"""
-"""Allocates 72 KB and leaves nothing behind. Updating only the heartbeat would replace a row in its
-page, which works even on a full disk."""
+"""Statements that allocate 72 KB and leave nothing behind. Updating only the heartbeat would
+replace a row in its page, which works even on a full disk."""
 
 _SIZE = """
 SELECT coalesce(sum(pg_total_relation_size(oid)), 0) FROM pg_class
@@ -89,7 +89,7 @@ _ATTEMPTS = 6
 """Number of attempts per transaction."""
 
 _PAUSE = 0.01
-"""Longest pause before the second attempt, in seconds. Each further pause is twice as long."""
+"""Longest pause before the second attempt, in seconds. It doubles for each later attempt."""
 
 _AGAIN = (*LOST, asyncpg.InvalidCachedStatementError)
 """Errors after which a read is retried once, on another connection or with another plan."""
@@ -227,7 +227,7 @@ class PostgresqlDatabase(Database):
         *args: *Ts,
         durable: bool = True,
     ) -> T:
-        """Return the result of a statement, or the result of the rule if there is no statement."""
+        """Run a statement, or the rule if there is no statement or it returns no row."""
 
         async def run() -> T:
             with translated():
@@ -272,7 +272,7 @@ class PostgresqlDatabase(Database):
     async def _run_locked(
         self, locks: str, text: str, values: Sequence[object]
     ) -> "list[asyncpg.Record]":
-        """Rows of a statement whose snapshot must be newer than these locks."""
+        """Rows of a statement whose snapshot must be taken after these locks."""
         async with self.pool.connection() as connection:
             await connection.execute(f"BEGIN;{locks}")
             rows = await connection.run(text, values)

@@ -2,8 +2,8 @@
 
 Both catalogs are compared at the end. Until then, a table in the target stores the progress and
 keeps services from opening the target. Tables that exist in only one of the databases are derived
-from the others and are not moved. The post index is not moved either: the service rebuilds it from
-the chain on the target.
+from other tables and are not moved. The post index is not moved either: the service rebuilds it
+from the chain on the target.
 """
 
 import json
@@ -60,7 +60,7 @@ SELECT coalesce(string_agg(DISTINCT coalesce(host(a.client_addr), 'this machine'
 FROM pg_locks l JOIN pg_stat_activity a USING (pid)
 WHERE l.locktype = 'advisory' AND l.mode = 'ShareLock'
   AND (l.classid::bigint << 32 | l.objid::bigint) = $1"""
-"""Reads the client addresses connected to the target."""
+"""Reads the addresses of the clients that are connected to the target."""
 
 INTERRUPTIONS = (asyncpg.PostgresError, asyncpg.InterfaceError, sqlite3.Error, OSError)
 """Errors that interrupt a move. An interrupted move can be resumed."""
@@ -71,7 +71,7 @@ class CannotMove(Exception):
 
 
 async def move_catalog(source: Path, url: str, progress: Progress) -> int:
-    """Move a catalog file into an empty database, or resume a move, and return its number of rows.
+    """Move a catalog file into an empty database, or resume a move, and return the row count.
 
     Meanwhile, no service can use the file or the database. Raises `CannotMove` if a service is
     using one of them, if the target has records, or if the copies differ at the end.

@@ -191,7 +191,7 @@ class _Lent:
 class Pool:
     """Up to `size` connections, opened on demand and reused starting with the most recently used.
 
-    asyncpg's own pool starts a task for every release, but reads are too short for that.
+    asyncpg's own pool starts a task for every release, which is too slow for short reads.
     """
 
     def __init__(
@@ -228,7 +228,7 @@ class Pool:
             self.release(connection)
 
     def take(self) -> Connection | None:
-        """An idle connection that must be passed to `release`, or None."""
+        """An idle connection that must be passed to `release`, or None if no connection is idle."""
         if not self._free or self._closed:
             return None
         connection = self._reuse()
@@ -296,7 +296,7 @@ class Pool:
         return until - loop.time()
 
     def _give_back(self) -> None:
-        """Give a connection's slot to the longest waiter."""
+        """Give a connection's slot to the caller that has waited longest."""
         while self._waiting:
             turn = self._waiting.popleft()
             if not turn.done():

@@ -41,7 +41,7 @@ _PAUSE = 0.25
 
 _LOCK_TIMEOUT = "SET LOCAL lock_timeout = '400ms'"
 """How long a migration waits for a table lock. Later requests queue behind the migration. After a
-second, the server checks for deadlocks, whose victim might be a request."""
+second, the server would check for deadlocks, and might abort a request to resolve one."""
 
 _BUSY = (asyncpg.LockNotAvailableError, asyncpg.DeadlockDetectedError)
 
@@ -51,7 +51,7 @@ LEAST_VERSION = 15
 
 
 class UnsuitableServer(Exception):
-    """The server is too old, or its database has another encoding. The message says which."""
+    """The server is too old, or the database's encoding is not UTF-8. The message says which."""
 
 
 def check_server(version: int, encoding: str) -> None:

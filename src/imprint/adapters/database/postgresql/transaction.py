@@ -31,8 +31,8 @@ ListValue = Value | list[str] | list[int]
 _NAME = re.compile(r"(?<!:):([a-z_][a-z0-9_]*)")
 
 _LIMIT = "limit"
-"""This parameter is written into its statement. Otherwise one plan would serve all values, but the
-best plan for ten rows differs from the best plan for a tenth of the table."""
+"""The parameter whose value is written into the statement text. Otherwise one plan would serve
+all values, but the best plan for ten rows differs from the best plan for a tenth of the table."""
 
 CLASH = (asyncpg.UniqueViolationError, asyncpg.ForeignKeyViolationError)
 """Errors of a transaction that conflicts with rows committed by another transaction."""
@@ -57,7 +57,7 @@ class Statement:
     text: str
     values: Mapping[str, ListValue]
     lock_first: str = ""
-    """Statements that take locks first, so that the next statement sees the writes of the last
+    """Statements that take locks first, so that the next statement sees the writes of the previous
     holders."""
 
 
@@ -134,7 +134,7 @@ class KeyedLocks:
     async def hold(self, names: Iterable[str]) -> AsyncIterator[None]:
         """Hold the locks for all names until the block ends.
 
-        Every caller takes them in the same order, and waits for them without a timeout of its own.
+        Every caller takes the locks in the same order. The wait has no timeout of its own.
         """
         async with AsyncExitStack() as held:
             for name in sorted(names):

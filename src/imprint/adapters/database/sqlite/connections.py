@@ -19,8 +19,8 @@ _WRITER_TIMEOUT = 5_000
 """Number of milliseconds that the writer waits for the commit of another process."""
 
 _READER_TIMEOUT = 500
-"""Number of milliseconds that a read waits, which happens only while another process recovers the
-log."""
+"""Number of milliseconds that a read waits for a lock. A read waits only while another process
+recovers the log."""
 
 _WAL_ATTEMPTS = 100
 """Number of attempts to switch to the write-ahead log, because concurrent opens can prevent it."""
@@ -104,8 +104,8 @@ def connect_reader(path: Path, cache: int = CACHE_KILOBYTES) -> sqlite3.Connecti
 def connect_looker(path: Path, cache: int = CACHE_KILOBYTES) -> sqlite3.Connection:
     """Open a connection that reads without changing any file, not even the log's shared memory.
 
-    If others write, or were killed, SQLite reads their log into its own memory. Without a log,
-    nobody writes. Raises `UnrecoveredLog`.
+    If other processes write, or were killed, SQLite reads their log into its own memory. If there
+    is no log, no process is writing. Raises `UnrecoveredLog`.
     """
     log, memory = (path.with_name(f"{path.name}-{end}") for end in ("wal", "shm"))
     if log.exists() and memory.exists():
@@ -123,7 +123,7 @@ def connect_looker(path: Path, cache: int = CACHE_KILOBYTES) -> sqlite3.Connecti
 def connect_untrusted(path: Path) -> sqlite3.Connection:
     """Open a connection that can only read, for an untrusted file.
 
-    The schema, which has not been read yet, may call no function with side effects.
+    The schema has not been checked yet, so it cannot call functions with side effects.
     """
     address = path.absolute().as_uri() + "?mode=ro&immutable=1"
     connection = sqlite3.connect(address, uri=True, isolation_level=None)

@@ -21,7 +21,7 @@ from imprint.adapters.database.sqlite.log import (
 from imprint.adapters.disk_space import sync_path
 
 _SHARED, _SHARED_BYTES = 0x40000002, 510
-"""The bytes of a SQLite file that every open connection locks."""
+"""Start and number of the bytes in a SQLite file that every open connection locks."""
 
 _CHUNK = 1024 * 1024
 

@@ -261,7 +261,8 @@ class Writer:
                 job.error = unavailable(error)
 
     def _commit_sound(self, jobs: Sequence[Job[_Change]]) -> Sequence[Job[_Change]]:
-        """Commit all jobs, or none if one hits a damaged page. Returns the other jobs."""
+        """Commit all jobs, or no jobs if one hits a damaged page. Returns the jobs without
+        damage."""
         try:
             try:
                 self._commit_once(jobs, self._run)
@@ -360,7 +361,7 @@ class QueryCache:
         self._results: BoundedCache[Hashable, Any] = BoundedCache(size)
 
     def refresh(self) -> int:
-        """Clear the cache if there was a commit, and return its current version."""
+        """Clear the cache if there was a commit, and return the cache's current version."""
         (version,) = self._connection.execute("PRAGMA data_version").fetchone()
         if version != self._version:
             self._results.clear()

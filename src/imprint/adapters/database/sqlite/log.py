@@ -54,7 +54,8 @@ class DamagedLog(Exception):
 
     @classmethod
     def interrupted(cls, path: Path) -> "DamagedLog":
-        """A database's log may be gone, because a repair was interrupted while replacing both."""
+        """The log may be missing, because a repair was interrupted while replacing database and
+        log."""
         return cls(f"A repair of {path} was interrupted. Run imprint repair again to complete it.")
 
 
@@ -74,7 +75,7 @@ def replacement_of(path: Path) -> Path:
 
 
 def accepted_log(log: Path) -> Path:
-    """Path to which an operator copies a damaged log to accept the loss."""
+    """Path to which an operator copies a damaged log to accept the loss of its commits."""
     return log.with_name(f"{log.name}.damaged")
 
 

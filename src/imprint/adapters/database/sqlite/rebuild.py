@@ -66,7 +66,8 @@ def examine_catalog(
 
     Looks up every row in every index, which takes a second per 70 MB if the file fits into the
     cache. Other processes may write meanwhile, but the log grows until the check ends. SQLite 3.44
-    and newer compare the search words with the texts; older versions check only their pages.
+    and newer compare the search words with the texts; older versions check only the pages that
+    hold the words.
     """
     try:
         with closing(connect(path, _CACHE_KILOBYTES)) as connection:
@@ -109,7 +110,7 @@ _NOT_KEPT = frozenset(
     }
 )
 """Tables that are recomputed or not needed. A writing session revoked in a lost commit must not
-become valid again, so none is kept."""
+become valid again, so no writing session is kept."""
 
 _NOT_FROM_BACKUP = frozenset({"intents", "private_feeds"})
 """Tables that are not taken from a backup, because a private feed may have been revoked or given a
@@ -283,7 +284,7 @@ def examine_copy(path: Path) -> DamagedCatalog:
 
 
 def _read_schema_number(connection: sqlite3.Connection) -> int:
-    """The last migration's number, or this release's if it is lost. Raises `NewerSchema`."""
+    """The last migration's number, or this release's if none is readable. Raises `NewerSchema`."""
     known = known_migrations()[-1].number
     try:
         (number,) = connection.execute(LATEST).fetchone()
@@ -312,7 +313,7 @@ def _is_installation(row: sqlite3.Row) -> bool:
 
 
 def open_saved(path: Path) -> Identity | None:
-    """Check the catalog of a backup, migrate it, and return its installation.
+    """Check the catalog of a backup, migrate it, and return the installation that owns it.
 
     Raises `CatalogDamaged` and `NewerSchema`.
     """
@@ -489,7 +490,7 @@ class _Rebuild:
         self.names_complete = complete and len(counts) == 1
 
     def _describe(self) -> None:
-        """Name the damaged or missing records."""
+        """Describe the damaged or missing records in the result."""
         missing = self.target.execute(_MISSING).fetchall()
         if missing:
             self.broken.add("files")
@@ -520,7 +521,7 @@ class _Rebuild:
         self.rebuilt.from_backup = self._count_files() - before
 
     def finish(self, installation: str | None, at: datetime) -> None:
-        """Name the losses, and make the records consistent."""
+        """Describe the losses in the result, and make the records consistent."""
         lost = self.rebuilt.lost
         missing = self.target.execute(_MISSING).fetchall()
         lost += [f"The {_name(row)}." for row in missing]
@@ -547,7 +548,7 @@ class _Rebuild:
 
 
 def _name(row: sqlite3.Row) -> str:
-    """A readable name for a file, built from the known facts about it."""
+    """A readable name for a file, built from its name, document, id or position."""
     if row["name"] is not None:
         document = "" if row["cid"] is None else f" with the document {row['cid']}"
         return f"file {row['name']}{document}"

@@ -18,7 +18,7 @@ _LOCKS = Path("/proc/locks")
 
 
 class InUse(Exception):
-    """Other processes are using the catalog. `processes` are their ids, as far as known."""
+    """Other processes are using the catalog. `processes` has their ids, if known."""
 
     def __init__(self, processes: list[int]) -> None:
         super().__init__()

@@ -162,7 +162,7 @@ class SqlDraftStore:
 
 
 async def begin_write(tx: Transaction, intent: Intent, quota: Quota) -> int | None:
-    """Record an intent and reserve its number, or reserve and return the owner's next number.
+    """Record an intent with its number. If that is too low, reserve and return the owner's next.
 
     Keeps a document that was marked for deletion. Refuses a document that exceeds its signer's
     quota.
@@ -225,7 +225,7 @@ async def _settle_deleted(tx: Transaction, owner: Address) -> bool:
 
 
 async def add_draft(tx: Transaction, write: Write, intent: Intent, version: Version) -> File:
-    """Create a group with this version as its draft, or as a post if its event came first."""
+    """Create a group with this version as its draft, or as a post if the event came first."""
     await refuse_spent(tx, write.signer, write.nonce)
     await end_intent(tx, intent)
     await tx.execute(
@@ -294,7 +294,7 @@ async def delete_draft(tx: Transaction, write: Write, cid: Cid) -> File | None:
 
 
 async def add_file(tx: Transaction, draft: File) -> File:
-    """Add a draft to its group as the newest version, or a post if its event came first."""
+    """Add a draft to its group as the newest version, or a post if the event came first."""
     draft = replace(draft, position=await next_position(tx))
     await tx.execute(
         ADD_FILE,
@@ -314,7 +314,7 @@ async def add_file(tx: Transaction, draft: File) -> File:
 
 
 async def _refuse_revoked(tx: Transaction, session_id: str) -> None:
-    """Refuse `writing_session_invalid` if there is no longer a writing session with this id."""
+    """Refuse with `writing_session_invalid` if the session with this id does not exist any more."""
     if await tx.fetchone(HAS_WRITING_SESSION, session=session_id) is None:
         raise no_writing_session()
 

@@ -146,7 +146,7 @@ WHERE coalesce(f.used_bytes, 0) <> o.used_bytes OR coalesce(f.drafts, 0) <> o.dr
 
 
 _NEVER_ATTACHED = 0
-"""`detached_at` of an expired intent's document: earlier than any other."""
+"""`detached_at` of an expired intent's document: earlier than any other time."""
 
 
 _BEFORE_ALL = Condemned(Cid(""), Network.PRIVATE, -1)
@@ -276,7 +276,7 @@ async def _is_condemned(tx: Transaction, condemned: Condemned) -> bool:
 
 
 async def _purge(tx: Transaction, condemned: Condemned) -> PurgeOutcome:
-    """Delete the deletion mark of a document, unless the document is needed again.
+    """Remove the deletion mark of a document, unless the document is needed again.
 
     The caller holds the document's lock, as does everybody who needs the document.
     """
@@ -345,7 +345,7 @@ async def _time_ahead(tx: Transaction, now: datetime) -> timedelta:
 
 
 async def _expire(tx: Transaction, intent: Row) -> None:
-    """End an intent. The intent's document counts for the signer until it is deleted."""
+    """End an intent. The intent's document counts toward the signer's usage until it is deleted."""
     if await tx.fetchone(END_INTENT, id=intent["id"]) is None:
         # The intent's write took effect after the intent was read.
         return
@@ -361,7 +361,7 @@ async def _expire(tx: Transaction, intent: Row) -> None:
 
 
 async def _abandon(tx: Transaction, intent: Row, size: int) -> None:
-    """Release the usage of an intent that had no effect, including this many of its bytes."""
+    """Release an ineffective intent's usage: this many bytes, and a draft if it creates one."""
     drafts = 1 if intent["action"] == Action.CREATE else 0
     if size or drafts:
         await count_usage(tx, intent["signer"], -size, drafts=-drafts)

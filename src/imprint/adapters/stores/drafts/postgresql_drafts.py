@@ -19,8 +19,8 @@ from imprint.domain.rate_limits import Rate
 from imprint.ports.drafts import NO_QUOTA
 
 _BEGUN = 4096
-"""Number of unfinished writes whose positions a process caches. For other writes, the rule takes a
-new position."""
+"""Number of unfinished writes whose positions a process caches. For a write that is not cached, the
+rule takes a new position."""
 
 
 class PostgresqlDraftStore(SqlDraftStore):
@@ -70,8 +70,8 @@ class PostgresqlDraftStore(SqlDraftStore):
         )
 
     def _begun(self, intent: Intent, row: Row) -> int | None:
-        """The number reserved instead of the intent's number, or None if the position was
-        recorded."""
+        """The number reserved instead of the intent's number, or None if the intent was recorded.
+        Its position is then cached."""
         reserved: int | None = row["reserved"]
         if reserved is None:
             self._positions.put(intent.id, row["position"])

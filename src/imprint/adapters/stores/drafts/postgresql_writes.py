@@ -49,13 +49,13 @@ def _key_of(lock: frozenset[str]) -> int:
 # Before a write begins
 
 _ASYNCHRONOUS = "set_config('synchronous_commit', 'off', true)"
-"""Makes the commit of its statement return without waiting for the disk."""
+"""Makes the commit of the statement that contains it return without waiting for the disk."""
 
 _ADMIT_BY_SESSION = ADMIT.replace(
     "VALUES (:key, :first)",
     f"SELECT CAST(:key AS TEXT), CAST(:first AS BIGINT) WHERE EXISTS ({HAS_WRITING_SESSION})",
 )
-"""Condition that leaves requests of a revoked writing session uncounted."""
+"""Like `ADMIT`, but does not count requests of a revoked writing session."""
 
 _ADMITTED = {
     False: f"WITH admitted AS ({ADMIT})",
@@ -294,8 +294,8 @@ retired AS (
     SELECT :old_cid, 'private', CAST(:at AS BIGINT), :signer, CAST(:old_size AS BIGINT), {drafts}
     FROM {after}
 ),"""
-"""Retires a draft, which still counts for its owner, so that the owner's row does not change
-(docs/decisions/usage-counters.md)."""
+"""Retires a draft, which still counts toward its owner's usage, so that the owner's row does not
+change (docs/decisions/usage-counters.md)."""
 
 _DROP_THUMBNAIL = """
 dropped AS (
@@ -303,7 +303,7 @@ dropped AS (
     SELECT :old_thumbnail, 'public', CAST(:at AS BIGINT), :signer, thumbnail_size
     FROM its_group WHERE EXISTS (SELECT 1 FROM {after})
 ),"""
-"""Refuses a thumbnail that is already detached, because it then counts for another owner."""
+"""Fails for a thumbnail that is already detached and counts toward another owner's usage."""
 
 _SPEND = """
 spent AS (
@@ -381,7 +381,7 @@ counted AS (
     UPDATE owners SET used_bytes = used_bytes - its_group.thumbnail_size FROM its_group
     WHERE owner = :signer AND EXISTS (SELECT 1 FROM ended)
 ),"""
-"""Uncounts the bytes of an unchanged thumbnail, because they were reserved a second time."""
+"""Subtracts the bytes of an unchanged thumbnail, because they were reserved a second time."""
 
 
 def _prepare(change: str) -> str:
@@ -501,5 +501,5 @@ def _retired(old: File, state: State) -> dict[str, ListValue]:
 
 
 def is_known(known: File | None, cid: Cid, write: Write) -> TypeGuard[File]:
-    """Whether the caller has read the draft it changes."""
+    """Whether `known` is the draft that the write changes."""
     return known is not None and known.cid == cid and known.owner == write.signer

@@ -1,4 +1,4 @@
-"""Installation stores: identity, usage, keys, leases, and facts for the operator's page."""
+"""Installation stores: identity, usage, keys, leases, and state for the operator's page."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace

@@ -104,7 +104,7 @@ async def _verify(tx: Transaction, row: Row) -> VerifiedRecord:
 
 
 async def _verify_indexes(tx: Transaction, file: File) -> None:
-    """Raise `Damaged` if a file cannot be found by its cid, or a live one by its tags."""
+    """Raise `Damaged` if a file cannot be found by its cid, or a live file by its tags."""
     row = await tx.fetchone(VERSION_BY_CID, cid=file.cid)
     if row is None or row["id"] != file.id:
         raise Damaged.record(f"the index of cids at file {file.id!a}")

@@ -251,7 +251,7 @@ async def _posts_with_thumbnail(tx: Transaction, cid: Cid, limit: int) -> list[I
 
 
 async def find_tags(tx: Transaction, post_ids: tuple[int, ...]) -> dict[int, frozenset[str]]:
-    """The hashtags of posts, both on the chain and of their files."""
+    """The hashtags of posts, both from the chain and from their files."""
     found: dict[int, frozenset[str]] = {}
     ids = json.dumps([str(post_id) for post_id in post_ids])
     for row in await tx.fetchall(sql.TAGS_OF_POSTS, ids=ids):
@@ -305,7 +305,7 @@ def _bounds(which: PostFilter) -> tuple[int, int]:
 
 @dataclass(frozen=True, slots=True)
 class _Query:
-    """A list with the parameters of its statements: tags, rarest first, and values."""
+    """A list with the parameters of its statements: the tags (rarest first), and the values."""
 
     which: PostFilter
     low: int
@@ -323,7 +323,7 @@ class _Query:
     ) -> sql.Also:
         """The conditions that the chosen index does not cover.
 
-        For most lists, a walk covers the scope. Otherwise `shown` is a condition, too.
+        Most walks cover the scope. For a walk that does not, `shown` adds the scope as a condition.
         """
         tags = tuple(range(tags_from, len(self.tags)))
         has_author, is_priced = author and self.which.author is not None, price and self.is_priced
@@ -333,7 +333,7 @@ class _Query:
         return sql.Also(tags, has_author, is_priced, lowest)
 
     def walk(self, walk: sql.Walk) -> sql.Walk:
-        """A walk over the posts of the scope, if an index has exactly these posts."""
+        """Restrict a walk to the posts of the scope, if an index has exactly these posts."""
         return sql.among_shown(walk) if self.which.scope is PostScope.SHOWN else walk
 
     @property
@@ -449,7 +449,7 @@ def _number(value: Any) -> int:
 async def _sort(
     tx: Transaction, query: _Query, after: PostPosition | None, limit: int
 ) -> tuple[list[_Found], PostPosition | None]:
-    """A page of a list sorted by sales or price that is short enough to sort in memory."""
+    """A page of a list that is sorted by sales or price and short enough to sort in memory."""
     value = "sales" if query.which.order is PostOrder.SALES else "price"
     if query.author_is_fewest:
         text = sql.places_of_author(value, query.also(author=False, shown=True))

@@ -19,7 +19,7 @@ SORTED = 2_000
 """Maximum number of a tag's or author's posts that are sorted by sales or price."""
 
 BATCHES = (1, 4, 16, 64, 256)
-"""Numbers of keys that one statement looks up. The last key is repeated to fill a batch."""
+"""Batch sizes for looking up keys. The last key is repeated to fill a batch."""
 
 HOSTED = "(SELECT 1 FROM files f WHERE f.post_id = p.post_id AND f.state = 'onchain' LIMIT 1)"
 """1 if the document of post `p` is stored here, NULL otherwise."""

@@ -112,7 +112,7 @@ _REMOVE_TOTALS = "DELETE FROM market_totals WHERE only_row = :only_row"
 OWN_FILES = _in_both(f"""
 SELECT f.cid, f.owner, g.hashtags FROM {_KEYS} JOIN files f ON f.cid = {_PARTS[0]}
 JOIN file_groups g ON g.id = f.group_id WHERE g.hashtags_of_chain = 0""")  # noqa: S608
-"""Selects the owners of the files with these cids and the hashtags of their publish requests,
+"""For the files with these cids, selects the owners and the hashtags of the publish requests,
 including replaced versions, which an event restores."""
 
 BOUND_FILES = _in_both(f"""
@@ -156,7 +156,7 @@ class IndexTable(Generic[K, R]):
         )
 
     async def store_rows(self, tx: Transaction, rows: Iterable[tuple[K, R | None]]) -> None:
-        """Store rows, and remove those that are None."""
+        """Store rows, and delete the stored row of each key whose new row is None."""
         stored, removed = [], []
         for key, row in rows:
             if row is None:

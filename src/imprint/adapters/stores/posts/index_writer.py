@@ -1,4 +1,4 @@
-"""Writes the post index: applies chain events, and undoes those of a reorg.
+"""Writes the post index: applies chain events, and undoes events that a reorg removed.
 
 Every block above the last final one stores the earlier values of the rows it changes. To undo
 blocks, the oldest stored row of each key is restored, and rows that the blocks added are deleted.
@@ -412,7 +412,7 @@ async def _add_posts(tx: Transaction, published: Sequence[PostPublished]) -> Non
 
 
 async def _tag_files(tx: Transaction, published: Sequence[PostPublished]) -> None:
-    """Give the files of these posts the chain's hashtags if they have no others."""
+    """Give the files of these posts the chain's hashtags, unless publish requests named some."""
     found = {(event.post_id, event.cid, event.author): event for event in published if event.cid}
     if not found:
         return
@@ -438,7 +438,7 @@ async def _own_hashtags(
 async def _restore_texts(
     tx: Transaction, changes: Sequence[tuple[PostRow | None, PostRow | None]]
 ) -> None:
-    """Drop the texts of posts that are gone or no longer free, and queue texts to be read.
+    """Drop texts of posts that were removed or are no longer free, and queue texts to be read.
 
     Everybody may read the opening of a paid post. If the document arrives later, its text is queued
     then.

@@ -2,7 +2,8 @@
 
 SQLite's index yields matches from newest to oldest, so the search stops after the limit.
 PostgreSQL's index yields all matches in any order, so it is queried by buckets of posts, newest
-first. If neither finishes in time, the rows of the newest posts are scanned, as far as time allows.
+first. If the index does not finish in time, the rows of the newest posts are scanned, as far as
+time allows.
 """
 
 # ruff: noqa: S608  every text here is made of constants; values are always named
@@ -63,7 +64,8 @@ JOIN post_search s ON s.place = m.place
 ORDER BY s.place DESC"""
 
 ROUNDS = 4
-"""Maximum number of queries while few matches are in scope. Each asks for twice as many."""
+"""Maximum number of queries while few matches are in scope. Each requests twice as many
+matches as the previous one."""
 
 FindRule = Rule[SearchQuery, int, int, PostScope, Matches]
 
@@ -88,7 +90,7 @@ FROM post_search s WHERE s.place < :before ORDER BY s.place DESC LIMIT :limit"""
 """Compares the newest rows with all patterns, which have only letters, digits and spaces."""
 
 WALKED_AT_ONCE = 16
-"""Number of rows per statement of a scan. Each row may have 128 KiB."""
+"""Number of rows per statement of a scan. A row may be up to 128 KiB."""
 
 WALKED = 2 * 1024 * 1024
 """Number of characters after which a scan ends."""
@@ -276,7 +278,7 @@ class _PublicText(NamedTuple):
 async def _store_text(
     tx: Transaction, pending: PendingText, cid: Cid, facts: TextFacts, public: _PublicText | None
 ) -> bool:
-    """Store the facts of a text, and the part of it that everybody may search.
+    """Store a text's `TextFacts`, and the part of the text that everybody may search.
 
     Returns False if the post has a newer text, or has become free or paid. The text then remains
     pending.

@@ -81,13 +81,13 @@ def snake_case(name: str) -> str:
 
 
 def _subject(operation: Json) -> tuple[str, bool, bool]:
-    """Return the name, whether a wallet signs, and whether the call needs a session."""
+    """Return the operation's ID, and whether the call needs a wallet's signature and a session."""
     needs = {"session": []} in operation.get("security", ())
     return operation["operationId"], is_signed(operation), needs
 
 
 def _values(operation: Json) -> Iterator[tuple[str, str, bool]]:
-    """Return the client parameters with their names and examples, and whether each is required."""
+    """Yield the name and example of each client parameter, and whether it is required."""
     for parameter in operation.get("parameters", ()):
         name, example = parameter["name"], parameter.get("example")
         if parameter["in"] == "header" or name == IMPLIED.get(operation["operationId"]):

@@ -112,7 +112,7 @@ Json = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A parameter, or a member of a body at this path. `kind` is its type as shown on the page."""
+    """A parameter, or the member of a body at `path`. `kind` is its type as shown on the page."""
 
     path: str
     kind: str
@@ -122,7 +122,7 @@ class Field:
 
 
 def resolve(schema: Json, openapi: Json) -> Json:
-    """Return the schema, or the target of the reference if the schema is one."""
+    """Return the schema, or the schema that it refers to if it is a reference."""
     while "$ref" in schema:
         found: Any = openapi
         for step in schema["$ref"].removeprefix("#/").split("/"):
@@ -251,7 +251,7 @@ _LISTED = re.compile(r"<li><code>(\w+)</code>")
 
 
 PlacedOperation = tuple[str, str, Json]
-"""A method, a path, and the OpenAPI operation that they have."""
+"""A method and a path, with their OpenAPI operation."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ INLINE_TAGS = {"a", "b", "br", "code", "em", "i", "mark", "s", "strong", "u"}
 _TAG = re.compile(r"<[^<>]*>")
 
 MAX_TAGS = 1_000
-"""Maximum number of tags in one text. The sanitiser's time is quadratic in the open tags."""
+"""Maximum number of tags in one text. Sanitising takes time quadratic in the open tags."""
 
 
 def inline_html(text: str) -> str:

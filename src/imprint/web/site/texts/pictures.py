@@ -46,7 +46,7 @@ class Pictures:
         return PICTURE_URL.sub(name, text)
 
     def left_out(self, text: str) -> str:
-        """Replace each image name in a text with a word."""
+        """Replace each image name in a text with the word "picture"."""
         return self._name.sub("picture", text)
 
     def put_back(self, markup: str) -> str:

@@ -41,7 +41,7 @@ ATTRIBUTES = {
     "ol": {"start"},
     "pre": {"tabindex"},
 }
-"""The attributes allowed on each element, besides the classes below."""
+"""The attributes allowed on each element, in addition to the classes in `CLASSES`."""
 
 LINK_REL = "nofollow noopener ugc"
 
@@ -120,7 +120,7 @@ def _render(text: str, pictures: Pictures, title: str, work: TextWork) -> str:
 
 
 def _as_written(text: str) -> str:
-    """Return the beginning of a text line by line. For blocks, return their words."""
+    """Render the beginning of a text as preformatted plain text. For blocks, render their words."""
     if not is_markdown(text):
         text = readable_text(text) or text
     notice = page_words().html("text.cut" if len(text) > MAX_TEXT else "text.plain")
