@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 @dataclass(slots=True)
 class BrowserKey:
-    """Create a new key, or use the given one."""
+    """A P-256 key: a new one, unless a key is given."""
 
     key: ec.EllipticCurvePrivateKey = field(
         default_factory=lambda: ec.generate_private_key(ec.SECP256R1()), kw_only=True
@@ -18,7 +18,7 @@ class BrowserKey:
 
     @property
     def point(self) -> bytes:
-        """The public key as sent: the uncompressed point."""
+        """The public key as clients send it: an uncompressed point."""
         return self.key.public_key().public_bytes(Encoding.X962, PublicFormat.UncompressedPoint)
 
     def sign(self, signed: bytes) -> str:

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import hypothesis
 import pytest
+from prometheus_client import REGISTRY
+from tests.canaries import WATCH
 from tests.postgresql import Server, keeping_records_on
 from tests.shares import cases_of_other_shares
 from tests.world import World, open_world
@@ -22,8 +24,20 @@ hypothesis.settings.register_profile(
 hypothesis.settings.load_profile("repeat")
 
 
+WATCH.watch()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(nextitem: pytest.Item | None) -> None:
+    """Fail if a secret has leaked since the last test."""
+    if nextitem is None:
+        WATCH.inspect_metrics(REGISTRY.collect())
+    if leaks := WATCH.take_leaks():
+        pytest.fail("A secret has leaked:\n" + "\n".join(leaks), pytrace=False)
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Run only the share of the rotating cases that SHARE names, if it is set."""
+    """If SHARE is set, run only that share of the rotating test cases."""
     if others := cases_of_other_shares(items, os.environ.get("SHARE", "0/1")):
         config.hook.pytest_deselected(items=others)
         left_out = set(others)
@@ -45,7 +59,7 @@ def records(request: pytest.FixtureRequest) -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def records_if_requested(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Use SQLite in a test without `records`, even if an earlier one in the module has them."""
+    """Use SQLite for tests without `records`, even after a test in the same module that has it."""
     if "records" in request.fixturenames:
         yield
         return

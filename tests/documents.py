@@ -1,4 +1,4 @@
-"""Documents of an embedded store, as rows or files, accessed bypassing the store."""
+"""Documents of an embedded store, as rows or files, accessed without the store itself."""
 
 import sqlite3
 from collections.abc import Iterator

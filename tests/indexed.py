@@ -20,7 +20,7 @@ async def fill_index(world: World) -> None:
 
 
 async def forget_completeness(tx: Transaction) -> None:
-    """Leave the index as it is in the middle of a rebuild."""
+    """Put the index into the state that it has in the middle of a rebuild."""
     await tx.execute("UPDATE index_state SET complete = 0")
 
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import asyncpg
+from tests.canaries import canary
 
 from imprint.adapters.database.postgresql.schema import migrate
 from imprint.adapters.database.schema import known_migrations
@@ -100,7 +101,8 @@ class Server:
         return self._running.pid
 
     def url(self, database: str = "postgres") -> str:
-        return f"postgresql://postgres@/{database}?host={self.folder}"
+        # The server asks for no password, so this one is only here to leak.
+        return f"postgresql://postgres:{canary('DATABASE_URL')}@/{database}?host={self.folder}"
 
     def make(self) -> None:
         """Create an empty cluster."""
@@ -158,7 +160,7 @@ class Server:
                 os.kill(child, number)
 
     def stop(self) -> None:
-        """Stop the server at once with all its connections, and delete its data."""
+        """Stop the server at once, closing all its connections, and delete its data."""
         if self._running is not None and self._running.poll() is None:
             self._running.send_signal(signal.SIGQUIT)
             self._running.wait(60)

@@ -1,4 +1,4 @@
-"""A proxy in front of a PostgreSQL server that counts round trips."""
+"""A proxy that counts the round trips to a PostgreSQL server."""
 
 import asyncio
 import tempfile

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import httpx2
+from tests.canaries import WATCH, unused_canaries
 
 POLL_SECONDS = 0.05
 
@@ -75,7 +76,7 @@ class NotReady(Exception):
 
 @dataclass(slots=True)
 class Process:
-    """A command that runs beside the test, with no settings of this project in its environment."""
+    """A command that runs beside the test. Its settings are `environ` and canaries for secrets."""
 
     command: Sequence[str]
     log: Path
@@ -95,6 +96,10 @@ class Process:
     def spawn(self) -> None:
         """Start the process without waiting until it is ready."""
         kept = {name: text for name, text in os.environ.items() if not name.startswith("IMPRINT_")}
+        if "IMPRINT_CONFIG" not in self.environ:
+            # They would win over the settings in the file.
+            kept |= unused_canaries(self.environ)
+        WATCH.watch_output(self.log)
         with self.log.open("ab") as sink:
             self._running = subprocess.Popen(
                 self.command, env={**kept, **self.environ}, stdout=sink, stderr=subprocess.STDOUT

@@ -16,7 +16,7 @@ MEMBERS = [
 
 
 def profile_envelope(at: int, **message: Any) -> dict[str, Any]:
-    """The typed data of a profile, with defaults for members of the message."""
+    """The typed data of a profile. `message` overrides the default members of its message."""
     return {
         "domain": {"name": "Imprint", "version": "1", "chainId": 31337},
         "types": {"UpdateProfile": MEMBERS},
@@ -35,7 +35,7 @@ def profile_envelope(at: int, **message: Any) -> dict[str, Any]:
 
 
 def hash_of_picture(image: bytes) -> str:
-    """Return the member `avatar` for this file."""
+    """Return the value of the member `avatar` for this image."""
     return "0x" + keccak256(image).hex()
 
 
@@ -46,7 +46,7 @@ async def send_profile(
     fields: dict[str, str] | None = None,
     **message: Any,
 ) -> httpx2.Response:
-    """Sign a profile and send it. With an image, `avatar` is its hash unless it is given."""
+    """Sign a profile and send it. If there is an image, `avatar` defaults to the image's hash."""
     if image is not None:
         message.setdefault("avatar", hash_of_picture(image))
     signed = wallet.sign_envelope(profile_envelope(world.clock.seconds, **message))

@@ -15,7 +15,7 @@ MEMBERS = [
 
 
 def content_hash(content: str) -> str:
-    """The member `contentHash` for this text."""
+    """The value of the member `contentHash` for this text."""
     return "0x" + keccak256(content.encode()).hex()
 
 
@@ -41,7 +41,7 @@ def revision_envelope(at: int, **message: Any) -> dict[str, Any]:
 def sign_revision(
     world: World, wallet: Wallet, post: tuple[int | str, str], content: str, **message: Any
 ) -> dict[str, Any]:
-    """Return a signed revision. `post` is the id of the post and the CID of its document."""
+    """Return a signed revision. `post` is a pair: the post's id and its document's CID."""
     post_id, cid = post
     given = {"postId": str(post_id), "cid": cid, "contentHash": content_hash(content), **message}
     signed = wallet.sign_envelope(revision_envelope(world.clock.seconds, **given))

@@ -29,7 +29,7 @@ def cases_of_other_shares(items: Sequence[pytest.Item], share: str) -> list[pyte
 
 
 def _unit_of(item: pytest.Item, together: str | None = None) -> str:
-    """The unit of rotation: the case, its module, or one of its parameters."""
+    """Return a key shared by the cases that stay in one share: of the case, module or parameter."""
     parameters = getattr(getattr(item, "callspec", None), "params", {})
     if together in parameters:
         return f"{together} {parameters[together]}"

@@ -48,7 +48,7 @@ PATHS = {
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """The content of a write request, or the content that a signature covers."""
+    """A write, as it is sent or as a signature covers it."""
 
     action: str
     cid: str = ""

@@ -63,7 +63,7 @@ def test_a_secret_is_redacted_in_messages_and_fields(style: str):
     assert stream.getvalue().count(HIDDEN) == 2
 
 
-def test_a_text_line_starts_with_the_message_followed_by_the_fields_set():
+def test_a_text_line_has_the_message_followed_by_the_fields_that_are_set():
     stream = configure("text")
     log.warning("slow", extra={"code": None, "path": "/healthz"})
     assert stream.getvalue().split(" ", 1)[1] == (

@@ -21,6 +21,7 @@ from eth_account.messages import encode_defunct, encode_typed_data
 from eth_account.signers.local import LocalAccount
 from PIL import Image
 from starlette.types import ASGIApp
+from tests.canaries import RPC_PATH, SIGNING, UNUSED, canaries_of
 from tests.migrated_catalog import put_migrated_catalog
 from tests.postgresql import records_of
 
@@ -178,8 +179,13 @@ class Node:
             self._listener = None
 
     async def _respond(self, request: web.BaseRequest) -> web.StreamResponse:
+        said = await self.respond(await request.read())
+        return web.Response(body=said, content_type="application/json")
+
+    async def respond(self, asked: bytes) -> bytes:
+        """Return the response to a request body, with the fault that is set."""
         self.asked += 1
-        said = Dispatcher(self.chain).respond(await request.read()) or b""
+        said = Dispatcher(self.chain).respond(asked) or b""
         if self.lie is not None:
             said = self.lie(said)
         if self.fault is not None:
@@ -187,7 +193,7 @@ class Node:
             if changed is None:
                 await asyncio.sleep(30)
             said = changed or b""
-        return web.Response(body=said, content_type="application/json")
+        return said
 
 
 @dataclass(slots=True)
@@ -500,7 +506,7 @@ class SharedRecoder(SandboxedRecoder):
 
 
 IMAGES = SharedRecoder()
-"""Ends with the test process."""
+"""The recoder of all worlds. It ends with the test process."""
 
 
 @asynccontextmanager
@@ -509,7 +515,7 @@ async def open_world(
     *,
     clock: MovableClock | None = None,
     adapt: Callable[[Adapters], Adapters] | None = None,
-    rpc_path: str = "",
+    rpc_path: str = RPC_PATH,
     adapter: bool = False,
     **given: str,
 ) -> AsyncIterator[World]:
@@ -531,6 +537,7 @@ async def open_world(
     if not records:
         put_migrated_catalog(folder / "imprint.db")
     environ = {
+        **canaries_of(*SIGNING, *UNUSED),
         "IMPRINT_CHAIN_RPC_URL": node.url + rpc_path,
         "IMPRINT_DATA_DIR": str(folder),
         "IMPRINT_PUBLIC_URL": ORIGIN,

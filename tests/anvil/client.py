@@ -91,7 +91,7 @@ class Client:
         return str(self.metadata(cid)["keyvalues"]["status"])
 
     def deliver(self, receipt: Receipt, provider: str = "a", compress: bool = False) -> Any:
-        """Deliver a transaction to the service and return the response."""
+        """Send a transaction's webhook delivery to the service and return the response."""
         if provider == "a":
             signed = deliver_a(receipt, self.secret_a)
         else:
@@ -105,7 +105,7 @@ class Client:
     def post(
         self, anvil: Anvil, author: LocalAccount, content: str = "Words for sale.", **given: Any
     ) -> tuple[int, dict[str, Any]]:
-        """Publish a post, deliver it to the service, and return its id and its file."""
+        """Publish a post, deliver its event to the service, and return its id and its file."""
         file = self.create(author, content)
         said = self.deliver(anvil.create_post(author, file["cid"], **given))
         (event,) = said["events"]

@@ -1,7 +1,6 @@
 """Fixtures: a real node, the marketplace from `imprint contract`, and `imprint serve`."""
 
 import json
-import secrets
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -13,6 +12,7 @@ import pytest
 from eth_account.signers.local import LocalAccount
 from tests.anvil.client import LOGIN_DOMAIN, Client
 from tests.anvil.node import CHAIN_ID, Anvil, open_account, running
+from tests.canaries import CANARIES
 from tests.processes import Service
 
 MakeService = Callable[..., Service]
@@ -50,10 +50,10 @@ def anvil(tmp_path: Path, artifact: dict[str, Any]) -> Iterator[Anvil]:
 
 @pytest.fixture
 def make_service(tmp_path: Path, anvil: Anvil) -> Iterator[MakeService]:
-    """Create services that use the node. They are not started yet and end with the test.
+    """Create services for the node without starting them. They are stopped after the test.
 
-    They share a data folder and secrets. Arguments are setting names without the prefix. An
-    empty value counts as unset.
+    The services share a data folder and secrets. Arguments are settings, named without their
+    prefix. An empty value counts as unset.
     """
     given = {
         "CHAIN_RPC_URL": anvil.url,
@@ -61,9 +61,9 @@ def make_service(tmp_path: Path, anvil: Anvil) -> Iterator[MakeService]:
         "MARKETPLACE_ADDRESS": anvil.marketplace,
         "CHAIN_FOLLOW_SECONDS": "0",
         "LOGIN_DOMAINS": LOGIN_DOMAIN,
-        "JWT_SECRET": secrets.token_hex(32),
-        "WEBHOOK_A_SECRET": f"whsec_{secrets.token_hex(32)}",
-        "WEBHOOK_B_SECRET": f"qnsec_{secrets.token_hex(32)}",
+        "JWT_SECRET": CANARIES["JWT_SECRET"],
+        "WEBHOOK_A_SECRET": CANARIES["WEBHOOK_A_SECRET"],
+        "WEBHOOK_B_SECRET": CANARIES["WEBHOOK_B_SECRET"],
     }
     with ExitStack() as made:
 

@@ -11,7 +11,7 @@ from imprint.devchain.webhooks import SignedDelivery, sign_body_a, sign_body_b
 
 
 def write_body_a(receipt: Receipt) -> bytes:
-    """Build a body of provider A: the result of a block query, with numbers."""
+    """Build a body of provider A: the result of a block query, with decimal numbers."""
     transaction = {
         "hash": receipt["transactionHash"],
         "index": int(receipt["transactionIndex"], 16),

@@ -1,4 +1,4 @@
-"""A proxy for a real node that hides logs or reports an earlier state of the chain."""
+"""A proxy that hides logs of a real node or reports an earlier state of its chain."""
 
 import json
 import threading

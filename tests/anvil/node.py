@@ -26,7 +26,7 @@ GAS = 5_000_000
 DEPLOYMENT_GAS = 12_000_000
 """Gas that suffices for the largest contract."""
 GAS_PRICE = 20 * 10**9
-"""Gas price in wei, far above the initial price of a new chain, which payments may raise."""
+"""Gas price in wei, far above a new chain's initial price, which transactions may raise."""
 MINING_SECONDS = 20
 POST_CREATED = "0xf753f630973e9c5274697eb346810b78c35457ef0df3e0c5c7ade5841d55ca77"
 
@@ -39,7 +39,7 @@ class Reverted(Exception):
 
 
 def find_binary() -> str:
-    """Return the path of the node from the npm package, or of an installed one."""
+    """Return the path of the node's binary from the npm package, or else of an installed one."""
     packaged = sorted((Path(__file__).parent / "node_modules").glob("@foundry-rs/*/bin/anvil"))
     found = str(packaged[0]) if packaged else shutil.which("anvil")
     assert found, "There is no anvil: run make test-chain, or install Foundry."
@@ -112,7 +112,7 @@ class Anvil:
     ) -> Receipt:
         """Sign and send a transaction and return its receipt. Raises `Reverted`.
 
-        `more` are fields of other transaction types, which have no single gas price.
+        `more` holds the fields of a transaction type that has no single gas price.
         """
         price = {} if "type" in more else {"gasPrice": GAS_PRICE}
         fields = {
@@ -212,7 +212,7 @@ class Anvil:
 
 @contextmanager
 def running(node: Anvil, marketplace: Mapping[str, Any]) -> Iterator[Anvil]:
-    """Run a node with the marketplace deployed until the context exits."""
+    """Run a node, with the marketplace on its chain, until the context exits."""
     node.start()
     try:
         node.deploy(marketplace)

@@ -1,4 +1,4 @@
-"""A burst of deliveries: both providers, duplicates, poison and heartbeats, in any order."""
+"""Deliveries from both providers in random order, with duplicates, poison and heartbeats."""
 
 import asyncio
 import json

@@ -16,7 +16,7 @@ from tests.world import problem
 PATIENCE = 30.0
 
 FOLLOW_SECONDS = "2"
-"""Seconds between polls of the chain, as a setting: the default of the service."""
+"""The setting for the seconds between polls of the chain, with the service's default value."""
 
 
 @pytest.fixture

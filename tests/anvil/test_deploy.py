@@ -12,7 +12,7 @@ from tests.anvil.node import Anvil, open_account
 from tests.processes import PLAIN
 
 
-def test_a_service_runs_with_the_printed_settings(
+def test_a_service_runs_with_the_settings_printed_by_deploy(
     anvil: Anvil, make_service: MakeService, tmp_path: Path
 ) -> None:
     deployer: LocalAccount = open_account(7)

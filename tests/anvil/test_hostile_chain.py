@@ -25,10 +25,10 @@ from imprint.services.chain.log_stream import SHRUNK_GRACE
 FLOOD = Path(__file__).parent / "TransferFlood.json"
 FLOODS, LOGS_EACH = 4, 3_000
 OLD_LIMIT = 8 * 1024 * 1024
-"""Size in bytes of logs that once stopped the follower permanently."""
+"""Total size in bytes of a block's logs above which the follower once stopped permanently."""
 
 PROMISE = 5.0
-"""Seconds after its block within which the service must show a post as published."""
+"""Seconds within which the service must show a post as published after its block is mined."""
 
 BUSY = 15.0
 """Additional seconds allowed on a busy machine."""
@@ -73,7 +73,7 @@ def serve(make_service: MakeService, open_client: Callable[[Service], Client]) -
 
 @pytest.fixture
 def open_liar(anvil: Anvil) -> Iterator[Callable[[], LyingNode]]:
-    """Open proxies for the node. They end with the test."""
+    """Open proxies for the node. They are closed after the test."""
     with ExitStack() as opened:
 
         def open_one() -> LyingNode:
@@ -161,7 +161,7 @@ def test_a_block_full_of_logs_does_not_stop_the_service_or_reconcile(
 
 
 def forge_post(receipt: dict[str, Any], cid: str, other: str, post_id: int) -> dict[str, Any]:
-    """Return the receipt of a post, changed to another CID of the same length and another id."""
+    """Return a post's receipt with its CID replaced by another of the same length, and a new id."""
     assert len(cid) == len(other)
     text = json.dumps(receipt).replace(cid.encode().hex(), other.encode().hex())
     forged: dict[str, Any] = json.loads(text)

@@ -78,7 +78,7 @@ def mine_calls(anvil: Anvil, calls: Sequence[Call]) -> None:
 
 
 class Traders:
-    """Builds transactions that succeed, using each post and holder once per block."""
+    """Builds transactions that succeed in any order. Each post is traded at most once per block."""
 
     def __init__(self, accounts: Sequence[str], random: Random) -> None:
         self.accounts, self.random = accounts, random

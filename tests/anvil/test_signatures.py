@@ -137,7 +137,7 @@ def ask_viem(anvil: Anvil, cases: Sequence[Case]) -> list[bool]:
     return [line == "true" for line in done.stdout.splitlines()]
 
 
-async def test_the_verdicts_of_viem_and_the_service_are_as_expected(
+async def test_viem_and_the_service_give_the_expected_verdicts(
     contracts: WalletContracts, adapter: Adapter
 ) -> None:
     rng = Random(SEED)

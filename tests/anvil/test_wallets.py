@@ -27,12 +27,12 @@ BUYER_OF = {
     "delegated-code": "delegated-key",
     "owned": "safe-counterfactual",
 }
-"""The types of wallets that write a post, each with the type that buys it."""
+"""For each type of wallet that writes a post, the type of wallet that buys the post."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wrapped:
-    """A wallet that wraps every signature as if it were not deployed yet, so its code is called."""
+    """A wallet that wraps all signatures as if not deployed yet, so that its code is called."""
 
     wallet: ContractWallet
 
@@ -113,7 +113,7 @@ def test_a_delegated_account_signs_with_its_key_and_through_its_code(
         author.log_in()
 
 
-def test_a_safe_needs_signatures_of_its_current_owners_and_threshold(
+def test_a_safe_checks_signatures_against_its_current_owners_and_threshold(
     contracts: WalletContracts, client: Client
 ) -> None:
     safe = contracts.open_safe()

@@ -25,7 +25,7 @@ FORMS = ("imprint-1", "imprint-2")
 def build_envelope(
     form: str, action: str, service: str, seconds: int, nonce: str, **about: str
 ) -> dict[str, Any]:
-    """Build the typed data of a write. `about` has the members that only the bound form has."""
+    """Build the typed data for a write. `about` holds members that the form `imprint-1` lacks."""
     kind, members = signed_forms.declare(form, action)
     message: dict[str, Any] = {"action": action, "nonce": nonce, "timestamp": str(seconds)}
     if form != "imprint-1":
@@ -56,7 +56,7 @@ def build_login(address: str, issued: str, nonce: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class WalletClient:
-    """A client of a service that uses this wallet."""
+    """A client that uses a service with this wallet."""
 
     client: Client
     wallet: ContractWallet
@@ -109,12 +109,12 @@ class WalletClient:
         return send(self.client, "/delete/file", params={"cid": cid}, json=body)
 
     def create_post(self, cid: str, thumbnail: str) -> Receipt:
-        """Publish a CID on the chain from the wallet itself."""
+        """Publish a CID with a transaction sent by the wallet itself."""
         anvil = self.wallet.anvil
         return self.wallet.send(anvil.marketplace, anvil.encode_post(cid, thumbnail))
 
     def buy(self, post_id: int) -> Receipt:
-        """Buy a post from the wallet itself."""
+        """Buy a post with a transaction sent by the wallet itself."""
         anvil = self.wallet.anvil
         return self.wallet.send(anvil.marketplace, anvil.encode_purchase(post_id), PRICE)
 
@@ -136,7 +136,7 @@ def send(client: Client, path: str, **given: Any) -> httpx2.Response:
 
 
 def hash_text(content: str) -> str:
-    """Return the hash of a text, as bound by a signature."""
+    """Return the hash of a text, as it appears in signed messages."""
     return to_text(keccak256(content.encode()))
 
 

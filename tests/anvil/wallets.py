@@ -280,7 +280,7 @@ class PasskeyWallet:
     def open(
         cls, anvil: Anvil, entry_point: str, factory: str, passkey: Passkey
     ) -> "PasskeyWallet":
-        """Open the account of a passkey. Its first operation deploys it."""
+        """Open the account of a passkey. The account's first operation deploys it."""
         given = encode(["address", "bytes32", "bytes32"], [entry_point, *passkey.point])
         creation = Creation(anvil, factory, "PasskeyWallet", given)
         return cls(anvil, passkey, entry_point, factory, creation.call, creation.find_address())
@@ -310,7 +310,7 @@ class PasskeyWallet:
 
 @dataclass(frozen=True, slots=True)
 class Delegation:
-    """An account with a key that delegates to the contract at `code`."""
+    """An account that has a key and delegates to the contract at `code`."""
 
     anvil: Anvil
     key: LocalAccount
@@ -322,7 +322,7 @@ class Delegation:
 
 
 class KeyedDelegation(Delegation):
-    """An account that delegates to the public EIP-7702 account and signs with its key.
+    """An EIP-7702 account that delegates to the contract at `code` but signs with its own key.
 
     Its first transaction sets up the delegation and is also its first call.
     """
@@ -406,7 +406,7 @@ def _set_code(authorization: Any) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class WalletContracts:
-    """The contracts on a chain that all types of wallets need."""
+    """The contracts on a chain that the various types of wallets need."""
 
     anvil: Anvil
     safe: SafeContracts
@@ -427,7 +427,7 @@ class WalletContracts:
         )
 
     def open(self, kind: str, index: int = 0) -> ContractWallet:
-        """Open a funded wallet of the given type, one per index."""
+        """Open a funded wallet of the given type. Each index stands for a different wallet."""
         wallet = self._open(kind, index)
         self.anvil.give(wallet.address)
         return wallet

@@ -1,4 +1,4 @@
-"""Export keys make Ed25519 signatures that are valid only for the signed message and its key."""
+"""Export keys make Ed25519 signatures valid only for the signed message and this key."""
 
 import pytest
 
@@ -25,7 +25,7 @@ RFC_8032 = [
         "85ac1e43e15996e458f3613d0f11d8c387b2eaeb4302aeeb00d291612bb0c00",
     ),
 ]
-"""Seed, public key, message and signature of the first two vectors in section 7.1."""
+"""Seed, public key, message and signature of the first two vectors in RFC 8032, section 7.1."""
 
 
 @pytest.mark.parametrize(("seed", "public", "message", "signature"), RFC_8032)

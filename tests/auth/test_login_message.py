@@ -26,9 +26,9 @@ NEGATIVE: dict[str, str] = json.loads((VECTORS / "parsing_negative.json").read_t
 ACCEPTED_HERE = {"address not EIP-55"}
 """Vectors that other implementations refuse but this service accepts.
 
-The ERC says that an address SHOULD have its checksum. A lower-case address has none, so it
-cannot be wrong. (The vector "missing uri" is refused here too, although the URI may be
-absent: it has a blank line instead.)
+The ERC says that an address SHOULD have its checksum. A lower-case address has no checksum
+that could be wrong. (The vector "missing uri" is refused here too, although the URI may be
+absent: the vector has a blank line instead.)
 """
 
 LINES = [
@@ -139,6 +139,9 @@ def test_a_message_allowed_by_the_grammar_is_parsed_and_serialized_unchanged(tex
 
 
 BAD = {
+    "nothing after the address": "\n".join(LINES[:2]),
+    "nothing after the first empty line": "\n".join([*LINES[:2], ""]),
+    "nothing after the second empty line": "\n".join([*LINES[:2], "", ""]),
     "empty": "",
     "line feed after": FULL + "\n",
     "line feed before": "\n" + FULL,
@@ -261,8 +264,7 @@ def test_parsing_takes_time_linear_in_the_number_of_lines(
 def test_lines_designed_to_cause_backtracking_are_parsed_quickly(
     grow: Callable[[int], str],
 ) -> None:
-    """Parsing takes about 50 microseconds of CPU time. With backtracking, it would take over 100
-    000."""
+    """Parsing takes about 50 microseconds of CPU time; with backtracking, more than 100 000."""
 
     def spent(text: str) -> float:
         begun = thread_time()
@@ -275,7 +277,7 @@ def test_lines_designed_to_cause_backtracking_are_parsed_quickly(
 
 
 @given(st.text() | st.text(st.characters(codec="ascii")))
-def test_arbitrary_text_is_refused(text: str) -> None:
+def test_arbitrary_text_is_refused_as_a_login_message(text: str) -> None:
     with pytest.raises(Refusal):
         parse_login_message(text)
 

@@ -42,7 +42,7 @@ def write_vector(vector: dict[str, Any]) -> str:
 
 
 def verify_vector(vector: dict[str, Any]) -> Login:
-    """Verify a vector at its own time if it has one, accepting any age."""
+    """Verify a vector at the time that it states, if any, and accept any age."""
     domain = vector.get("domainBinding", vector["domain"])
     verifier = LoginVerifier([domain], vector["chainId"], freshness=AGES, skew=AGES)
     now = parse_instant(vector.get("time", "2026-01-01T00:00:00Z")).moment

@@ -182,7 +182,7 @@ def test_a_message_outside_its_validity_period_is_stale(
     assert refused(lambda: VERIFIER.verify(claim, NOW)) is Code.SIGNATURE_STALE
 
 
-def test_the_address_in_the_message_the_claimed_one_and_the_signer_must_match(
+def test_message_claim_and_signature_must_agree_on_the_address(
     signer: LocalAccount, stranger: LocalAccount, sign_text: Sign, refused: Refused
 ) -> None:
     people = (signer, stranger)

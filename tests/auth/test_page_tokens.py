@@ -141,7 +141,7 @@ def test_a_token_for_drafts_contains_the_session_it_was_issued_for() -> None:
     assert TOKENS.decode(TOKENS.encode(page, LATER), NOW) == page
 
 
-def test_a_token_from_an_older_release_is_decoded_without_a_session() -> None:
+def test_a_token_from_an_older_release_decodes_to_a_position_with_no_session() -> None:
     fixed = b"\x01" * NONCE_BYTES
     packed = msgspec.msgpack.encode(
         [1, int(LATER.timestamp()), 5, bytes.fromhex(OWNER[2:]), int(LATER.timestamp())]

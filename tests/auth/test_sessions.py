@@ -1,4 +1,4 @@
-"""Sessions issued here can be read by any JWT library, and all others are refused."""
+"""Sessions issued here can be read by any JWT library, and all other sessions are refused."""
 
 import hashlib
 from datetime import UTC, datetime, timedelta

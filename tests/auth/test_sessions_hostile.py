@@ -181,11 +181,22 @@ def test_a_hostile_token_is_refused(token: str, refused: Refused) -> None:
     assert refused(lambda: read(token)) is Code.SESSION_INVALID
 
 
+@pytest.mark.parametrize(("length", "code"), [(2048, None), (2049, Code.SESSION_INVALID)])
+def test_a_header_has_at_most_2048_characters(
+    length: int, code: Code | None, refused: Refused
+) -> None:
+    claims = json.dumps(CLAIMS).encode()
+    tokens = (sign(claims=claims + b" " * spaces) for spaces in range(2_000))
+    token = next(each for each in tokens if len(f"Bearer {each}") >= length)
+    assert len(f"Bearer {token}") == length
+    assert refused(lambda: read(token)) is code
+
+
 def test_a_non_canonical_encoding_of_header_or_claims_is_refused(
     refused: Refused,
 ) -> None:
     def respell(part: str) -> str:
-        """Set a bit that is ignored when decoding."""
+        """Set a bit of an encoded part that decoders ignore."""
         alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
         return part[:-1] + alphabet[alphabet.index(part[-1]) + 1]
 

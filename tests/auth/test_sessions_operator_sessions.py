@@ -30,6 +30,15 @@ def test_changing_the_secret_ends_all_sessions(sessions: OperatorSessions) -> No
     assert not OperatorSessions(SECRET + b"2").is_valid(sessions.issue(NOW), NOW)
 
 
+def test_the_previous_secret_and_its_sessions_are_accepted(sessions: OperatorSessions) -> None:
+    new = OperatorSessions(b"the next secret of the operator, long", SECRET)
+    assert new.is_secret(SECRET)
+    assert new.is_valid(sessions.issue(NOW), NOW)
+    assert not new.is_valid(sessions.issue(NOW), NOW + LIFETIME)
+    assert not sessions.is_valid(new.issue(NOW), NOW)
+    assert not new.is_secret(b"another")
+
+
 def test_a_session_cannot_be_extended_by_its_holder(sessions: OperatorSessions) -> None:
     expires, _, signature = sessions.issue(NOW).partition(".")
     assert not sessions.is_valid(f"{int(expires) + 60}.{signature}", NOW)

@@ -1,4 +1,4 @@
-"""Challenges of paid posts: who issued them, for which path, when, and who answered."""
+"""Challenges of paid posts: an answer is valid only for its issuer, path, time and signer."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -43,7 +43,7 @@ CHALLENGES = make_challenges()
 
 
 def write_message(claim: SignInClaim, account: LocalAccount) -> str:
-    """Write the message as a client does, from the fields that it sends."""
+    """Build the message from the fields that a client sends, as the client does."""
     optional = {
         "Expiration Time": claim.expires_at,
         "Not Before": claim.not_before,
@@ -157,7 +157,7 @@ def test_an_invented_nonce_is_refused(nonce: str) -> None:
         CHALLENGES.verify(claim, PATH, NOW)
 
 
-def test_every_bit_of_a_nonce_counts(
+def test_a_nonce_with_any_changed_bit_is_refused(
     signer: LocalAccount, sign_text: Sign, refused: Refused
 ) -> None:
     issued = int(CHALLENGES.issue(PATH, NOW).nonce, 16)
@@ -204,7 +204,14 @@ def test_a_client_may_shorten_the_validity_of_its_answer(
     assert refused(lambda: CHALLENGES.verify(claim, PATH, NOW)) is Code.SIGNATURE_STALE
 
 
-def test_the_address_must_be_that_of_the_signer(
+def test_an_answer_is_valid_from_the_time_that_its_client_chose(
+    signer: LocalAccount, sign_text: Sign, refused: Refused
+) -> None:
+    claim = answer(signer, sign_text, not_before="2030-01-31T12:00:00Z")
+    assert refused(lambda: CHALLENGES.verify(claim, PATH, NOW)) is None
+
+
+def test_the_address_must_be_the_signers_address(
     signer: LocalAccount, stranger: LocalAccount, sign_text: Sign, refused: Refused
 ) -> None:
     stolen = replace(answer(stranger, sign_text), address=signer.address)
@@ -251,5 +258,5 @@ def test_the_signature_is_not_printed(signer: LocalAccount, sign_text: Sign) -> 
         (f"{SERVICE}/studio?next=/posts/7/content", False),
     ],
 )
-def test_a_login_message_for_a_challenged_address_is_recognised(uri: str, is_one: bool) -> None:
+def test_a_login_message_with_the_uri_of_a_challenge_is_recognised(uri: str, is_one: bool) -> None:
     assert is_challenged(parse_uri(uri)) is is_one

@@ -11,10 +11,13 @@ from tests.auth.proofs import verify_signer
 from imprint.auth.signatures import (
     CURVE_ORDER,
     HIGHEST_S,
+    MAX_SIGNATURE_BYTES,
     Signature,
+    Unproved,
     parse_signature,
     parse_signer,
     personal_digest,
+    prove,
     recover_signer,
 )
 from imprint.domain.errors import Code, Refusal
@@ -84,8 +87,9 @@ def test_a_malformed_signature_is_refused(text: str) -> None:
     assert refusal.value.code is Code.SIGNATURE_INVALID
 
 
-def test_s_may_be_exactly_half_the_curve_order() -> None:
-    assert parse_signature(spell(R, HIGHEST_S, V)).s == HIGHEST_S
+@pytest.mark.parametrize("s", [1, HIGHEST_S])
+def test_s_is_at_least_one_and_at_most_half_the_curve_order(s: int) -> None:
+    assert parse_signature(spell(R, s, V)).s == s
 
 
 def test_an_r_value_that_is_not_on_the_curve_is_refused() -> None:
@@ -98,6 +102,29 @@ def test_an_r_value_that_is_not_on_the_curve_is_refused() -> None:
 def test_a_signature_that_recovers_to_another_address_is_refused() -> None:
     with pytest.raises(Refusal) as refusal:
         verify_signer(DIGEST, spell(R, S, 55 - V), ADDRESS)
+    assert refusal.value.code is Code.SIGNATURE_INVALID
+
+
+@pytest.mark.parametrize(
+    ("text", "is_bytes"),
+    [
+        ("0x", True),
+        ("0x1234", True),
+        ("0x" + "ab" * MAX_SIGNATURE_BYTES, True),
+        ("0x" + "ab" * (MAX_SIGNATURE_BYTES + 1), False),
+        ("0x123", False),
+        ("0xzz", False),
+        ("1234", False),
+        ("", False),
+    ],
+)
+def test_a_contract_may_accept_any_bytes_as_a_signature(text: str, is_bytes: bool) -> None:
+    if is_bytes:
+        unproved = prove("proof", ADDRESS, DIGEST, text)
+        assert unproved == Unproved("proof", ADDRESS, DIGEST, bytes.fromhex(text[2:]))
+        return
+    with pytest.raises(Refusal) as refusal:
+        prove("proof", ADDRESS, DIGEST, text)
     assert refusal.value.code is Code.SIGNATURE_INVALID
 
 

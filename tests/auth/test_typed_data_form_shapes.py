@@ -65,7 +65,7 @@ def calls_of(run: Callable[[], object]) -> int:
 
 
 @pytest.mark.parametrize(("form", "action"), PAIRS)
-def test_a_long_text_takes_no_more_calls_than_a_short_one(
+def test_the_number_of_calls_does_not_grow_with_the_length_of_a_text(
     form: str, action: str, refused: Refused
 ) -> None:
     for member in declare(form, action)[1]:
@@ -92,7 +92,7 @@ def test_a_message_with_missing_or_extra_members_is_refused(
 
 
 def other_types(form: str, action: str) -> list[Any]:
-    """List types that differ slightly from the types of this form and action."""
+    """Return types that differ slightly from those of this form and action."""
     kind, members = declare(form, action)
     shorter = [[each for each in members if each is not out] for out in members]
     reordered = [list(order) for order in permutations(members) if list(order) != members]

@@ -234,7 +234,7 @@ def test_opening_a_session_for_another_wallet_is_refused(
     assert refused(lambda: open_with(said, address=stranger.address)) is Code.SIGNATURE_INVALID
 
 
-def test_a_session_that_starts_in_the_future_is_refused_with_the_current_time(
+def test_the_refusal_of_a_session_that_starts_later_contains_the_current_time(
     refused: Refused,
 ) -> None:
     assert open_with(envelope(notBefore=SECONDS + 5)).not_before > NOW

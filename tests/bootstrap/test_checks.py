@@ -1,4 +1,4 @@
-"""Record checks report the damage found when the catalog was opened."""
+"""The record checks report the damage found when the catalog was opened."""
 
 import pytest
 from tests.stores import open_sqlite_stores

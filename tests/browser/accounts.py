@@ -41,7 +41,7 @@ class Chain:
     id: int
 
     def ask(self, method: str, *parameters: Any) -> Any:
-        """Return the result of a call. Raises `NodeRefusal`, or `TransportError` without a node."""
+        """Return a call's result. Raises `NodeRefusal`, or `TransportError` if no node responds."""
         body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": parameters}
         said = httpx2.post(self.rpc_url, json=body, verify=PLAIN, timeout=30).json()
         if "error" in said:
@@ -77,7 +77,10 @@ class Account:
         return f"0x{Keys.sign_message(message, self.key).signature.hex()}"
 
     def send(self, chain: Chain, call: Mapping[str, str]) -> str:
-        """Estimate, sign and send a transaction and return its hash. Raises like `Chain.ask`."""
+        """Estimate, sign and send a transaction, and return its hash.
+
+        Raises the same errors as `Chain.ask`.
+        """
         gas = call.get("gas") or chain.ask("eth_estimateGas", {**call, "from": self.address})
         signed = Keys.sign_transaction(
             {

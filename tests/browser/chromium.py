@@ -11,7 +11,7 @@ PLAIN_HOST = "imprint.test"
 """A host name for loopback that, unlike localhost, does not count as secure."""
 
 SUGGESTIONS = ("WebUIOmniboxPopup", "WebUIOmniboxAimPopup", "WebUIOmniboxFullPopup")
-"""Features for suggestions below the address bar.
+"""Browser features that show suggestions below the address bar.
 
 Suggestions are separate pages, two per window, that take as long to open as the window.
 """

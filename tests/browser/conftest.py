@@ -1,6 +1,6 @@
 """Fixtures: a real browser, one `imprint dev` for all tests in a worker, and wallets.
 
-Tests share the chain and the index: each creates its own accounts and names posts by id.
+Tests share the chain and the index, so each creates its own accounts and finds posts by id.
 
 No page may report an uncaught error or a violation of its content security policy. A test
 that expects one declares it with `opened.expected`.

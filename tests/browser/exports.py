@@ -25,13 +25,13 @@ PAID = "Knead the dough at midnight."
 
 @dataclass(frozen=True, slots=True)
 class Export:
-    """The files of an export with one post, and what the Studio shows about them."""
+    """The files of an export with one post, and the texts that the Studio shows about them."""
 
     format: str
     """The name of the format that the Studio recognises."""
     files: list[Path]
     origin: str | None = None
-    """The draft's sentence about the first publication."""
+    """The sentence in the draft that says where the post was first published."""
     remark: str | None = None
     """The Studio's remark on the post before it becomes a draft."""
     has_line: bool = False
@@ -44,7 +44,7 @@ def export_markdown(folder: Path, _: Account) -> Export:
 
 
 def export_jekyll(folder: Path, _: Account) -> Export:
-    """A site with one post, and a page of its repository that is not a post."""
+    """A Jekyll site with one post, and a page in its repository that is not a post."""
     front = (
         f"---\nlayout: post\ntitle: {TITLE}\ncategories: bread slow\npermalink: /bread.html\n---"
     )
@@ -57,7 +57,7 @@ def export_jekyll(folder: Path, _: Account) -> Export:
 
 
 def export_hugo(folder: Path, _: Account) -> Export:
-    """A page bundle with TOML front matter and a picture."""
+    """A Hugo page bundle with TOML front matter and a picture."""
     front = (
         f'+++\ntitle = "{TITLE}"\ndate = 2020-02-03T04:05:06Z\ntags = ["bread"]\ndraft = false\n+++'
     )
@@ -71,7 +71,7 @@ def export_hugo(folder: Path, _: Account) -> Export:
 
 
 def export_obsidian(folder: Path, _: Account) -> Export:
-    """A vault with a note whose file is named after its title."""
+    """An Obsidian vault with a note whose file is named after its title."""
     front = "---\ntags:\n  - bread\naliases: []\n---"
     text = f"{front}\n{TYPO}\n\n![[oven.png|300]]\n\n%%ask again%%\n\n[[Salt|Salted]]. {PAID}\n"
     _write(folder, f"vault/{TITLE}.md", text)
@@ -137,7 +137,7 @@ datetime="2017-05-06T07:08:09.000Z">May 6, 2017</time></a>.</p>
 
 
 def export_wordpress(folder: Path, _: Account) -> Export:
-    """A classic post, whose paragraphs are plain lines, and a picture that is not a post."""
+    """A classic WordPress post, with paragraphs as plain lines, and a picture that is no post."""
     xml = f"""<?xml version="1.0" encoding="UTF-8" ?>
 <rss version="2.0" xmlns:excerpt="http://wordpress.org/export/1.2/excerpt/"
 xmlns:content="http://purl.org/rss/1.0/modules/content/"

@@ -1,6 +1,6 @@
 """Debian's Firefox, driven by its own test protocol, Marionette.
 
-Playwright only drives its own build of Firefox. This one is the browser people use. One
+Playwright can drive only its own build of Firefox, but people use builds like Debian's. One
 process serves many tests: `forget` resets it. Commands wait for missing elements, up to
 `PATIENCE`.
 """
@@ -72,7 +72,7 @@ Services.clearData.deleteData(Ci.nsIClearDataService.CLEAR_ALL, {onDataDeleted: 
 
 
 class MarionetteError(Exception):
-    """An error from Firefox. `kind` is WebDriver's name for it."""
+    """An error from Firefox. `kind` is WebDriver's name for the error."""
 
     def __init__(self, kind: str, message: str) -> None:
         super().__init__(f"{kind}: {message}")
@@ -133,7 +133,7 @@ class Firefox:
         return found
 
     def wait_for_problem(self, origin: str) -> str:
-        """Wait for the first problem and return it, as pages run in separate processes."""
+        """Wait for the first problem, which another process may report late, and return it."""
 
         def look() -> str:
             for problem in self.problems(origin):

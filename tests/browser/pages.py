@@ -1,4 +1,4 @@
-"""Open pages, their errors, and their axe violations."""
+"""Pages opened in a browser, their errors, and their axe violations."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -28,7 +28,7 @@ MORE_RULES = {"label-content-name-mismatch": {"enabled": True}}
 
 @dataclass(slots=True)
 class Opened:
-    """A browser context with a page, and its errors."""
+    """A browser context with a page, and the errors of all its pages."""
 
     context: BrowserContext
     page: Page
@@ -44,7 +44,8 @@ class Opened:
         return self.page
 
     def another(self) -> Page:
-        """Open another tab for the same user. Background tabs are slow until brought to front."""
+        """Open another tab for the same user. A background tab is slow until brought to the
+        front."""
         page = self.context.new_page()
         self.watch(page)
         return page

@@ -115,7 +115,7 @@ def create_on_chain(url: str, posts: Sequence[ForeignPost], author: Who = AUTHOR
 
 
 def buy(url: str, post_id: str, reader: Who, receiver: str | None = None) -> None:
-    """Buy a post at its price, for somebody else if there is a receiver."""
+    """Buy a post at its price, as a gift if there is a receiver."""
 
     async def work(imprint: Imprint) -> None:
         wallet = await _account(imprint, reader)
@@ -201,7 +201,7 @@ def end_sessions(url: str, reader: Who) -> None:
 
 
 def give(url: str, post_id: str, giver: Who, receiver: Who) -> None:
-    """Transfer a held post to another account (ERC-6909) and wait until libraries show it."""
+    """Transfer a post (ERC-6909) and wait until the receiver's library shows it."""
 
     async def work(imprint: Imprint) -> None:
         wallet, other = await _account(imprint, giver), await _account(imprint, receiver)

@@ -1,6 +1,6 @@
 """Screenshots of every page state: `python -m tests.browser.screenshots [FOLDER [STATE …]]`
 
-All of them go to a folder, and small versions of the best to `docs/pictures`.
+All screenshots are saved to a folder, and small versions of the best to `docs/pictures`.
 """
 
 import io

@@ -26,7 +26,7 @@ class Shelf:
 
     @property
     def path(self) -> str:
-        """The page that lists exactly these posts."""
+        """The path of the page that lists exactly these posts."""
         return f"/a/{self.author.address}"
 
 

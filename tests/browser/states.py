@@ -11,7 +11,7 @@ from tests.browser.wallet import wait_until
 OPERATOR_SECRET = "an-operator-of-the-tests-7d1f0c9b2e"
 
 AUTHOR, READER, BUYER = "Ada (author)", "Ben (reader)", "Cleo (reader)"
-"""Development accounts, by the names on the pages."""
+"""Names of development accounts, as shown on the pages."""
 
 TEXT = """
 The first paragraph has *emphasis*, **strong words**, `code` and [a link](https://a.example/).

@@ -47,7 +47,7 @@ FOCUS = """
 """The focused element, and whether its focus is visible."""
 
 ENOUGH_TABS = 60
-"""Number of Tab presses, more than the focusable elements on any tested page."""
+"""Number of Tab presses, higher than the number of focusable elements on any tested page."""
 
 
 @pytest.mark.parametrize("state", STATES)

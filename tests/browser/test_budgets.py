@@ -1,7 +1,7 @@
 """The cost of a first visit to a page: bytes, requests, stability, and blocking resources.
 
-`python -m bench.paint` measures the time of the largest paint. These tests check what makes
-it early: it is in the HTML, and no resource is discovered late.
+`python -m bench.paint` measures the time of the largest paint. These tests check the causes
+of an early paint: its content is in the HTML, and no resource is discovered late.
 """
 
 from collections.abc import Callable

@@ -67,7 +67,7 @@ def test_an_author_corrects_a_typo_and_readers_see_what_changed(
 @pytest.mark.parametrize(
     "viewport", [{"width": 1280, "height": 800}, {"width": 320, "height": 568}]
 )
-def test_the_text_of_a_post_is_corrected_in_the_editor_of_drafts(
+def test_the_text_of_a_post_is_corrected_in_the_draft_editor(
     open_page: OpenPage, new_wallet: NewWallet, service: Service, viewport: dict[str, int]
 ) -> None:
     wallet = new_wallet()

@@ -16,7 +16,7 @@ WIDE = {"width": 1280, "height": 900}
 PHONE = {"width": 320, "height": 640}
 
 OPENED = ("createDraft", "publishDraft", "openWritingSession", "showPost", "checkHealth")
-"""Operations that cover every type of field. The last one is sent."""
+"""Operations that together cover every type of field. Only the last one is sent."""
 
 SHORTEN = """(kept) => {
   for (const operation of document.querySelectorAll("article"))
@@ -33,7 +33,7 @@ def published(service: Service) -> str:
 
 
 class Trial:
-    """The “Try it” form of an operation on the page of the API. Creating it opens the form."""
+    """The “Try it” form of an operation on the API page. Creating an instance opens the form."""
 
     def __init__(self, page: Page, operation: str) -> None:
         self.page = page

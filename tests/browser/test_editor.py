@@ -19,7 +19,7 @@ SIZES = {"desk": (1280, 800), "small desk": (1024, 600), "tablet": (768, 1024), 
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_the_caret_stays_between_the_bars(
+def test_the_caret_stays_between_the_bars_above_and_below_the_text(
     open_page: OpenPage, new_wallet: NewWallet, size: str
 ) -> None:
     width, height = SIZES[size]

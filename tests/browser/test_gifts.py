@@ -117,7 +117,7 @@ def test_an_interrupted_payment_is_completed_and_not_repeated(
     assert len(wallet.sent) == 1
 
 
-def test_a_post_is_given_by_keyboard(
+def test_a_post_can_be_given_with_the_keyboard_alone(
     reader: Visit, open_page: OpenPage, new_wallet: NewWallet
 ) -> None:
     friend, page = new_wallet(), reader.page
@@ -142,7 +142,9 @@ def test_a_post_is_given_by_keyboard(
     expect_to_read(open_page, friend, reader.post)
 
 
-def test_a_cart_is_filled_and_changed_by_keyboard(open_page: OpenPage, shelf: Shelf) -> None:
+def test_a_cart_can_be_filled_and_changed_with_the_keyboard_alone(
+    open_page: OpenPage, shelf: Shelf
+) -> None:
     page = open_page().visit(shelf.path)
     for title in ("The lighthouse", "The ferry", "The salt road"):
         page.get_by_role("button", name=f"Add to cart: {title}").focus()
@@ -192,7 +194,7 @@ def test_gifts_and_carts_fit_a_phone(
     assert page.evaluate("document.documentElement.scrollWidth") <= 320
 
 
-def test_a_wallet_with_batches_buys_a_cart_as_one_batch(
+def test_a_wallet_that_supports_batches_buys_a_cart_in_one_batch(
     open_page: OpenPage, new_wallet: NewWallet, shelf: Shelf
 ) -> None:
     wallet = new_wallet()

@@ -43,7 +43,7 @@ PICTURES = """
 """
 """Whether all pictures are loaded, including those out of view.
 
-It is a function because the policy does not allow the page to evaluate text.
+The script is a function because the policy does not allow the page to evaluate text.
 """
 
 RENDER = """
@@ -77,7 +77,7 @@ async (paths) => {
 """
 """Parses pages like a browser, without showing them.
 
-Anything that would run is an element or attribute that no page should have.
+A payload that could run would be an element or attribute that no page should have.
 """
 
 SAMPLE = 12
@@ -157,7 +157,7 @@ Watch = Callable[..., Watched]
 
 @pytest.fixture
 def watch(open_page: OpenPage) -> Iterator[Watch]:
-    """Open a browser for hostile pages. The test fails if it records anything."""
+    """Open a browser for hostile pages. The test fails if the browser records anything."""
     everyone: list[Watched] = []
 
     def watch_one(wallet: BrowserWallet | None = None, **options: Any) -> Watched:
@@ -367,7 +367,7 @@ def test_a_hostile_search_query_executes_no_scripts(watch: Watch) -> None:
 
 
 ECHOES = ("/nowhere/", "/t/", "/a/", "/p/", "/?next_page_token=")
-"""Paths for which a page echoes or rejects part of its address."""
+"""Path prefixes at which a page echoes or rejects the rest of the address."""
 
 
 @pytest.mark.parametrize("path", ECHOES)

@@ -68,7 +68,7 @@ def lose_second_response(page: Page) -> list[int]:
     return statuses
 
 
-def test_posts_become_drafts_exactly_once_despite_a_page_reload(
+def test_imported_posts_become_drafts_exactly_once_despite_a_page_reload(
     open_page: OpenPage, new_wallet: NewWallet, tmp_path: Path
 ) -> None:
     opened = open_page(new_wallet())
@@ -150,7 +150,7 @@ def publish_with_opening(page: Page, export: Export) -> str:
 
 
 def feed_with(page: Page, author: Account, words: str) -> str:
-    """Wait until an author's feed has these words, and return it."""
+    """Wait until an author's feed has these words, and return the feed."""
     path = f"{author_path(parse_address(author.address))}.atom"
     found = ""
 

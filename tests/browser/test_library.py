@@ -163,7 +163,9 @@ def test_the_library_and_a_proof_fit_a_phone(
     assert page.evaluate("document.documentElement.scrollWidth") <= 320
 
 
-def test_cards_mark_held_and_own_posts(signed_in: SignedIn, holders: Holders, shelf: Shelf) -> None:
+def test_cards_mark_posts_that_the_reader_holds_or_wrote(
+    signed_in: SignedIn, holders: Holders, shelf: Shelf
+) -> None:
     page = signed_in(holders.buyer)
     page.goto(page.url.replace("/library", shelf.path))
     held = page.locator(f'.card[data-id="{shelf.paid[0]}"] .card-foot')
@@ -184,7 +186,7 @@ def test_the_bytes_of_a_free_post_can_be_verified(open_page: OpenPage, shelf: Sh
     assert axe_violations(page) == []
 
 
-def test_the_proof_of_a_final_post_is_checked_with_the_chain(
+def test_the_proof_of_a_final_post_is_checked_against_the_chain(
     open_page: OpenPage, service: Service, chain: Chain, shelf: Shelf
 ) -> None:
     path = f"/posts/{shelf.free}/proof.json"

@@ -1,4 +1,4 @@
-"""Openings: what everybody reads of a paid post, and the line that an author inserts and drags."""
+"""The opening of a paid post, which everybody can read, and the line with which it ends."""
 
 from playwright.sync_api import Page, expect
 from tests.browser.pages import OpenPage, axe_violations, axe_violations_in_both_schemes
@@ -37,7 +37,7 @@ def test_everybody_reads_the_opening_and_only_buyers_read_the_rest(
     expect(page.locator("#text")).to_contain_text("Everybody may read this.")
 
 
-def test_an_author_inserts_the_line_with_a_button_and_drags_it(
+def test_an_author_inserts_the_free_until_here_line_and_drags_it(
     open_page: OpenPage, new_wallet: NewWallet
 ) -> None:
     opened = open_page(new_wallet())
@@ -70,7 +70,7 @@ def test_an_author_inserts_the_line_with_a_button_and_drags_it(
 
 
 def _lines_above(page: Page) -> list[str]:
-    """The lines of the text above the line that ends the opening."""
+    """The lines of text above “Free until here”, the line that ends the opening."""
     lines = page.locator(".cm-line").all_inner_texts()
     end = next(number for number, text in enumerate(lines) if "Free until here" in text)
     return [text.strip() for text in lines[:end] if text.strip()]

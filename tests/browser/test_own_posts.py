@@ -19,7 +19,7 @@ def own_post(page: Page, title: str) -> Locator:
 
 
 def moderate(page: Page, measure: str, post_id: str, statement: str) -> None:
-    """Take a measure at the operator's desk."""
+    """Apply a moderation measure to a post at the operator's desk."""
     page.goto(f"{page.url.partition('/operator')[0]}/operator/desk")
     form = page.locator("form", has=page.get_by_label("ID, address, CID or hashtag"))
     form.get_by_label("About").select_option("post")
@@ -31,7 +31,7 @@ def moderate(page: Page, measure: str, post_id: str, statement: str) -> None:
 
 
 @pytest.mark.parametrize("is_phone", [False, True], ids=["desk", "phone"])
-def test_published_posts_have_price_sales_readers_and_actions(
+def test_published_posts_show_their_price_sales_readers_and_actions(
     open_page: OpenPage,
     new_wallet: NewWallet,
     new_account: NewAccount,

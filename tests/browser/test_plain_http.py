@@ -46,7 +46,7 @@ def test_the_proof_explains_why_it_cannot_be_verified(open_page: OpenPage, place
     expect(page.get_by_role("button", name="Verify in this browser")).to_have_count(0)
 
 
-def test_copying_explains_how_to_copy_by_hand(open_page: OpenPage) -> None:
+def test_the_copy_button_explains_how_to_copy_by_hand(open_page: OpenPage) -> None:
     page = open_plain(open_page(), "/docs")
     page.get_by_role("button", name="Copy", exact=True).first.click()
     expect(page.locator(".notice")).to_contain_text("select the text and copy it yourself")

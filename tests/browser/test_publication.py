@@ -87,7 +87,7 @@ def test_a_customized_site_is_accessible_on_phones_and_desktops_in_both_modes(
     context.close()
 
 
-def test_the_accent_has_a_shade_for_each_mode_and_the_links_work(
+def test_the_accent_colour_has_a_shade_for_each_mode_and_the_links_work(
     browser: Browser, tidewater: str
 ) -> None:
     page = browser.new_page()
@@ -185,7 +185,7 @@ def test_a_desktop_without_a_wallet_gets_a_qr_code_generated_by_the_page(
     assert [each for each in asked if not each.startswith((ORIGIN, "data:"))] == []
 
 
-def test_no_link_or_qr_code_is_offered_that_a_phone_could_not_open(
+def test_an_address_that_phones_cannot_open_gets_no_link_or_qr_code(
     browser: Browser, tidewater: str
 ) -> None:
     page = browser.new_page(**IPHONE)

@@ -18,7 +18,7 @@ from tests.browser.writing import add, begin, editor, full_storage, save, sign_i
 from tests.browser.writing import title as title_field
 
 LIST = "**/pendingFilesByOwner*"
-"""Requests for the list of drafts."""
+"""URL pattern of requests for the list of drafts."""
 
 MIDDLE = """([canvas, colour]) => {
   const { width, height } = canvas;
@@ -89,7 +89,7 @@ def test_the_form_lists_what_is_missing_and_what_cannot_change_later(
     expect(description).to_have_value("It begins here.")
     check = page.get_by_role("region", name="Before you publish")
     expect(check).to_contain_text("The picture made from your title")
-    expect(check.get_by_role("link")).to_have_text("What 1 picture in the text shows")
+    expect(check.get_by_role("link")).to_have_text("A description of 1 picture in the text")
     expect(check.get_by_role("button")).to_have_count(0)
     description.fill("")
     check.get_by_role("button", name="A description, for lists and search").press("Enter")
@@ -182,7 +182,7 @@ def test_unsaved_changes_are_published(open_page: OpenPage, new_wallet: NewWalle
     expect(page.locator("#text")).to_contain_text("Saved. Written last.")
 
 
-def test_a_version_newer_than_the_draft_list_is_published(
+def test_a_version_newer_than_the_one_in_the_draft_list_is_published(
     open_page: OpenPage, new_wallet: NewWallet
 ) -> None:
     opened = open_page(new_wallet())

@@ -124,7 +124,7 @@ def test_the_author_can_open_the_post_without_buying_it(
     assert author.bought == 0
 
 
-def test_a_development_account_buys_with_a_single_choice(open_page: OpenPage, shelf: Shelf) -> None:
+def test_choosing_a_development_account_is_enough_to_buy(open_page: OpenPage, shelf: Shelf) -> None:
     page = open_page().visit(f"/p/{shelf.paid[-1]}")
     page.get_by_role("button", name="Buy and read").click()
     page.locator("dialog").get_by_role("button", name="Jon (reader)").click()

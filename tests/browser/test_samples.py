@@ -14,7 +14,7 @@ NARROW = {"width": 320, "height": 640}
 
 @pytest.fixture
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """A separate service, because it must be empty."""
+    """A separate service, because these tests need an empty one."""
     given = {"DEV_RPC_PORT": str(free_port()), "CHAIN_FOLLOW_SECONDS": "0.2"}
     with running(Service(tmp_path_factory.mktemp("empty"), given, "dev")) as opened:
         yield opened

@@ -10,7 +10,7 @@ from tests.browser.wallet import NewWallet, wait_until
 from tests.processes import Service
 
 SCRIPTS = "**/part-*.js"
-"""The scripts that a page loads on demand."""
+"""URL pattern of the scripts that a page loads on demand."""
 
 
 def hold(page: Page, url: str | re.Pattern[str]) -> list[Route]:
@@ -69,7 +69,7 @@ def test_a_slow_wallet_does_not_undo_a_sign_out(reader: Visit) -> None:
     assert other.evaluate("() => localStorage.getItem('imprint.wallet')") is None
 
 
-def test_late_marks_for_one_account_are_not_shown_to_another(
+def test_marks_loaded_late_for_one_account_are_not_shown_to_another(
     open_page: OpenPage, new_wallet: NewWallet, shelf: Shelf, service: Service
 ) -> None:
     wallet, post = new_wallet(), shelf.paid[0]

@@ -45,7 +45,7 @@ def test_a_rejected_connection_can_be_tried_again(
     assert wallet.prompts == ["eth_requestAccounts", "eth_requestAccounts", "personal_sign"]
 
 
-def test_a_development_account_signs_in_with_one_click_and_survives_a_reload(
+def test_a_development_account_stays_signed_in_after_one_click_and_a_reload(
     open_page: OpenPage,
 ) -> None:
     page = open_page().visit("/library")

@@ -1,4 +1,4 @@
-"""Writing in the Studio: text, preview, pictures, keys, and a wallet that signs."""
+"""Writing in the Studio: text, preview, pictures, keyboard use, and saving with a wallet."""
 
 import re
 

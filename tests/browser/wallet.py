@@ -1,7 +1,7 @@
 """A browser wallet, announced by EIP-6963, that signs with the keys of test accounts.
 
-The test plays the user of the wallet: it unlocks it, rejects requests, or chooses another
-account or network.
+The test plays the user of the wallet, who unlocks the wallet, rejects requests, or chooses
+another account or network.
 """
 
 import json
@@ -22,7 +22,7 @@ PROMPTS = (
     "wallet_switchEthereumChain",
     "wallet_addEthereumChain",
 )
-"""Requests that the user must confirm."""
+"""Methods whose requests the user must confirm."""
 
 BALANCE_OF = "0x00fdd58e"
 """The selector of ERC-6909's `balanceOf`."""
@@ -70,7 +70,7 @@ class BrowserWallet:
     batches: dict[str, list[dict[str, str]]] | None = None
     """The calls of each batch by its id; None for a wallet without batches (EIP-5792)."""
     delays_batches: bool = False
-    """Whether batches wait in the wallet."""
+    """Whether the wallet leaves batches pending instead of sending their calls."""
     prompts: list[str] = field(default_factory=list)
     """The methods for which the user was prompted, in order."""
     asked: set[str] = field(default_factory=set)
@@ -185,7 +185,7 @@ class BrowserWallet:
     def _respond_with_batches(
         self, batches: dict[str, list[dict[str, str]]], method: str, parameters: Any
     ) -> Any:
-        """Respond like a wallet of EIP-5792. It sends the calls of a batch one after the other."""
+        """Respond like a wallet that supports EIP-5792, and send the calls of a batch in turn."""
         match method:
             case "wallet_getCapabilities":
                 return {hex(self.chain.id): {"atomic": {"status": "supported"}}}

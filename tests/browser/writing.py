@@ -44,7 +44,7 @@ PASTE = """(field, [plain, html]) => {
   field.dispatchEvent(
     new ClipboardEvent("paste", { clipboardData: data, bubbles: true, cancelable: true }));
 }"""
-"""Pastes plain text, and the same as HTML, into a field."""
+"""Pastes a text into a field, both as plain text and as HTML."""
 
 
 def sign_in(opened: Opened, page: Page) -> None:
@@ -144,8 +144,7 @@ def open_list(page: Page) -> None:
 
 
 def wait_until_kept(page: Page, text: str) -> None:
-    """Wait until the local copy in this browser contains the text, which is written after a
-    pause."""
+    """Wait until this browser's local copy, which is saved after a pause, contains the text."""
     page.evaluate(KEPT, text)
 
 
@@ -164,7 +163,7 @@ def full_storage(opened: Opened) -> Iterator[None]:
 def elsewhere(
     url: str, account: Account, act: Callable[[Imprint, KeyWallet], Coroutine[Any, Any, Made]]
 ) -> Made:
-    """Act from another program with the same account."""
+    """Act with the same account through the Python client, outside the browser."""
 
     async def connected() -> Made:
         async with Imprint.connect(url) as imprint:

@@ -2,13 +2,12 @@
 
 import asyncio
 import logging
-import secrets
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 
 from click.testing import CliRunner, Result
+from tests.canaries import CANARIES, RPC_PATH, UNUSED, canaries_of
 from tests.stores import open_sqlite_stores
 from tests.world import World, open_world
 
@@ -16,11 +15,6 @@ from imprint.cli import main
 from imprint.domain.drafts.files import File
 
 MARKETPLACE = "0x5fbdb2315678afecb367f032d93f642f64180aa3"
-
-
-@cache
-def _secret(name: str) -> str:
-    return secrets.token_hex(32)
 
 
 def run(environ: Mapping[str, str], *arguments: str | Path, typed: str | None = None) -> Result:
@@ -38,19 +32,19 @@ def run(environ: Mapping[str, str], *arguments: str | Path, typed: str | None = 
 def environment_of(folder: Path) -> dict[str, str]:
     """Return the settings of an installation with an unreachable node."""
     return {
+        **canaries_of("JWT_SECRET", *UNUSED),
         "IMPRINT_DATA_DIR": str(folder),
         "IMPRINT_PUBLIC_URL": "https://imprint.test",
-        "IMPRINT_CHAIN_RPC_URL": "http://127.0.0.1:1",
+        "IMPRINT_CHAIN_RPC_URL": CANARIES["CHAIN_RPC_URL"],
         "IMPRINT_CHAIN_ID": "31337",
         "IMPRINT_MARKETPLACE_ADDRESS": MARKETPLACE,
-        "IMPRINT_JWT_SECRET": _secret("jwt"),
     }
 
 
 def environment_beside(world: World) -> dict[str, str]:
     """Return settings that use the data folder and the chain of `world`."""
     return environment_of(world.settings.storage.data_dir) | {
-        "IMPRINT_CHAIN_RPC_URL": world.node.url,
+        "IMPRINT_CHAIN_RPC_URL": world.node.url + RPC_PATH,
         "IMPRINT_MARKETPLACE_ADDRESS": world.marketplace,
     }
 

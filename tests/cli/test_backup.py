@@ -1,4 +1,4 @@
-"""`imprint backup` and `imprint restore`."""
+"""Tests of `imprint backup` and `imprint restore`."""
 
 import json
 import sqlite3

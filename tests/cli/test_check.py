@@ -48,7 +48,7 @@ def marks_of(output: str) -> dict[str, str]:
 
 
 async def check(world: World, *options: str, **given: str) -> tuple[int, dict[str, str]]:
-    """Return the exit status and the mark of each check."""
+    """Return the exit status, and the mark that each check printed, such as ✓."""
     result = await run_check(world, *options, **given)
     return result.exit_code, marks_of(result.output)
 
@@ -157,7 +157,7 @@ async def test_a_nearly_full_disk_is_a_warning(world: World):
     assert (await find(world, "disk", MIN_FREE_DISK_BYTES=str(free // 2)))["status"] == "warning"
 
 
-async def test_all_other_checks_run_without_a_database(world: World):
+async def test_checks_that_need_no_database_run_without_one(world: World):
     nowhere = "postgresql://someone:a-long-password@127.0.0.1:1/nowhere"
     result = await run_check(world, DATABASE_URL=nowhere, **GOOD)
     assert result.exit_code == 1
@@ -309,7 +309,7 @@ async def test_a_damaged_index_fails_the_command(world: World):
     assert (status, marks["records"]) == (1, "✗")
 
 
-async def test_documents_are_read_only_by_a_deep_check(world: World):
+async def test_only_a_deep_check_reads_documents(world: World):
     file = await world.create(world.wallet(1))
     await world.adapters.content.remove(Cid(file["cid"]), Network.PRIVATE)
     assert (await check(world))[1]["records"] == "✓"

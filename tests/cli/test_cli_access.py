@@ -201,7 +201,7 @@ async def _drop_tables(address: str) -> None:
         await connection.close()
 
 
-def test_every_command_is_in_one_of_the_lists():
+def test_every_command_is_listed_as_reading_writing_or_migrating():
     listed = {line[0] for lines in (LOOKING, WRITING, MIGRATING) for line in lines.values()}
     assert listed == set(COMMANDS)
 

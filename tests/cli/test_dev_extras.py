@@ -7,7 +7,7 @@ from imprint.cli.dev import import_with_extra
 from imprint.domain.errors import CannotStart
 
 
-def test_a_module_with_installed_libraries_is_imported():
+def test_a_module_whose_libraries_are_installed_is_imported():
     assert import_with_extra("imprint.cli.dev_chain", "imprint dev", "dev").DevChain
 
 

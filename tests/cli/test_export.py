@@ -1,4 +1,4 @@
-"""`imprint export`, `imprint verify` and `imprint import`."""
+"""Tests of `imprint export`, `imprint verify` and `imprint import`."""
 
 import json
 import stat

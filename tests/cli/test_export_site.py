@@ -1,4 +1,4 @@
-"""`imprint export-site`."""
+"""Tests of `imprint export-site`."""
 
 import asyncio
 from pathlib import Path

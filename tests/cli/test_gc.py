@@ -68,7 +68,7 @@ async def test_a_dry_run_lists_due_and_waiting_documents(world: World):
     assert (await world.read_draft(world.wallet(1), kept["cid"])).status_code == 200
 
 
-async def test_a_dry_run_shows_held_strays_and_changes_nothing(world: World):
+async def test_a_dry_run_lists_strays_that_are_held_back_and_changes_nothing(world: World):
     cids = await leave(world, 21)
     found = (await find(world))["strays"]["private"]
     assert (found["documents"], found["strays"], found["held"]) == (21, 21, True)

@@ -1,4 +1,4 @@
-"""`imprint moderate` and `imprint erase`."""
+"""Tests of `imprint moderate` and `imprint erase`."""
 
 import asyncio
 import json
@@ -20,7 +20,7 @@ async def moderate(world: World, *words: str) -> Result:
     return await asyncio.to_thread(run, environ, "moderate", *words)
 
 
-async def test_a_running_service_applies_a_measure_within_a_second(world: World) -> None:
+async def test_a_running_service_applies_a_moderation_measure_within_a_second(world: World) -> None:
     post_id = await publish(world, 1, "ink")
     assert (await world.client.get(f"/posts/{post_id}")).status_code == 200
     said = ("--ground", "legal", "--statement", "By law.")

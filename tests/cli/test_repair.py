@@ -259,7 +259,7 @@ def test_damage_in_the_index_resets_it_and_loses_no_records(here, tree):
 
 
 def test_lost_private_feeds_are_reported_but_not_restored_from_a_backup(here, tmp_path):
-    """A feed in the backup may have been revoked since."""
+    """A feed may have been revoked after the backup was made."""
     with closing(sqlite3.connect(here / "imprint.db", isolation_level=None)) as connection:
         connection.execute("INSERT INTO private_feeds VALUES ('f', '0x1', 't', 1, NULL)")
     environ = environment_of(here)
@@ -474,7 +474,7 @@ def test_a_catalog_of_an_earlier_release_is_repaired_without_newer_tables(here, 
 
 
 def _with_damaged_index(path, tree="files_by_name"):
-    """Return the content of a catalog whose table or index has a zeroed root page."""
+    """Return the bytes of a catalog in which the root page of a table or index is zeroed."""
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         (root,) = connection.execute(

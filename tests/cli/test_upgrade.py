@@ -1,4 +1,4 @@
-"""Runs of `imprint upgrade` from the first schema, killed at every step, and reverted."""
+"""`imprint upgrade` from the first schema: whole runs, killed runs, and reverted upgrades."""
 
 import asyncio
 import os
@@ -52,7 +52,7 @@ main(sys.argv[2:])
 
 
 class Installation:
-    """An installation of the first release on either database."""
+    """An installation of the first release on SQLite or PostgreSQL."""
 
     def __init__(self, folder: Path, address: str, dump: Path) -> None:
         self.folder = folder
@@ -177,7 +177,7 @@ def read_schema(path: Path) -> int:
         return int(connection.execute("SELECT max(number) FROM schema_migrations").fetchone()[0])
 
 
-def test_an_upgrade_can_be_reverted_with_the_copy(first: Installation):
+def test_an_upgrade_can_be_reverted_with_the_copy_made_before_it(first: Installation):
     if not first.is_file:
         pytest.skip("The way back is the operator's dump.")
     before = first.rows("SELECT * FROM files ORDER BY id")
@@ -273,7 +273,7 @@ MADE_AT = datetime(2026, 11, 18, 2, tzinfo=UTC)
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def made(request: pytest.FixtureRequest, tmp_path: Path) -> Installation:
-    """Data created by the code of the first release, on either database."""
+    """Data created by the code of the first release, on SQLite or PostgreSQL."""
     folder, dump = tmp_path / "data", tmp_path / "dump.sql"
     dump.write_text("-- PostgreSQL database dump")
     files = {
@@ -297,7 +297,7 @@ def made(request: pytest.FixtureRequest, tmp_path: Path) -> Installation:
 
 
 async def move_records(path: Path, address: str) -> None:
-    """Copy the rows of a file with the first schema unchanged to a server."""
+    """Copy the rows of a SQLite file with the first schema to a server, unchanged."""
     connection = await asyncpg.connect(address)
     await postgresql_schema.migrate(connection, known_migrations("postgresql")[:1])
     # Rows may come before those that they refer to.

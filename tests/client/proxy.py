@@ -1,4 +1,4 @@
-"""A proxy between the client and the service that loses or refuses requests on demand."""
+"""A proxy that loses or refuses requests between a client and the service, on demand."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -48,7 +48,7 @@ class Proxy:
 
 @asynccontextmanager
 async def open_proxy(imprint: Imprint) -> AsyncIterator[tuple[Proxy, Imprint]]:
-    """Run a proxy in front of a client's service, with another client that uses it."""
+    """Run a proxy in front of a client's service, with another client that uses the proxy."""
     proxy = Proxy(imprint.url, imprint.http)
     runner = web.ServerRunner(web.Server(proxy.respond))
     await runner.setup()

@@ -30,7 +30,7 @@ BESIDE = {
     "save_draft",
     "wait_for_post",
 }
-"""Methods that are not operations themselves but use some."""
+"""Methods that are not API operations themselves but use API operations."""
 
 
 def test_every_operation_except_webhooks_has_a_client_method():

@@ -1,4 +1,4 @@
-"""Marketplace calls, compared with those of another library, and amounts and receipts."""
+"""Marketplace calls compared with those of another library, amounts, and receipts."""
 
 import pytest
 from eth_abi.abi import encode
@@ -60,7 +60,7 @@ def test_a_purchase_has_a_value_and_a_price_change_does_not():
 
 
 @given(st.lists(st.integers(0, 2**256 - 1), max_size=5))
-def test_several_posts_are_bought_for_a_receiver_as_other_libraries_encode_it(ids):
+def test_a_purchase_for_a_receiver_is_encoded_as_other_libraries_encode_it(ids):
     receiver = "0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC"
     call = buy_many_call(HERE, ids, receiver, 30, chain_id=5)
     assert call.data == calldata("buyMany", ["uint256[]", "address"], ids, receiver)

@@ -27,7 +27,7 @@ from imprint.client import (
     created_post_id,
     wait_for_receipt,
 )
-from imprint.client.payments import Offer, Purse, check_offer, find_entry
+from imprint.client.payments import LimitedBuyer, Offer, check_offer, find_entry
 from imprint.client.transport import Response
 from imprint.domain.formats.addresses import keccak256
 from imprint.interface.problems import Problem
@@ -38,7 +38,7 @@ SELLER = Seller("https://press.example", 31337, "0x5FbDB2315678afecb367f032d93F6
 
 
 class WatchedWallet(KeyWallet):
-    """A wallet that counts what it signs and sends."""
+    """A wallet that counts its signatures and transactions."""
 
     def __init__(self, key: bytes, node: Any) -> None:
         super().__init__(key, node)
@@ -55,7 +55,7 @@ class WatchedWallet(KeyWallet):
 
 
 class SlowNode:
-    """A node that gets transactions only when they are released."""
+    """A node that receives transactions only when the test releases them."""
 
     def __init__(self, node: Node) -> None:
         self.node = node
@@ -152,7 +152,7 @@ class GreedyService(Imprint):
         return await super()._request(method, path, **{**given, "headers": {}})
 
 
-async def test_a_client_that_is_asked_to_pay_again_does_not(imprint: Imprint) -> None:
+async def test_a_client_that_is_asked_to_pay_again_does_not_pay_twice(imprint: Imprint) -> None:
     post_id, wallet = await make_post(imprint), open_wallet(imprint)
     greedy = GreedyService(imprint.url, imprint.facts, http=imprint.http)
     for _ in range(2):
@@ -162,29 +162,31 @@ async def test_a_client_that_is_asked_to_pay_again_does_not(imprint: Imprint) ->
     assert await balance_of(imprint.node(), imprint.marketplace, wallet.address, post_id) == 1
 
 
-async def test_a_reverted_purchase_is_given_back_and_can_be_repeated(imprint: Imprint) -> None:
+async def test_a_reverted_purchase_releases_its_reserved_price_and_can_be_repeated(
+    imprint: Imprint,
+) -> None:
     post_id, node = await make_post(imprint), SlowNode(imprint.node())
     wallet, author = open_wallet(imprint, 4, node), KeyWallet(development_key(1), imprint.node())
     seller = Seller(imprint.url, imprint.facts.chain.id, imprint.marketplace)
-    purse = Purse(seller, wallet, node, 2 * PRICE)
+    buyer = LimitedBuyer(seller, wallet, node, 2 * PRICE)
 
     async def offered() -> Any:
         response = await imprint._request("GET", f"/posts/{post_id}/content", expected=(402,))
         return check_offer(find_entry(response.headers["PAYMENT-REQUIRED"]), seller, post_id)
 
     offer = await offered()
-    sent = await purse.buy(offer)
+    sent = await buyer.buy(offer)
     assert sent is not None
-    assert purse.left == PRICE
+    assert buyer.left == PRICE
     raised = change_price_call(imprint.marketplace, post_id, PRICE + 1)
     await wait_for_receipt(imprint.node(), await author.send_transaction(raised))
     await node.release()
     with pytest.raises(Reverted):
-        await purse.confirm(offer, sent, 60)
-    assert purse.left == 2 * PRICE
-    again = await purse.buy(await offered())
+        await buyer.confirm(offer, sent, 60)
+    assert buyer.left == 2 * PRICE
+    again = await buyer.buy(await offered())
     assert again not in (None, sent)
-    assert purse.left == PRICE - 1
+    assert buyer.left == PRICE - 1
 
 
 def offered_entry() -> dict[str, Any]:
@@ -227,7 +229,7 @@ def test_an_offer_of_the_seller_is_accepted() -> None:
 
 
 class PromptingWallet:
-    """A wallet that sends, or refuses, when its owner answers."""
+    """A wallet that sends or refuses a transaction only once its owner has decided."""
 
     address = "0x" + "11" * 20
 
@@ -247,7 +249,7 @@ class PromptingWallet:
 
 
 class RevertingNode:
-    """A node where nobody holds a token, and every transaction is reverted."""
+    """A node that reports no token holders and reverts every transaction."""
 
     async def request(self, method: str, *params: object) -> Any:
         if method == "eth_call":
@@ -261,24 +263,24 @@ def offer_at(price: int) -> Offer:
     return check_offer(json.dumps(entry).encode(), SELLER, "7")
 
 
-async def test_a_purchase_that_is_refused_after_its_read_ended_is_given_back() -> None:
+async def test_a_purchase_refused_after_its_read_ended_releases_its_reserved_price() -> None:
     wallet = PromptingWallet()
-    purse = Purse(SELLER, wallet, RevertingNode(), 1000)
-    buying = asyncio.create_task(purse.buy(offer_at(1000)))
+    buyer = LimitedBuyer(SELLER, wallet, RevertingNode(), 1000)
+    buying = asyncio.create_task(buyer.buy(offer_at(1000)))
     await wallet.prompted.wait()
     buying.cancel()
     with pytest.raises(asyncio.CancelledError):
         await buying
     wallet.answer.set_exception(ValueError("The owner refused."))
-    (sending,) = purse.purchases.values()
+    (sending,) = buyer.purchases.values()
     await asyncio.wait([sending])
-    assert (purse.left, purse.purchases) == (1000, {})
+    assert (buyer.left, buyer.purchases) == (1000, {})
 
 
-async def test_only_the_purse_that_reserved_a_price_gets_it_back() -> None:
+async def test_only_the_buyer_that_reserved_a_price_gets_it_back() -> None:
     wallet = PromptingWallet()
-    first = Purse(SELLER, wallet, RevertingNode(), 1000)
-    second = Purse(SELLER, wallet, RevertingNode(), 1000, first.purchases)
+    first = LimitedBuyer(SELLER, wallet, RevertingNode(), 1000)
+    second = LimitedBuyer(SELLER, wallet, RevertingNode(), 1000, first.purchases)
     ended, waiting = [asyncio.create_task(each.buy(offer_at(1000))) for each in (first, second)]
     await wallet.prompted.wait()
     ended.cancel()
@@ -288,23 +290,23 @@ async def test_only_the_purse_that_reserved_a_price_gets_it_back() -> None:
     assert (first.left, second.left) == (1000, 1000)
 
 
-async def test_a_reverted_purchase_gives_back_its_own_price_and_not_that_of_a_later_offer() -> None:
+async def test_a_reverted_purchase_releases_the_reserved_price_not_a_later_one() -> None:
     wallet = PromptingWallet()
     wallet.answer.set_result("0x01")
-    purse = Purse(SELLER, wallet, RevertingNode(), 1000)
-    await purse.buy(offer_at(1))
+    buyer = LimitedBuyer(SELLER, wallet, RevertingNode(), 1000)
+    await buyer.buy(offer_at(1))
     later = offer_at(10**18)
-    assert await purse.buy(later) == "0x01"
+    assert await buyer.buy(later) == "0x01"
     with pytest.raises(Reverted):
-        await purse.confirm(later, "0x01", None)
-    assert purse.left == 1000
+        await buyer.confirm(later, "0x01", None)
+    assert buyer.left == 1000
 
 
 class SlowSale(Imprint):
-    """A client whose purchase takes until its first proof is stale, by the service's clock."""
+    """A client whose purchase takes so long that its first proof is too old for the service."""
 
     offers: list[str]
-    """The times of the offers."""
+    """The issue times of the offers, in order."""
 
     @property
     def _seller(self) -> Seller:
@@ -323,7 +325,7 @@ class SlowSale(Imprint):
 
 
 class HoldersNode:
-    """A node where everybody holds a token."""
+    """A node that reports every account as a token holder."""
 
     async def request(self, method: str, *params: object) -> Any:
         return f"0x{1:064x}"
@@ -332,7 +334,7 @@ class HoldersNode:
 @pytest.mark.parametrize(
     ("third", "signatures"), [("2026-11-18T10:05:00Z", 2), ("2026-11-18T09:59:59Z", 1)]
 )
-async def test_a_read_signs_anew_once_its_proof_has_expired(
+async def test_a_read_signs_a_new_proof_after_the_first_one_has_expired(
     imprint: Imprint, third: str, signatures: int
 ) -> None:
     client = SlowSale(imprint.url, imprint.facts, http=imprint.http)
@@ -421,7 +423,7 @@ async def test_a_tampered_offer_is_neither_signed_nor_paid(
     assert (wallet.messages, wallet.calls) == ([], [])
 
 
-async def test_the_signed_message_is_the_one_of_the_offer(imprint: Imprint) -> None:
+async def test_the_signed_message_is_the_one_in_the_offer(imprint: Imprint) -> None:
     post_id, wallet = await make_post(imprint), open_wallet(imprint)
     await imprint.read(post_id, wallet=wallet, pay=True, max=PRICE)
     (message,) = wallet.messages

@@ -1,4 +1,4 @@
-"""Signatures by the client compared with another library."""
+"""The client's signatures, compared with those of another library."""
 
 import stat
 from datetime import UTC, datetime

@@ -1,12 +1,12 @@
 """Services for the clients: `imprint dev`, which learns of posts only through deliveries."""
 
 import asyncio
-import secrets
 from collections.abc import Iterator
 from pathlib import Path
 
 import httpx2
 import pytest
+from tests.canaries import CANARIES
 from tests.postgresql import records_of
 from tests.processes import PLAIN, Service, free_port, running
 
@@ -54,7 +54,7 @@ def replicas(tmp_path: Path, records: None) -> Iterator[tuple[Service, Service]]
     database = asyncio.run(records_of(tmp_path))
     shared = {
         "CHAIN_FOLLOW_SECONDS": "0",
-        "JWT_SECRET": secrets.token_hex(32),
+        "JWT_SECRET": CANARIES["JWT_SECRET"],
         "PUBLIC_URL": f"http://127.0.0.1:{(port := free_port())}",
         **{name.removeprefix("IMPRINT_"): text for name, text in database.items()},
     }

@@ -19,4 +19,4 @@ COMPATIBILITY_SUITE = "compatibility.test.mjs"
 APART = {*INDEX_SUITES, SCENARIO_SUITE, SESSION_SUITE, COMPATIBILITY_SUITE}
 
 SUITES = sorted({path.name for path in HERE.glob("*.test.mjs")} - APART)
-"""All other suites, which run with any service."""
+"""All suites not named above, which run with any service."""

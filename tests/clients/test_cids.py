@@ -11,7 +11,7 @@ CHUNK, WIDTH = KUBO_LAYOUT.chunk, KUBO_LAYOUT.width
 EDGES = [0, 1, CHUNK - 1, CHUNK, CHUNK + 1, 2 * CHUNK, WIDTH * CHUNK, WIDTH * CHUNK + 1]
 
 
-def test_random_contents_have_the_same_cids(tmp_path: Path) -> None:
+def test_random_contents_have_the_same_cids_in_python_and_javascript(tmp_path: Path) -> None:
     draw = random.Random(20)
     sizes = [*EDGES, *(draw.randrange(3 * CHUNK) for _ in range(24))]
     paths = [tmp_path / f"{number}-{size}" for number, size in enumerate(sizes)]

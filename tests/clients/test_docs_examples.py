@@ -1,4 +1,4 @@
-"""The TypeScript examples on the docs page match the client and sign curl commands."""
+"""The TypeScript examples on the docs page match the client, and one can sign curl commands."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""The two clients have the same names, each in the style of its language."""
+"""The Python and TypeScript clients use the same names, each in the style of its language."""
 
 import inspect
 import json

@@ -1,4 +1,4 @@
-"""The package as packed by npm can be installed alone, used in Node, and bundled."""
+"""The package that npm packs can be installed alone, used in Node, and bundled."""
 
 import gzip
 import os
@@ -44,7 +44,7 @@ def test_the_package_contains_its_modules_and_types_but_no_tests(project: Path) 
     assert not [name for name in names if ".test." in name]
 
 
-def test_the_example_in_its_readme_runs_in_node(project: Path, service: Service) -> None:
+def test_the_example_in_the_readme_runs_in_node(project: Path, service: Service) -> None:
     readme = (PACKAGE / "README.md").read_text(encoding="utf-8")
     found = re.search(r"```js\n(.*?)```", readme, re.DOTALL)
     assert found

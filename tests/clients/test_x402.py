@@ -18,7 +18,7 @@ PYTHON = HERE / ".venv" / "bin" / "python"
 
 
 class Reader:
-    """Somebody with a key of the development chain, and a post that they may want to read."""
+    """An account of the development chain, and a paid post that it can buy and read."""
 
     def __init__(self, service: Service, index: int) -> None:
         keys = DevelopmentKeys()
@@ -51,7 +51,7 @@ class Reader:
         return asyncio.run(load())
 
     def read(self, kind: str) -> dict[str, Any]:
-        """Run the program, and return what it printed."""
+        """Run the program, and return the JSON object that it prints."""
         command = [PYTHON, HERE / "x402_program.py", self.service.url, self.post_id, kind, self.key]
         environ = {"PATH": os.environ["PATH"], "PYTHONPATH": str(HERE.parents[1] / "src")}
         done = subprocess.run(
@@ -67,12 +67,12 @@ def reader(service: Service) -> Reader:
     return Reader(service, 9)
 
 
-def test_a_holder_reads_with_the_client_as_it_is(reader: Reader) -> None:
+def test_a_token_holder_can_read_with_the_unmodified_client(reader: Reader) -> None:
     reader.buy()
     assert reader.read("holder") == {"read": [[200, TEXT], [200, TEXT]], "paid": None}
 
 
-def test_a_first_purchase_works_with_the_scheme_and_is_paid_once(reader: Reader) -> None:
+def test_a_first_purchase_works_with_the_imprint_scheme_and_is_paid_once(reader: Reader) -> None:
     said = reader.read("buyer")
     assert said["read"] == [[200, TEXT], [200, TEXT]]
     assert said["paid"]["payer"] == reader.address.lower()

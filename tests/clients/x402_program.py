@@ -1,10 +1,10 @@
-"""Reads a paid post with the x402 client from PyPI, in an environment that has it.
+"""Reads a paid post with the x402 client from PyPI, which must be installed.
 
     python x402_program.py SERVICE_URL POST_ID holder|buyer|refusing|limited KEY
 
-`holder` only signs in. `buyer` also pays with Imprint's scheme, and reads twice. `refusing` has the
-scheme, but does not allow payments in the chain's coin. `limited` may pay less than the price.
-Prints what it read and what it paid as JSON.
+`holder` only signs in. `buyer` also pays with Imprint's scheme. `refusing` has the scheme,
+but does not allow payments in the chain's coin. `limited` has a limit below the price. The
+program reads the post twice, and prints the responses and the payment as JSON.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""Fixtures: both marketplaces, deployed on separate chains and called by interface."""
+"""Fixtures: our marketplace and the legacy one on separate chains, each with its own ABI."""
 
 import json
 from dataclasses import dataclass

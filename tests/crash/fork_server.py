@@ -1,4 +1,4 @@
-"""A fork server: a process that has loaded the service and forks a new one on request.
+"""A fork server: a process that has loaded the service's code and forks services on request.
 
 Loading Python modules takes most of the start-up time, so tests that kill a service
 hundreds of times fork each one from here. A child runs the worker of `imprint serve` and
@@ -18,6 +18,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from tests.canaries import WATCH, unused_canaries
 
 from imprint import failpoints
 from imprint.cli.serve import run_worker
@@ -74,7 +76,9 @@ class Child:
 
     def spawn(self) -> None:
         """Start the service without waiting until it is ready."""
-        request = {"run": self.failpoint, "log": str(self.log), "environ": dict(self.environ)}
+        environ = unused_canaries(self.environ) | dict(self.environ)
+        request = {"run": self.failpoint, "log": str(self.log), "environ": environ}
+        WATCH.watch_output(self.log)
         self.pid, self._status = self.fork_server.ask(request), None
 
     @property
@@ -124,7 +128,7 @@ def _serve() -> int:
 def _listen(host: str, port: int) -> socket.socket:
     """Listen as soon as the port is free.
 
-    A program that the killed service was about to start may hold it for a moment.
+    A program that the killed service was about to start may hold the port for a moment.
     """
     for _ in range(100):
         with suppress(CannotStart):

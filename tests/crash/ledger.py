@@ -42,7 +42,7 @@ def known_documents(folder: Path) -> set[Document]:
 def find_faults(folder: Path, *, destroyed: bool = False) -> list[str]:
     """Return every inconsistency on the disk.
 
-    The nonces of `destroyed` versions remain and are not checked.
+    With `destroyed`, nonces whose versions no longer exist are not reported.
     """
     faults = [f"{document} is unknown" for document in sorted(_unknown(folder))]
     stored = stored_documents(folder)

@@ -11,7 +11,7 @@ from tests.writing_sessions import WritingKey, send_create
 
 @dataclass(slots=True)
 class SessionAuthor:
-    """Opens and ends sessions continuously and records what was acknowledged.
+    """Opens and ends sessions continuously and records the acknowledged changes.
 
     A key is in `live` or `ended`, and a session in `logged_out`, only if a response
     confirmed it.

@@ -1,4 +1,4 @@
-"""A service that crashes at any step of a write leaves the whole effect or none of it."""
+"""A crash of the service at any step of a write leaves either its whole effect or none."""
 
 import ast
 from collections.abc import Awaitable, Callable

@@ -22,7 +22,7 @@ from imprint.bootstrap.stores import Stores
 
 POSTS = 6
 LOGS_AT_ONCE = 8
-"""Maximum logs per response of the node, so that indexing takes several steps."""
+"""Maximum number of logs per response of the node, so that indexing takes several steps."""
 
 INDEXING = ("during_restart", "during_step", "during_step:2", "after_step")
 """The failpoints reached while indexing."""
@@ -50,7 +50,7 @@ def send_few_logs(said: bytes) -> bytes:
 
 
 async def prepare(folder: Path) -> None:
-    """Create a chain with posts, purchases, transfers and prices that are not indexed yet."""
+    """Create a chain with posts, purchases, transfers and price changes, none indexed yet."""
     async with open_world(folder) as world:
         author, readers = world.wallet(0), [world.wallet(1), world.wallet(2)]
         for number in range(POSTS):

@@ -25,9 +25,9 @@ AUTHORS = 16
 STARTS = 5
 SHORTEST, LONGEST = 0.005, 0.120
 READY_SECONDS = 2.0
-"""Seconds within which a killed service must be ready again.
+"""Seconds within which a killed service must be ready again, in at least half of the starts.
 
-Half of the starts may take longer, because the machine may be busy, but none may hang.
+The other starts may take longer, because the machine may be busy, but none may hang.
 """
 
 BUSY = 1.5

@@ -93,7 +93,7 @@ async def count(tx: Transaction, text: str, **values: Any) -> int:
 
 
 async def opened_and_spent(world: World) -> tuple[int, int]:
-    """Return how many sessions the wallet has, and how many nonces opened one."""
+    """Return how many sessions the wallet has, and how many nonces were spent to open sessions."""
     stores, wallet = world.adapters.stores, world.wallet(0).address
 
     async def read(tx: Transaction) -> tuple[int, int]:
@@ -132,14 +132,14 @@ async def test_a_request_interrupted_by_a_crash_takes_effect_fully_or_not_at_all
 
 
 async def expect_key(world: World, key: WritingKey, *, works: bool) -> None:
-    """Check whether a write with the key takes effect or is refused."""
+    """Check that a write with the key takes effect if `works` is set, and is refused otherwise."""
     response = await send_create(world, replace(key, wallet=world.wallet(0)))
     expected = (200, None) if works else (401, "writing_session_invalid")
     assert (response.status_code, response.json().get("code")) == expected, response.text
 
 
 async def expect_session(world: World, headers: dict[str, str], *, ended: bool) -> None:
-    """Check whether a request in the session is served or refused."""
+    """Check that a request in the session is refused if `ended` is set, and served otherwise."""
     response = await world.client.get("/writing/sessions", headers=headers)
     expected = (401, "session_ended") if ended else (200, None)
     assert (response.status_code, response.json().get("code")) == expected, response.text

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Protocol
 
 import httpx2
+from tests.canaries import CANARIES, RPC_PATH
 from tests.crash.fork_server import Child, ForkServer
 from tests.processes import Process, free_port
 from tests.world import MovableClock, Node, World
@@ -104,7 +105,7 @@ class Victim:
 
 @dataclass(slots=True)
 class Scene:
-    """A service to be killed, and a world that sends its requests to it."""
+    """A service to be killed, and a world that sends requests to this service."""
 
     victim: Victim
     world: World
@@ -114,10 +115,10 @@ def settings_beside(node: Node, marketplace: str) -> dict[str, str]:
     """Return the settings of a service with this node. Its background tasks are disabled."""
     settings = {
         **{name.removeprefix("IMPRINT_"): text for name, text in DEVELOPMENT.items()},
-        "CHAIN_RPC_URL": node.url,
+        "CHAIN_RPC_URL": node.url + RPC_PATH,
         "MARKETPLACE_ADDRESS": marketplace,
         "LOGIN_DOMAINS": "imprint.test",
-        "JWT_SECRET": "5f0c81be27d4693b1f0c8e9d2a7465fd",
+        "JWT_SECRET": CANARIES["JWT_SECRET"],
         "WEBHOOK_A_SECRET": "",
         "WEBHOOK_B_SECRET": "",
         "CHAIN_FOLLOW_SECONDS": "0",

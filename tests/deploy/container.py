@@ -1,4 +1,4 @@
-"""The image of the service, run without a container engine, as one with strict settings would.
+"""The service's image, run without a container engine, but with an engine's strict settings.
 
 Its processes have their own mount and process namespaces, a read-only root, the user of the
 image, and no capabilities or way to gain any. They share the network of this machine.
@@ -170,7 +170,7 @@ class Container:
         raise TimeoutError(self.log.read_text())
 
     def run(self, command: Sequence[str], **given: str) -> "subprocess.CompletedProcess[str]":
-        """Run another command in the container, like `docker exec`. `given` is for it alone."""
+        """Run another command in the container, like `docker exec`, with `given` as settings."""
         user, group = map(str, self.image.user)
         enter = ["nsenter", "--target", str(self.pid), "--mount", "--pid", "--root", "--wd"]
         words = [f"{name}={text}" for name, text in {**self.environ, **given}.items()]

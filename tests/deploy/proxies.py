@@ -97,7 +97,7 @@ def make_certificate(folder: Path) -> Certificate:
 
 @dataclass(slots=True)
 class Proxy:
-    """A proxy in front of one service. `changes` are texts that a test replaces in its file."""
+    """A proxy in front of one service. `changes` replaces texts in its configuration file."""
 
     name: str
     folder: Path
@@ -144,7 +144,7 @@ class Proxy:
             yield opened
 
     def exchange(self, request: bytes) -> tuple[int, dict[str, object]]:
-        """Send raw bytes and return the status and problem of the response."""
+        """Send raw bytes and return the status and the problem details of the response."""
         with self.connection() as opened:
             opened.sendall(request)
             said = opened.recv(65536)

@@ -29,7 +29,7 @@ VARIANTS = {"kubo": ["compose.yaml"], "s3": ["compose.yaml", "compose.s3.yaml"]}
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """A copy of the folder with secrets, and its parsed configuration."""
+    """A copy of `deploy/` with secrets, and its parsed Compose configuration."""
 
     folder: Path
     validator: Path
@@ -47,7 +47,8 @@ class Project:
         return dict(json.loads(loaded.stdout))
 
     def environ(self, variant: str) -> dict[str, str]:
-        """Return the environment of the service, with secret paths as seen from outside."""
+        """Return the service's environment, with the paths of secrets as seen outside the
+        container."""
         given: Mapping[str, str | None] = self.services(variant)["imprint"]["environment"]
         return {
             name: (text or "").replace(SECRETS, f"{self.folder}/secrets/")

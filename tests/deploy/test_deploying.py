@@ -71,7 +71,7 @@ class Trial:
     scene: Scene
 
     def follow(self, name: str) -> str:
-        """Run the commands of a block, with the names in this test instead of the examples."""
+        """Run the commands of a code block, with this test's names instead of the example names."""
         text = BLOCKS[name].replace("YOUR-SITE", SITE)
         text = re.sub(r"imprint_press-[\d.]+-py3-none-any\.whl", "./imprint_press-*.whl", text)
         text = text.replace("https://node.example/key", self.scene.given["CHAIN_RPC_URL"])
@@ -81,7 +81,7 @@ class Trial:
         return self.machine.succeed(f"cd /srv/imprint\n{text}", seconds=600)
 
     async def type(self, name: str) -> str:
-        """Run the commands of a block while the chain in this process keeps responding."""
+        """Run the commands of a code block while the chain in this process keeps responding."""
         return await asyncio.to_thread(self.follow, name)
 
 

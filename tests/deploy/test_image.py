@@ -1,14 +1,17 @@
 """The container image: its configuration, and the service running in it."""
 
 import asyncio
+import filecmp
+import os
 import re
+import subprocess
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import httpx2
 import pytest
-from tests.deploy.container import Container, Image
+from tests.deploy.container import ROOT, TAG, Container, Image
 from tests.faults.scene import Scene, open_scene
 from tests.processes import PLAIN, free_port
 
@@ -16,10 +19,12 @@ import imprint
 
 pytestmark = pytest.mark.rotates("module")
 
+LONG = bool(os.environ.get("LONG"))
+
 
 @dataclass(frozen=True, slots=True)
 class Deployed:
-    """A container that serves with a chain and receives the requests of the scene."""
+    """A container that runs the service, and the scene whose requests go to the container."""
 
     container: Container
     scene: Scene
@@ -80,6 +85,15 @@ def test_every_module_of_the_service_is_compiled(image: Image):
         for path in sources
         if not list((path.parent / "__pycache__").glob(f"{path.stem}.*.pyc"))
     ] == []
+
+
+@pytest.mark.skipif(not LONG, reason="builds the image twice: LONG=1 make test-deploy")
+def test_two_builds_of_the_image_are_identical(image: Image, tmp_path: Path):
+    archives = [tmp_path / "first.tar", tmp_path / "second.tar"]
+    for archive in archives:
+        command = [ROOT / "tools" / "build-image", "--tag", TAG, "--output", archive]
+        subprocess.run(command, check=True, cwd=ROOT)
+    assert filecmp.cmp(*archives, shallow=False)
 
 
 async def test_an_author_can_create_a_draft_and_prepare_a_thumbnail(deployed: Deployed):

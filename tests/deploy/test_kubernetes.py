@@ -125,7 +125,7 @@ def test_the_ports_are_consistent(
 
 
 def test_only_the_ingress_is_trusted(manifests: list[Manifest], settings: Settings):
-    """A large range of pods would allow any of them to claim any client's address."""
+    """If a large range of pods were trusted, any of them could claim any client's address."""
     for network in settings.server.trusted_proxies:
         assert ip_network(network).num_addresses <= 16
     for rule in _named(manifests, "NetworkPolicy")["spec"]["ingress"]:

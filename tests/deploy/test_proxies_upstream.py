@@ -38,7 +38,7 @@ KEEP_ALIVE_FILES = {
     "caddy": (CADDY, r"\bkeepalive (\d+)([sm])\n"),
     "haproxy": (HAPROXY, r"pool-purge-delay (\d+)([sm])"),
 }
-"""The position of the idle timeout for connections to the service in each configuration file."""
+"""For each proxy, the file and pattern of the idle timeout for connections to the service."""
 
 SHORT_TIMES = {
     "nginx": {"keepalive_timeout 60s;": "keepalive_timeout 1s;"},
@@ -301,7 +301,7 @@ def test_the_proxy_returns_problem_json_while_the_service_is_stopped(tmp_path: P
 
 @dataclass(slots=True)
 class Load:
-    """Reads and signed writes through one proxy until stopped."""
+    """Sends reads and signed writes through one proxy until stopped."""
 
     proxy: Proxy
     done: Counter[str] = field(default_factory=Counter)

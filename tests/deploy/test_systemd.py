@@ -53,7 +53,7 @@ def test_systemd_finds_no_errors_in_the_unit(tmp_path: Path):
     assert "imprint.service" not in verified.stderr
 
 
-def test_the_exposure_of_the_unit_is_at_most_2():
+def test_the_security_exposure_level_of_the_unit_is_at_most_2():
     options = ("--offline=true", "--no-pager", f"--threshold={MOST_EXPOSURE}")
     analyzed = capture("systemd-analyze", "security", *options, UNIT)
     assert analyzed.returncode == 0, analyzed.stdout
@@ -175,7 +175,7 @@ async def test_the_service_has_no_privileges(installed: Installed):
     assert "0" not in fields["Uid"].split()
 
 
-async def test_no_other_folder_is_writable(installed: Installed):
+async def test_only_the_data_folder_is_writable(installed: Installed):
     pid = installed.show("MainPID")
     inside = f"nsenter --target {pid} --mount --setuid $(id -u imprint) --setgid $(id -g imprint)"
     installed.machine.succeed(f"{inside} touch /var/lib/imprint/file")

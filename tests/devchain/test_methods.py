@@ -14,7 +14,8 @@ def speaker(first: int, second: int) -> str:
 
 @pytest.fixture
 def voices(bench: Any) -> tuple[str, str]:
-    """Two contracts, created in blocks 1 and 2. They log in blocks 3, 4, 5: left, right, left."""
+    """Two contracts, created in blocks 1 and 2. In blocks 3 to 5, the first, the second and
+    again the first one emit a log."""
     left, right = bench.deploy(speaker(1, 2)), bench.deploy(speaker(1, 3))
     for one in (left, right, left):
         bench.send(to=one)

@@ -44,9 +44,7 @@ def test_an_unknown_account_cannot_send_without_a_signature(
     assert (error["code"], error["message"]) == (-32000, "unknown account")
 
 
-def test_a_transaction_without_a_gas_limit_that_reverts_is_not_sent(
-    client: Any, bench: Any
-) -> None:
+def test_a_reverting_transaction_without_a_gas_limit_is_not_sent(client: Any, bench: Any) -> None:
     reverting = bench.deploy("5f5ffd")
     error = client.fail("eth_sendTransaction", {"from": bench.people[0], "to": reverting})
     assert (error["code"], error["data"]) == (3, "0x")

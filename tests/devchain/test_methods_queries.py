@@ -47,7 +47,7 @@ def test_a_call_may_specify_the_newest_block_by_hash_or_number(client: Any, benc
         assert client.ask("eth_call", request, name) == "0x" + "1".zfill(64)
 
 
-def test_older_state_is_refused_with_a_reason(client: Any, bench: Any) -> None:
+def test_reading_older_state_is_refused_with_a_reason(client: Any, bench: Any) -> None:
     bench.deploy(COUNTER)
     error = client.fail("eth_call", {"to": STRANGER}, "0x0")
     assert error["code"] == -32000
@@ -60,7 +60,7 @@ def test_reading_state_at_an_unknown_block_is_refused(client: Any) -> None:
     assert client.fail("eth_call", {"to": STRANGER}, unknown)["message"] == "header not found"
 
 
-def test_an_unknown_block_or_transaction_is_null(client: Any) -> None:
+def test_an_unknown_block_or_transaction_is_returned_as_null(client: Any) -> None:
     nothing = "0x" + "11" * 32
     assert client.ask("eth_getBlockByNumber", "0x5", False) is None
     assert client.ask("eth_getBlockByHash", nothing, True) is None

@@ -86,6 +86,6 @@ def test_deep_nesting_is_refused(depth: int) -> None:
         decode_transaction(deep)
 
 
-def test_a_transaction_above_the_node_size_limit_is_refused_undecoded() -> None:
+def test_a_transaction_above_the_node_size_limit_is_refused_before_decoding() -> None:
     with pytest.raises(TransactionRefused, match="oversized data"):
         decode_transaction(b"\xfa" + bytes(MAX_TRANSACTION_BYTES))

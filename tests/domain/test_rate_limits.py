@@ -23,7 +23,7 @@ def refused_for(limiter: RateLimiter, key: str, now: float, cost: int = 1) -> in
     return None
 
 
-def test_everything_is_admitted_without_a_rate() -> None:
+def test_every_request_is_admitted_if_no_rate_is_set() -> None:
     limiter = RateLimiter(None)
     assert [refused_for(limiter, "a", NOW) for _ in range(1000)] == [None] * 1000
 
@@ -85,7 +85,7 @@ def test_the_least_recently_used_key_is_evicted() -> None:
 # Costs
 
 
-def test_a_request_counts_as_much_as_it_costs() -> None:
+def test_a_request_counts_according_to_its_cost() -> None:
     limiter = RateLimiter(Rate(100, 10))
     assert refused_for(limiter, "a", NOW, 70) is None
     assert refused_for(limiter, "a", NOW, 40) == 1

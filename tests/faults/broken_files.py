@@ -83,7 +83,7 @@ def _page(tree: str, which: int) -> Callable[[Path], None]:
 
 
 def _cell_count(tree: str) -> Callable[[Path], None]:
-    """Make a page claim to have a single cell, which hides the others."""
+    """Make a page claim to have a single cell, which hides its other cells."""
     return lambda path: overwrite(path, (pages_of(path, tree)[-1] - 1) * PAGE + 3, b"\0\1")
 
 

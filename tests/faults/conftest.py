@@ -1,4 +1,4 @@
-"""Tests that use `records` run with both databases. Others concern SQLite or neither."""
+"""Tests that use `records` run with both databases. Other tests use SQLite or no database."""
 
 from collections.abc import AsyncIterator, Iterator
 
@@ -17,7 +17,7 @@ ALWAYS = {
     "test_supervisor_bounds",
     "test_workers",
 }
-"""Modules that always run, because they start processes, serve requests with them and end them."""
+"""Modules that always run, because they cover how processes start, serve requests and end."""
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -1,15 +1,27 @@
-"""Small separate disks that a test can fill completely."""
+"""Small separate disks that a test can fill completely, or that lose power."""
 
+import fcntl
 import itertools
 import os
+import struct
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 MEGABYTE = 1024 * 1024
+
+SHUT_DOWN = 0x8004587D
+"""The ioctl that stops a file system at once (`EXT4_IOC_SHUTDOWN`)."""
+
+WITHOUT_FLUSHING = struct.pack("I", 2)
+
+EAGER_TO_LOSE = "loop,data=writeback,noauto_da_alloc"
+"""Mount options with which ext4 writes nothing to disk earlier than a program asks for."""
 
 
 @contextmanager
@@ -45,3 +57,56 @@ def fill_with_files(disk: Path) -> Path:
         for number in itertools.count():
             (folder / str(number)).touch()
     return folder
+
+
+@dataclass(slots=True)
+class FragileDisk:
+    """A disk of its own at `folder`, which loses everything that was not synced when power fails.
+
+    Its blocks are in the file `image`. Needs the right to mount.
+    """
+
+    folder: Path
+    image: Path
+    megabytes: int
+
+    def make(self) -> bool:
+        """Create and mount the disk, and return whether that is allowed here."""
+        with self.image.open("wb") as file:
+            file.truncate(self.megabytes * MEGABYTE)
+        self.folder.mkdir(exist_ok=True)
+        made = _run("mkfs.ext4", "-q", "-F", "-m", "0", str(self.image))
+        return made and self._mount()
+
+    def sync(self) -> None:
+        """Make everything durable that was written so far."""
+        assert _run("sync", "--file-system", str(self.folder))
+
+    def lose_power(self) -> None:
+        """Drop all unsynced pages. From now on, every access fails until `restore_power`."""
+        root = os.open(self.folder, os.O_RDONLY)
+        try:
+            fcntl.ioctl(root, SHUT_DOWN, WITHOUT_FLUSHING)
+        finally:
+            os.close(root)
+
+    def restore_power(self) -> None:
+        """Mount the disk again, after all processes that used it have ended."""
+        self.unmount()
+        assert self._mount()
+
+    def unmount(self) -> None:
+        deadline = time.monotonic() + 60
+        while not _run("umount", str(self.folder)):
+            assert time.monotonic() < deadline, f"{self.folder} is in use"
+            time.sleep(0.02)
+
+    def _mount(self) -> bool:
+        return _run("mount", "-t", "ext4", "-o", EAGER_TO_LOSE, str(self.image), str(self.folder))
+
+
+def _run(*command: str) -> bool:
+    try:
+        return subprocess.run(command, capture_output=True, check=False).returncode == 0
+    except FileNotFoundError:
+        return False

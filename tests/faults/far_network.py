@@ -1,8 +1,9 @@
-"""A program with slow connections that stops a server while clients connect to it.
+"""A program that stops a server while clients connect to it over slow connections.
 
-It runs in its own network namespace (`unshare --map-root-user --net`). A device there
-returns every packet to this machine after a delay, with the two addresses swapped, so that
-packets sent to `FAR` arrive at `NEAR`. It prints the number of connections by outcome.
+The program runs in its own network namespace (`unshare --map-root-user --net`). A device
+there returns every packet to this machine after a delay, with the two addresses swapped, so
+that packets sent to `FAR` arrive at `NEAR`. The program prints the number of connections by
+outcome.
 """
 
 import asyncio
@@ -26,7 +27,7 @@ NEAR, FAR = "10.9.0.1", "10.9.0.2"
 PORT = 8000
 CONNECTIONS = 120
 PAUSE = 0.01
-"""Seconds between two connections. The server stops after half of them."""
+"""Seconds between two connections. The server stops after half of the connections."""
 
 _TUNSETIFF = 0x400454CA
 _TUN_WITHOUT_HEADER = 0x1001

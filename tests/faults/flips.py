@@ -1,4 +1,4 @@
-"""A service with known records whose files are damaged, and reading everything from it."""
+"""Damages the files of a service with known records, and then reads everything from it."""
 
 import asyncio
 import shutil
@@ -33,7 +33,7 @@ Request = tuple[str, tuple[tuple[str, str], ...]]
 
 @dataclass(frozen=True, slots=True)
 class Truth:
-    """The responses before any damage, and the session they require."""
+    """The responses before any damage, and the session needed to get them."""
 
     responses: Mapping[Request, Any]
     session: Mapping[str, str]
@@ -41,7 +41,7 @@ class Truth:
 
 @dataclass(slots=True)
 class Tally:
-    """The responses after the damage."""
+    """Counts of the responses after the damage, and a list of the wrong ones."""
 
     counts: Counter[str] = field(default_factory=Counter)
     wrong: list[str] = field(default_factory=list)
@@ -68,7 +68,7 @@ def facts(response: httpx2.Response) -> Any:
 async def serve(scene: Scene, folder: Path) -> AsyncIterator[httpx2.AsyncClient]:
     """Serve this folder in this process, or in a separate one if LONG is set.
 
-    Raises `CannotStart` if the service refuses to start, which is no silent failure.
+    Raises `CannotStart` if the service refuses to start, which is not a silent failure.
     """
     if LONG:
         replica = scene.replica(DATA_DIR=str(folder))
@@ -97,7 +97,7 @@ async def serve(scene: Scene, folder: Path) -> AsyncIterator[httpx2.AsyncClient]
 async def fill(world: World) -> Truth:
     """Create drafts, prepared drafts, posts, and replaced and deleted drafts.
 
-    Returns all readable responses.
+    Returns the responses to all reads, and the session that they need.
     """
     requests: list[Request] = []
     cids: list[str] = []

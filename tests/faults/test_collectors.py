@@ -57,7 +57,7 @@ async def behind(scene: Scene, replica: Replica) -> AsyncIterator[World]:
 
 @dataclass(slots=True)
 class Author:
-    """An author who publishes, replaces and deletes drafts with pictures shared with others."""
+    """An author who publishes, replaces and deletes drafts, with pictures that others use too."""
 
     world: World
     wallet: Wallet

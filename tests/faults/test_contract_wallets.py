@@ -39,7 +39,7 @@ async def second_node(chain: Chain) -> AsyncIterator[Node]:
 
 
 def accept_all(said: bytes) -> bytes:
-    """Change a response to that of a node that accepts every signature."""
+    """Change a response as if the node accepted every signature."""
     return said.replace(b'"0x00"', b'"0x01"')
 
 

@@ -64,7 +64,7 @@ KEPT = {"log deleted", "index of the log deleted", "log and its index deleted"}
 async def write_until_refused(scene: Scene, act: Callable[[], None]) -> tuple[list[str], list[str]]:
     """Create drafts continuously and run `act` in between.
 
-    Returns the drafts acknowledged before and after.
+    Returns the drafts acknowledged before `act` and after it.
     """
     before: list[str] = []
     after: list[str] = []
@@ -107,7 +107,9 @@ async def found_after_a_kill(scene: Scene, replica: Replica, cids: list[str]) ->
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-async def test_the_next_kill_loses_no_acknowledged_writes(tmp_path: Path, fault: str):
+async def test_a_kill_after_database_files_vanish_loses_no_acknowledged_writes(
+    tmp_path: Path, fault: str
+):
     async with open_scene(tmp_path, RATE_LIMITS="off") as scene:
         replica = scene.replica()
         await replica.start()

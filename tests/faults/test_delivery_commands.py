@@ -41,7 +41,9 @@ def _run(service: Service, provider: str, secret: str) -> Any:
 
 
 @pytest.mark.parametrize("provider", SECRETS)
-def test_a_delivery_signed_by_the_commands_is_accepted(service: Service, provider: str) -> None:
+def test_a_delivery_signed_by_the_documented_commands_is_accepted(
+    service: Service, provider: str
+) -> None:
     # The example is about the marketplace of another service, so its log is ignored.
     response = _run(service, provider, SECRETS[provider])
     assert (response["success"], response["ignored"]) == (True, 1)

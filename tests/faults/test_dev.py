@@ -1,4 +1,4 @@
-"""`imprint dev` with other settings: they take precedence, or the command reports errors."""
+"""`imprint dev` with explicit settings, which take precedence or cause an error message."""
 
 import asyncio
 import re

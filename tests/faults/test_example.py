@@ -31,7 +31,7 @@ def _run_example(service: Service) -> list[str]:
 
 
 def _read_as_bob(service: Service) -> Content:
-    """Return what Bob, who bought the first post, can currently read."""
+    """Return the content that Bob, the buyer of the first post, can currently read."""
 
     async def read() -> Content:
         async with Imprint.connect(service.url) as imprint:

@@ -31,7 +31,7 @@ LOG_FLIPS = 100 if LONG else 25
 
 @asynccontextmanager
 async def filled_scene(folder: Path) -> AsyncIterator[tuple[Scene, Truth, Path, Path]]:
-    """Open a scene. Yields it with the responses, the data, and the data as left by a kill."""
+    """Open a scene. Yields it, its responses, its data folder, and a copy as left by a kill."""
     async with open_scene(folder, **SETTINGS) as scene:
         data, killed = folder / "data", folder / "killed"
         async with serve(scene, data) as client:
@@ -78,7 +78,7 @@ COLUMNS = {
     "files": ["id", "group_id", "name", "size", "created_at", "published_at", "tx_hash"],
     "file_groups": ["hashtags"],
 }
-"""Columns to change, without indexed columns: a statement would also change their index."""
+"""Columns to change. Indexed columns are excluded: a statement would also change the index."""
 
 
 async def test_a_changed_record_value_is_never_served(tmp_path: Path, records: None):
@@ -97,7 +97,7 @@ async def test_a_changed_record_value_is_never_served(tmp_path: Path, records: N
 
 
 async def _change_value(scene: Scene, random: Random) -> tuple[str, ...]:
-    """Change a value of a live record, bypassing triggers. Returns how to undo it."""
+    """Change a value of a live record, bypassing triggers. Returns the statements that undo it."""
     table = random.choice(sorted(COLUMNS))
     column = random.choice(COLUMNS[table])
     live = "SELECT group_id FROM files WHERE state IN ('pending', 'onchain')"

@@ -18,7 +18,7 @@ LONGEST = 5.0
 BEAT = 0.02
 
 ALONE = ("metadata", "posts", "create", "login")
-"""Number of requests of each type that are sent one after another."""
+"""Types of requests that are sent one after another."""
 
 Send = Callable[[], Awaitable[httpx2.Response]]
 

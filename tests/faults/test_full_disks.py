@@ -19,7 +19,7 @@ REFUSALS = 20
 """Number of refused writes on a full disk. Readiness is checked after each."""
 
 MOST_WRITES = 500
-"""Number of writes of which one must be refused: some rows may still fit existing pages."""
+"""Number of writes, at least one of which must fail: some rows may fit existing pages."""
 
 PAUSE = 2.5
 """Seconds without writes, during which readiness relies on its probes."""
@@ -129,7 +129,8 @@ async def look_after_refusals(scene: Scene) -> list[tuple[int, str]]:
 async def expect_true_readiness(scene: Scene, replica: Replica, disk: Path) -> None:
     """Check that readiness matches the outcome of writes.
 
-    It is degraded on the full disk, as reads continue, and ready once there is space.
+    Readiness is degraded while the disk is full, because reads continue, and ready once there
+    is space.
     """
     others = fill(disk)
     assert await look_after_refusals(scene) == [(200, "degraded")] * REFUSALS
@@ -141,7 +142,7 @@ async def expect_true_readiness(scene: Scene, replica: Replica, disk: Path) -> N
     assert created.status_code == 200, created.text
 
 
-async def test_readiness_reflects_writes_while_the_disk_of_the_service_is_full(tmp_path: Path):
+async def test_readiness_matches_whether_writes_succeed_on_a_full_service_disk(tmp_path: Path):
     with small_disk(tmp_path / "disk", 16) as disk:
         given = {"DATA_DIR": str(disk / "data"), "MIN_FREE_DISK_BYTES": "0"}
         async with open_scene(tmp_path, **given) as scene:
@@ -150,7 +151,7 @@ async def test_readiness_reflects_writes_while_the_disk_of_the_service_is_full(t
             await expect_true_readiness(scene, replica, disk)
 
 
-async def test_readiness_reflects_writes_while_the_disk_of_postgresql_is_full(tmp_path: Path):
+async def test_readiness_matches_whether_writes_succeed_on_a_full_postgresql_disk(tmp_path: Path):
     # The server runs as another user, who cannot enter the folders of tests.
     with (
         tempfile.TemporaryDirectory(prefix="imprint-disk-", dir="/tmp") as folder,

@@ -17,8 +17,7 @@ from imprint.bootstrap import build_indexer, open_adapters
 from imprint.services.posts.indexer import take_index
 
 MARK = "In the middle of a step."
-"""Requests for a post's description, which only the indexing process sends after it has read the
-logs."""
+"""A post's description, which only the indexing process requests, after reading the logs."""
 
 PAUSE = 0.2
 """Seconds in which a process waiting for its node finishes its database work."""

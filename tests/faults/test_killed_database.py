@@ -1,4 +1,4 @@
-"""The service as a process with PostgreSQL, while the server stops and returns."""
+"""A service process that uses PostgreSQL, while the database server stops and restarts."""
 
 import asyncio
 import sys
@@ -6,6 +6,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from tests.canaries import CANARIES
 from tests.postgresql import Server, keeping_records_on
 from tests.processes import Service
 from tests.world import World, open_world
@@ -75,7 +76,7 @@ def make_service(town: World, folder: Path, address: str) -> Service:
         "CHAIN_RPC_URL": town.node.url,
         "CHAIN_ID": "31337",
         "MARKETPLACE_ADDRESS": town.marketplace,
-        "JWT_SECRET": "5f0c1b7a93e84d26a1f47c3b9e60d815",
+        "JWT_SECRET": CANARIES["JWT_SECRET"],
         "DATABASE_URL": address,
     }
     return Service(folder, given)

@@ -72,7 +72,7 @@ async def timed(sending: "asyncio.Future[httpx2.Response]") -> tuple[httpx2.Resp
 
 
 async def write_all(scene: Scene, nonces: dict[str, Wallet]) -> list[tuple[httpx2.Response, float]]:
-    """Create drafts with all nonces concurrently and return the duration of each."""
+    """Create drafts with all nonces concurrently. Returns each response with its duration."""
     sending = (
         timed(asyncio.ensure_future(scene.world.send_create(wallet, f"Words {nonce}.", nonce)))
         for nonce, wallet in nonces.items()

@@ -51,7 +51,7 @@ async def reload(replica: Replica) -> None:
 
 
 async def scrape(port: int) -> dict[str, float]:
-    """Return the metrics by name with labels."""
+    """Return the value of each metric by its name, including its labels."""
     async with httpx2.AsyncClient(verify=PLAIN, timeout=20) as client:
         response = await client.get(f"http://127.0.0.1:{port}/metrics")
     assert response.status_code == 200
@@ -297,7 +297,7 @@ async def test_workers_are_pinned_to_their_cpus(tmp_path: Path):
         assert os.sched_getaffinity(replica.process.pid) == set(usable)
 
 
-async def test_readiness_stays_ready_while_workers_are_replaced(tmp_path: Path):
+async def test_the_service_stays_ready_while_workers_are_replaced(tmp_path: Path):
     async with open_scene(tmp_path, WORKERS="2") as scene:
         replica = scene.replica()
         await replica.start()

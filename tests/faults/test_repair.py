@@ -47,7 +47,7 @@ POSSIBLY_LOST = (
     "Anything written after the backup",
     "Files that no backup has, if there are more",
 )
-"""Report entries for rows that have no name, even if the backup has all of them."""
+"""Entries for rows without a name, which a report may have even if the backup is complete."""
 
 
 async def fill(world: World, files: int = FILES) -> None:

@@ -92,7 +92,7 @@ async def test_a_second_catalog_is_refused_until_it_adopts_the_documents(tmp_pat
         assert list_documents(tmp_path / "data" / "content") == documents
 
 
-async def test_a_service_stops_storing_and_destroying_once_its_store_is_adopted(
+async def test_a_service_stops_storing_and_destroying_once_another_adopts_its_store(
     tmp_path: Path,
 ) -> None:
     async with open_scene(tmp_path, **FAST) as scene:

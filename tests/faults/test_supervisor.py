@@ -235,7 +235,7 @@ def test_old_workers_exit_once_all_new_ones_serve(tmp_path: Path):
 
 
 def _fail_to_reload(running: "subprocess.Popen[str]") -> None:
-    """Expect a reload to fail, then stop: only the first workers have served."""
+    """Check that a reload fails, stop, and check that only the first workers have served."""
     try:
         assert sorted(_lines(running, 2)) == FIRST
         running.send_signal(signal.SIGHUP)

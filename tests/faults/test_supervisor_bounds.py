@@ -1,4 +1,4 @@
-"""A supervisor that lacks processes, a worker's metrics or valid settings."""
+"""A supervisor when a metrics scrape times out, processes are limited, or a reload fails."""
 
 import subprocess
 import sys

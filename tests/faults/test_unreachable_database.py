@@ -43,7 +43,7 @@ async def fetch(replica: Replica, path: str, method: str = "GET", **more: Any) -
 
 
 async def expect_waiting(scene: Scene, replica: Replica, workers: int) -> None:
-    """Check that the service is alive, not ready, and refuses all else as database unavailable."""
+    """Check that the service is alive but not ready, and refuses requests with 503."""
     await replica.wait_for(503)
     # One that starts late would find the database running, and not wait at all.
     await until(lambda: replica.log.count(WAITS) == workers)
@@ -64,7 +64,7 @@ async def expect_waiting(scene: Scene, replica: Replica, workers: int) -> None:
 
 
 async def start_all(replica: Replica, workers: int) -> None:
-    """Start a replica and wait until every worker serves. One is enough for it to be ready."""
+    """Start a replica and wait until every worker serves, although one is enough for readiness."""
     await replica.start()
     await until(lambda: replica.log.count("Started server process") == workers)
 

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from tests.canaries import CANARIES
 from tests.processes import Service, free_port, running
 
 
@@ -15,7 +16,7 @@ def _service(folder: Path) -> Service:
         "CHAIN_RPC_URL": f"http://127.0.0.1:{free_port()}",
         "CHAIN_ID": "31337",
         "MARKETPLACE_ADDRESS": "0x" + "11" * 20,
-        "JWT_SECRET": "5f0c1b7a93e84d26a1f47c3b9e60d815",
+        "JWT_SECRET": CANARIES["JWT_SECRET"],
         "RATE_LIMITS": "off",
         "WORKERS": "2",
     }

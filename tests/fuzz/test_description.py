@@ -29,8 +29,10 @@ LABELS = [
 ]
 
 IGNORES_EMPTY = ["/posts", "/me/library", "/me/posts", "/me/sales", "/ipfs/{cid}"]
-"""Paths that treat an empty parameter, which violates its schema, as absent. A CSV limit is refused
-without `text/csv`."""
+"""Paths that treat an empty parameter, which violates its schema, as absent.
+
+Some of them refuse a limit that is valid only for CSV, unless `text/csv` is requested.
+"""
 
 UNPROMISED = ["/filesByNextPageToken"]
 """Paths that need a page token, which no pattern can generate."""
@@ -43,8 +45,8 @@ TAGGED = [
     for each in OPERATIONS
     if any(parameter.schema in ("Hashtag", "Hashtags") for parameter in each.parameters)
 ]
-"""Paths with hashtags. A text that violates the narrowed hashtag pattern may still be valid, with a
-letter of a rarer script."""
+"""Paths with hashtags. A text that violates the narrowed hashtag pattern may still be a
+valid hashtag with letters of a rarer script."""
 
 REFUSED = [400, 401, 403, 404, 405, 406, 409, 413, 415, 422, 428, 429, "5xx"]
 """Permitted statuses for a request that violates its schema, including "too large"."""
@@ -155,7 +157,9 @@ def record(recorder: ScenarioRecorder, findings: Findings) -> None:
 
 
 @pytest.mark.parametrize("label", LABELS)
-def test_every_response_matches_the_description(label: str, findings: dict[str, Findings]) -> None:
+def test_every_response_matches_the_api_description(
+    label: str, findings: dict[str, Findings]
+) -> None:
     assert findings[label].statuses, "nothing was asked"
     assert not findings[label].failures, "\n\n".join(findings[label].failures)
 

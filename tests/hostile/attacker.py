@@ -156,7 +156,7 @@ class Attacker:
             await asyncio.sleep(pause)
 
     async def pause(self, seconds: float) -> None:
-        """Wait, but no longer than the deadline."""
+        """Wait, but not beyond the deadline."""
         await asyncio.sleep(max(0.0, min(seconds, self.deadline - time.monotonic())))
 
     async def rest(self) -> None:

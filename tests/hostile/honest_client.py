@@ -1,6 +1,6 @@
 """An honest client in a separate process: it reads at a steady rate, and sometimes writes.
 
-It is started with the address of a service, its own address, and a list of things to read.
+It is started with the address of a service, its own address, and the documents to read.
 It prints one line per request: when it was due, how long the response took, how late the
 client itself was, and the status, which is 0 if there was no response.
 """
@@ -22,7 +22,7 @@ from tests.hostile.wallets import DOMAIN, FORM, JSON, LOGIN_DOMAIN, READER_KEY, 
 
 READS_PER_SECOND = 50
 WRITES_PER_SECOND = 1.5
-"""Rate of writes, within the limits of one address and one signer for over half a minute."""
+"""A rate that stays within the limits of one address and signer for over half a minute."""
 
 TIMEOUT = 10.0
 """Seconds after which the client stops waiting for a response."""
@@ -62,7 +62,7 @@ class Sample(msgspec.Struct, frozen=True):
 
 
 class Facts(msgspec.Struct, frozen=True):
-    """The documents to read: a free post, a bought post, another post, and a thumbnail."""
+    """The documents to read: a free post, a bought post, an unbought post, and a thumbnail."""
 
     free_post: int
     paid_post: int

@@ -14,6 +14,7 @@ from typing import Any
 import httpx2
 from coincurve import PrivateKey
 from eth_abi.abi import encode
+from tests.canaries import CANARIES
 from tests.hostile.honest_client import Facts
 from tests.hostile.registry import Attack
 from tests.hostile.wallets import (
@@ -39,9 +40,9 @@ ON_CHAIN_SECONDS = 60.0
 OPERATOR = {
     "CHAIN_ID": str(DOMAIN.chain_id),
     "LOGIN_DOMAINS": LOGIN_DOMAIN,
-    "JWT_SECRET": "9f1c7be2d45a4e0b8c36f1a7d2905e4b",
-    "WEBHOOK_A_SECRET": "whsec_5f0c1b7a93e84d26a1f47c3b9e60",
-    "WEBHOOK_B_SECRET": "qnsec_c41d9e7720fb4a8f93b6e15d08a2",
+    "JWT_SECRET": CANARIES["JWT_SECRET"],
+    "WEBHOOK_A_SECRET": CANARIES["WEBHOOK_A_SECRET"],
+    "WEBHOOK_B_SECRET": CANARIES["WEBHOOK_B_SECRET"],
 }
 """An operator's settings, except for the node, contract, port and folder."""
 

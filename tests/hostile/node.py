@@ -2,7 +2,7 @@
 
 It mines a block every two seconds, like a real chain. `GET /counts` returns how many batches it
 received, and how many of them were about access, a purchase or a contract wallet.
-`POST /huge?post=7&bytes=9000000` makes its responses about one post that large.
+`POST /huge?post=7&bytes=9000000` enlarges its responses about post 7 to this size.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""The definition of an attack, and what is observed during it."""
+"""The definition of an attack, and the observations made during it."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
@@ -43,7 +43,7 @@ class Attack:
 
 @dataclass(slots=True)
 class Observation:
-    """What an attack did, and how it affected the service and the honest client.
+    """The actions of an attack, and its effects on the service and the honest client.
 
     Pairs are values before and after the attack: open descriptors, requests to the node,
     and bytes stored. `starved` is the fraction of time in which the service was runnable

@@ -1,7 +1,7 @@
 """Commands that read a hostile archive exit soon with a message, and use little memory.
 
 Each attack is a separate process. `pytest tests/hostile/test_archives.py -k NAME -s`
-replays one and prints its cost.
+replays one attack and prints its cost.
 """
 
 import os

@@ -66,7 +66,8 @@ UNREACHED = {"/filesByNextPageToken", "/.well-known/security.txt"}
 class Town:
     """Posts with the same text, and their author, who also holds a token for one of them.
 
-    A Markdown text is the opening of the paid post. In `opened`, it follows a short opening.
+    A Markdown text is the opening of the paid post. In `opened`, the text follows a short
+    opening.
     """
 
     world: World
@@ -101,7 +102,7 @@ class Town:
         return paths
 
     def queries(self, route: Route) -> list[dict[str, str]]:
-        """The query parameters to request for a route."""
+        """The sets of query parameters to send to a route."""
         author = self.world.wallet(1).address
         words = words_of(self.text[:4_000])[:16] or ["a"]
         phrase = " ".join(words)[:190]

@@ -34,7 +34,7 @@ ATTACKER_PATIENCE = 45.0
 """Seconds after which an attack that should have stopped on its own is killed."""
 
 
-MOST_STARVED = 0.2
+MOST_STARVED = 0.05
 """The fraction of an attack during which a service may wait for a CPU. Above it, the machine
 is too busy, and response times say nothing about the service."""
 
@@ -175,7 +175,7 @@ def _check_peace(lines: Lines) -> None:
 
 @contextmanager
 def _attacking(service: Service, attack: Attack) -> Iterator[Callable[[], Report]]:
-    """Start an idle attacker. Calling it runs the attack and returns its report."""
+    """Start an idle attacker. Yields a function that runs the attack and returns its report."""
     command = [sys.executable, "-m", "tests.hostile", attack.name, "--address", service.url]
     command += ["--source", ATTACKER, "--seconds", str(attack.seconds), "--wait", "--json"]
     path = service.folder / "attacker.log"

@@ -1,4 +1,4 @@
-"""Requests signed by wallets: logins and the four writes."""
+"""Requests signed by wallets: logins and the four types of writes."""
 
 import io
 import json

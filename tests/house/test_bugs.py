@@ -1,4 +1,4 @@
-"""The table of bugs names existing commits, tests and suites, and its tool shows a bug."""
+"""The table of bugs names existing commits, tests and suites, and its tool reproduces bugs."""
 
 import subprocess
 from functools import cache
@@ -25,7 +25,7 @@ def git(*arguments: str) -> str:
 
 @cache
 def times() -> dict[str, int]:
-    """Return the time of every commit, or skip the test if the history is not here."""
+    """Return the time of every commit, or skip the test if the checkout has no full history."""
     lines = git("log", "--format=%H %ct").splitlines()
     found = {commit[:DIGITS]: int(time) for commit, time in (line.split() for line in lines)}
     is_shallow = git("rev-parse", "--is-shallow-repository").strip() != "false"
@@ -46,7 +46,7 @@ def files_of(commit: str) -> set[str]:
     return {*git("ls-tree", "-r", "--name-only", commit).splitlines()}
 
 
-def test_every_bug_was_found_by_a_suite_or_by_reading():
+def test_every_bug_was_found_by_a_suite_or_by_reading_the_code():
     known = {suite.target for suite in SUITES} | {"soak", READING}
     assert {bug.found for bug in BUGS} <= known
 
@@ -55,7 +55,7 @@ def test_no_bug_is_listed_twice():
     assert len({bug.what for bug in BUGS}) == len(BUGS)
 
 
-def test_many_bugs_were_shown():
+def test_many_bugs_were_reproduced():
     shown = [bug for bug in BUGS if bug.shown]
     assert all("::" in bug.test or bug.test.endswith(".ts") for bug in shown)
     assert len(shown) >= FEWEST_SHOWN
@@ -85,7 +85,7 @@ def test_the_test_of_every_bug_exists():
     [("3", "4", True), ("4", "4 ", False), ("3", "5", False), ("import", "4", False)],
     ids=["fixed", "no bug before", "not fixed", "broken before"],
 )
-def test_a_bug_is_shown_if_its_test_fails_before_and_passes_after_the_fix(
+def test_a_bug_is_reproduced_if_its_test_fails_before_and_passes_after_the_fix(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: str, after: str, is_shown: bool
 ):
     test = "def test_sum():\n    from sums import SUM\n    assert SUM == 4\n"

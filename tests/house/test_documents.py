@@ -46,7 +46,7 @@ def test_the_table_of_settings_is_up_to_date():
     assert page == update_settings(page), "run: make fix"
 
 
-def test_every_setting_has_a_unique_name_and_a_sentence():
+def test_every_setting_has_a_unique_name_and_a_one_sentence_description():
     assert len({each.name for each in SETTINGS}) == len(SETTINGS)
     assert [each.name for each in SETTINGS if not each.sentence.endswith(".")] == []
 

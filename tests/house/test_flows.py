@@ -27,9 +27,9 @@ NOT_LISTED = (
     "adapters/database/sqlite/connections.py",
     "domain/bounded_cache.py",
 )
-"""Files that run but are not listed on the page: the test node, failpoints, which do nothing unless
-a crash test arms them, the clock around every call, connections, which each thread opens once, and
-the dictionary inside every cache."""
+"""Files that run but are not listed on the page: the test node; failpoints, which do nothing
+unless a crash test arms them; the clock around every call; connections, which each thread opens
+once; and the dictionary inside every cache."""
 
 
 def listed_files(heading: str) -> set[str]:
@@ -95,7 +95,7 @@ def clear_caches() -> None:
 
 @contextmanager
 def tracing() -> Iterator[Trace]:
-    """Trace this thread and all threads started in the meantime."""
+    """Trace this thread, and all threads started before the context exits."""
     clear_caches()
     trace = Trace()
     threading.setprofile(trace)

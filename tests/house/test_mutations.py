@@ -1,10 +1,14 @@
-"""The deliberate faults: each one applies to the current code and names existing tests."""
+"""The deliberate faults apply to the current code, and generated faults are changes of meaning."""
 
 import tomllib
+from typing import Any
 
 import pytest
 from tools.files import ROOT
 from tools.mutations.__main__ import MUTATIONS, Outcome, judge
+from tools.mutations.generator import compile_mutant, generate
+from tools.mutations.guarded import TESTS
+from tools.mutations.mutants import choose, guarded_files, read_survivors
 from tools.mutations.mutation import Mutation
 from tools.suites import SUITES
 
@@ -62,3 +66,81 @@ def test_only_a_failed_test_counts_as_a_detected_fault(
     status: int, text: str, outcome: tuple[Outcome, str]
 ):
     assert judge(status, text) == outcome
+
+
+@pytest.mark.parametrize(
+    ("code", "faults"),
+    [
+        ("return a < b", ["return None", "a <= b"]),
+        ("return a is None", ["return None", "a is not None"]),
+        ("if a and b: c()", ["if False: pass", "True and b", "a and True", "pass"]),
+        ("if not a: raise b", ["not not a", "pass"]),
+        ("if a == b: c()", ["a != b", "pass"]),
+        ("self.a = b + 1", ["pass", "b - 1", "b + 2"]),
+        ("a += 1", ["a -= 1"]),
+        ("return min(a)", ["return None", "max"]),
+        ("await a(b=True)", ["pass", "b=False"]),
+        ("a = b if c else 'word'", ["b if False else 'word'", "'wordx'"]),
+        ("a = [b for b in c if b]", ["for b in c if True"]),
+        ("return None", []),
+        ("return False", ["return True"]),
+        ("raise Refusal(code, 'A sentence for people.')", ["pass"]),
+        ("log.info('done', extra=1)", []),
+        ("a: Literal['b'] = c", []),
+        ("assert isinstance(a, int)", []),
+    ],
+)
+def test_faults_are_generated_in_the_order_of_the_code(code: str, faults: list[str]):
+    found = generate("a.py", f"async def f(self):\n    {code}\n")
+    assert [each.name.partition(" → ")[2] for each in found] == faults
+    assert all(each.is_inside and each.line == 2 for each in found)
+
+
+def test_a_fault_of_a_variable_or_default_is_outside_of_functions():
+    source = "LIMIT = 8 * 2\n\n\ndef f(a=True):\n    return a\n"
+    *outside, inside = generate("a.py", source)
+    assert [each.name for each in outside] == [
+        "module: 8 * 2 → 8 // 2",
+        "module: 8 * 2 → 9 * 2",
+        "module: 8 * 2 → 8 * 3",
+        "f: True → False",
+    ]
+    assert {each.subject for each in outside} == {"LIMIT", ""}
+    assert not any(each.is_inside for each in outside)
+    assert inside.name == "f: return a → return None"
+
+
+def test_a_compiled_fault_changes_what_its_name_says():
+    source = "def f(a, b):\n    return a < b\n\n\ndef g():\n    return 1\n"
+    (fault,) = (each for each in generate("a.py", source) if "<=" in each.name)
+    space: dict[str, Any] = {}
+    exec(compile_mutant(fault, source, "a.py"), space)
+    assert space["f"](1, 1)
+    assert space["g"]() == 1
+
+
+def test_a_sample_stays_the_same_while_other_code_changes():
+    before = generate("a.py", "def f(a):\n    return a == 1\n")
+    after = generate("a.py", "def e(a):\n    return a == 2\n\n\ndef f(a):\n    return a == 1\n")
+    names = [each.name for each in choose(before, 0, "0")]
+    kept = [each.name for each in choose(after, 0, "0") if each.name in names]
+    assert kept == names
+    assert choose(after, 2, "0") == choose(after, 0, "0")[:2]
+
+
+def test_every_listed_survivor_is_a_fault_of_the_current_code():
+    listed = read_survivors()
+    files = {path for path, _ in listed}
+    assert files <= {*guarded_files()}
+    faults = {
+        (path, each.name)
+        for path in files
+        for each in generate(path, (ROOT / path).read_text("utf-8"))
+    }
+    assert [each for each in listed if each not in faults] == []
+    assert all(why.endswith(".") for why in listed.values())
+
+
+def test_the_guarded_files_have_tests():
+    assert [each for each in TESTS if not (ROOT / each).exists()] == []
+    assert "src/imprint/services/access/entitlement.py" in guarded_files()

@@ -63,7 +63,7 @@ def test_the_lock_file_has_a_matching_version_of_every_declared_dependency():
 
 
 def test_the_changelog_lists_the_version_below_unreleased():
-    """Between releases, the newest version in the changelog is the previous one."""
+    """Between releases, the newest version in the changelog is the last one released."""
     changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     headings = re.findall(r"^## \[(.+?)\](?: - \d{4}-\d\d-\d\d)?$", changelog, re.MULTILINE)
     assert headings[0] == "Unreleased"
@@ -105,7 +105,7 @@ def test_no_file_mentions_a_path_outside_the_project():
 
 
 def _foreign_installs(text: str) -> list[str]:
-    """Install instructions in a text for anything other than our package or lock file."""
+    """Instructions in a text to install anything other than our package or lock file."""
     told = INSTALLS.findall(text.replace("\\\n", " "))
     return [each for each in told if not OURS.search(each) or STRANGERS.search(each)]
 

@@ -39,7 +39,9 @@ def reaching(suite: Suite) -> set[Path]:
 
 
 def test_every_make_target_for_tests_is_a_suite():
-    targets = set(re.findall(r"^(test[a-z0-9-]*|check|fuzz|simulate):", MAKEFILE, re.MULTILINE))
+    targets = set(
+        re.findall(r"^(test[a-z0-9-]*|check|fuzz[a-z-]*|mutate|simulate):", MAKEFILE, re.MULTILINE)
+    )
     assert {suite.target for suite in SUITES} == targets - {"test-everything"}
 
 
@@ -78,7 +80,7 @@ def test_every_pattern_matches_a_file(pattern: str):
         *(place(path) for path in python_files("src/imprint/settings", "src/imprint/cli")),
     ],
 )
-def test_a_changed_lock_setting_or_command_triggers_every_suite(target: str, changed: str):
+def test_a_changed_lock_file_setting_or_command_triggers_every_suite(target: str, changed: str):
     assert ROOT / changed in reaching(SKIPPABLE[target])
 
 

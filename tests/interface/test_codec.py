@@ -19,7 +19,7 @@ def test_an_amount_is_a_string_of_digits() -> None:
 
 
 @pytest.mark.parametrize("volume", ["7", '"-7"', '"0x7"', '""', "null"])
-def test_nothing_else_is_accepted_as_an_amount(volume: str) -> None:
+def test_only_a_string_of_digits_is_accepted_as_an_amount(volume: str) -> None:
     with pytest.raises(msgspec.ValidationError):
         decode_json(b'{"count":2,"volume":%s}' % volume.encode(), SalesTotal)
 

@@ -87,6 +87,15 @@ class KuboNode:
             await self._process.communicate()
             self._process = None
 
+    def freeze(self) -> None:
+        """Make the node accept connections but not respond."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        assert self._process is not None
+        self._process.send_signal(signal.SIGCONT)
+
     async def fetch(self, cid: str) -> bytes:
         """Fetch a document from this node or its neighbours."""
         return await self._run("cat", "--timeout=60s", cid)

@@ -25,7 +25,7 @@ def kept_blocks(node: KuboNode) -> set[bytes]:
 
 
 async def expect_nothing_left(node: KuboNode, before: set[bytes], document: bytes) -> None:
-    """Expect at most the unpinned directory that `add` creates, with an entry for the document.
+    """Check that only the unpinned directory that `add` created for the document is left.
 
     The node's garbage collection removes that directory.
     """
@@ -77,7 +77,7 @@ async def test_garbage_collection_on_the_node_keeps_documents(
     assert await bench.store.read(cid, PRIVATE) == document
 
 
-async def test_a_put_during_garbage_collection_succeeds_or_is_unavailable(
+async def test_a_put_during_garbage_collection_succeeds_or_raises_unavailable(
     bench: KuboWorkbench,
 ) -> None:
     documents = [f"{number}".encode().ljust(300_000) for number in range(30)]

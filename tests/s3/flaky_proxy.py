@@ -1,4 +1,4 @@
-"""An HTTP proxy in front of an object store that makes a fraction of all requests fail."""
+"""An HTTP proxy that makes a fraction of all requests to an object store fail."""
 
 import asyncio
 import random
@@ -14,7 +14,7 @@ SLOW_DOWN = (
     b"<Message>Reduce your request rate.</Message></Error>"
 )
 FAULTS = ("reset", "error", "slow down", "silence", "truncation", "lost response")
-"""The ways a request can fail. Only with the last two, the object store has seen it."""
+"""The ways in which a request can fail. Only the last two reach the object store."""
 
 SILENCE = 10.0
 """Seconds without a response, longer than any client waits for a small document."""

@@ -30,7 +30,7 @@ GENEROUS = 15.0
 
 
 async def store_all(store: BucketStore, documents: list[bytes]) -> list[bytes]:
-    """Store documents. Returns those that were stored, and skips those refused as unavailable."""
+    """Store documents, skip those refused as unavailable, and return the others."""
     stored = []
     for document in documents:
         try:

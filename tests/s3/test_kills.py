@@ -1,4 +1,4 @@
-"""A service killed at any step has either completed its change to the bucket or not made it."""
+"""A service killed at any step leaves its change to the bucket either complete or absent."""
 
 import asyncio
 import random

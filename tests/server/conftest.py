@@ -1,4 +1,4 @@
-"""Every test of the server runs on both event loops."""
+"""Every test of the server runs twice: with asyncio's event loop, and with uvloop."""
 
 import asyncio
 from collections.abc import Callable, Mapping

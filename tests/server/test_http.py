@@ -87,7 +87,7 @@ async def test_connections_wait_until_startup_has_finished() -> None:
     await serving
 
 
-async def test_a_waiting_startup_serves_the_first_app_and_can_be_stopped() -> None:
+async def test_a_server_serves_its_first_application_and_can_stop_during_startup() -> None:
     server, place = _server(Named("first"))
     may_serve = asyncio.Event()
     serving = asyncio.create_task(

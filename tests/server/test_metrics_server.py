@@ -118,7 +118,7 @@ def test_a_head_that_is_too_long_closes_the_connection(server: MetricsServer):
     assert _fetch(server, b"GET /" + b"x" * MAX_HEAD_BYTES) == b""
 
 
-def test_clients_that_send_nothing_are_disconnected_in_time(
+def test_clients_that_send_nothing_are_disconnected_after_a_timeout(
     server: MetricsServer, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(metrics_server, "CLIENT_SECONDS", -1.0)

@@ -71,7 +71,7 @@ def manifest_of(catalog: bytes, cids: tuple[str, ...] | None = None, **given: An
 
 
 def entries_of(catalog: bytes | None = None, manifest: bytes | None = None) -> dict[str, bytes]:
-    """The entries of a backup by name, in the order that Imprint writes."""
+    """The entries of a backup by name, in the order in which Imprint writes them."""
     catalog = good_catalog() if catalog is None else catalog
     manifest = manifest_of(catalog) if manifest is None else manifest
     return {"imprint.db": catalog, **document_entries(), "backup.json": manifest}

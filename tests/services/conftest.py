@@ -127,7 +127,7 @@ class Ledger:
 async def running(
     interval: float, *projections: Follower | Indexer | EntitlementWatcher
 ) -> AsyncIterator[None]:
-    """Run projections and the log stream of the first one."""
+    """Run projections, and the log stream of the first projection."""
     tasks = [asyncio.create_task(each.run()) for each in projections]
     tasks.append(asyncio.create_task(projections[0].stream.run(interval)))
     yield

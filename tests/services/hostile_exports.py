@@ -1,6 +1,6 @@
 """Hostile exports: one function per attack, so that a finding can be replayed.
 
-Each export is signed and small: its cost comes from its claims.
+Each export is signed and small, but claims to contain something expensive.
 """
 
 from collections.abc import Callable, Sequence
@@ -119,7 +119,7 @@ def link_to(cid: Cid, size: int = 0) -> bytes:
 
 
 def tree_above(child: Block, levels: int, width: int) -> list[Block]:
-    """Levels of nodes, each linking `width` times to the node below it."""
+    """Levels of nodes. Each node links `width` times to the node below it."""
     made = [child]
     for _ in range(levels):
         data = field(0x0A, b"\x08\x02\x18" + write_varint(2**40))

@@ -101,7 +101,7 @@ def long_names_without_end(folder: Path) -> Path:
 
 
 def size_below_zero(folder: Path) -> Path:
-    """A negative size: a reader that skips by it would loop forever or go backwards."""
+    """A negative size, which makes a naive reader loop forever or go backwards."""
     header = bytearray(header_of("imprint.db", 0))
     header[124:136] = (-512).to_bytes(12, "big", signed=True)
     return write_tar(folder, _with_checksum(header))

@@ -1,4 +1,4 @@
-"""A scripted chain with a marketplace, and its index in either database."""
+"""A scripted chain with a marketplace, and its index in SQLite or PostgreSQL."""
 
 from collections.abc import Collection
 from dataclasses import dataclass, field

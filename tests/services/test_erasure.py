@@ -218,7 +218,7 @@ async def test_the_next_run_completes_a_killed_erasure(
 
 @dataclass
 class KilledStore:
-    """A store whose method `step` ends the run, except that the first file is still erased."""
+    """A store whose method `step` ends the run (`erase_file` only from its second call on)."""
 
     store: Any
     step: str

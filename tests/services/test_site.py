@@ -41,7 +41,7 @@ async def test_the_pages_contain_every_post_once() -> None:
         assert await covered(Sitemap(index, 3)) == index.places
 
 
-async def test_the_starts_of_settled_pages_are_cached() -> None:
+async def test_the_start_positions_of_settled_pages_are_cached() -> None:
     index = Index([place * UNSETTLED for place in range(10)])
     sitemap = Sitemap(index, 2)
     first = await sitemap.pages()

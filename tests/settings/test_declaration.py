@@ -32,7 +32,7 @@ def test_a_group_declares_its_settings_by_field_name_in_order():
     assert list(DECLARED) == ["name", "berths", "password", "pilot", "code"]
 
 
-def test_a_declaration_stores_the_sentence_the_parser_and_the_default_text():
+def test_a_declaration_stores_its_description_parser_and_default_text():
     assert DECLARED["berths"] == Setting(
         "IMPRINT_BERTHS", "How many ships fit in.", int, "12", required=False, secret=False
     )

@@ -92,7 +92,7 @@ def test_a_valid_text_is_parsed_to_its_value(
         (FORMAT, "xml", "must be one of: json, text"),
     ],
 )
-def test_an_invalid_text_is_refused_with_a_sentence(
+def test_an_invalid_text_is_refused_with_an_explanation(
     parse: Callable[[str], object], text: str, sentence: str
 ):
     with pytest.raises(InvalidSetting) as raised:
@@ -182,7 +182,7 @@ on_linux = pytest.mark.skipif(not CPUS, reason="this system pins no process")
 
 
 @pytest.mark.parametrize("text", ["auto", "AUTO"])
-def test_auto_pins_no_cpu(text: str):
+def test_the_value_auto_pins_no_cpu(text: str):
     assert parsers.parse_cpus(text) == ()
 
 

@@ -2,8 +2,8 @@
 
 The description is the same for all services, and its patterns accept every string that any
 service accepts. To generate random requests that must be accepted, this adds restrictions
-from the facts and the texts: the chain, the domains, checksums, the order of members. To
-responses it adds the codes that each one lists.
+from the service's facts and the description's prose: the chain, the domains, checksums, the
+order of members. To each response, it adds the codes that the response lists.
 """
 
 import copy

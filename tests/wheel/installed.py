@@ -48,7 +48,7 @@ print(json.dumps({each.metadata["Name"].lower().replace("_", "-"): each.version
 
 
 def plain_environ(given: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The current environment variables without any of this project's, plus these settings."""
+    """The current environment variables without this project's own, plus these settings."""
     ours = ("IMPRINT_", "PYTHON", "VIRTUAL_ENV", "WHEEL_", "COLUMNS", "_IMPRINT")
     kept = {name: text for name, text in os.environ.items() if not name.startswith(ours)}
     return {**kept, **(given or {})}
@@ -112,7 +112,7 @@ class Installed:
         settings: Mapping[str, str] | None = None,
         cwd: Path | None = None,
     ) -> "subprocess.CompletedProcess[str]":
-        """Run the installed command and capture its output, with no other settings than these."""
+        """Run the installed command with only these settings, and capture its output."""
         return subprocess.run(
             [str(self.command), *map(str, arguments)],
             env=plain_environ(settings),

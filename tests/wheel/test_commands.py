@@ -1,4 +1,4 @@
-"""The `imprint` command without extras: every subcommand loads and reports what it lacks."""
+"""The `imprint` command without extras: every subcommand loads and names a missing extra."""
 
 import shutil
 import subprocess
@@ -22,7 +22,7 @@ NEEDED = {
     "moderate": ["log"],
     "reconcile": ["--from-block", "0"],
 }
-"""The minimal arguments of commands that require some."""
+"""The minimal arguments of commands that require arguments."""
 
 WITHOUT_SETTINGS = {
     "completion", "contract", "deploy", "dev", "migrate-catalog", "restore", "site", "verify",
@@ -79,7 +79,7 @@ def test_without_settings_a_command_lists_the_ones_it_needs(
 
 
 @pytest.mark.parametrize("command", ["check", "serve", "events"])
-def test_postgresql_without_its_extra_is_refused_naming_the_extra(
+def test_the_refusal_of_postgresql_without_its_extra_names_the_extra(
     bare: Installed, tmp_path: Path, command: str
 ):
     there = Installation(bare, tmp_path, {"IMPRINT_DATABASE_URL": "postgresql://localhost/imprint"})
@@ -92,7 +92,7 @@ def test_postgresql_without_its_extra_is_refused_naming_the_extra(
     assert "Traceback" not in done.stderr
 
 
-def test_moving_records_without_the_extra_is_refused_naming_the_extra(
+def test_the_refusal_to_move_records_without_the_extra_names_the_extra(
     bare: Installed, tmp_path: Path
 ):
     done = bare.run(
@@ -102,7 +102,7 @@ def test_moving_records_without_the_extra_is_refused_naming_the_extra(
     assert sentence_of(done).splitlines()[-1] == sentence
 
 
-def test_deploying_with_a_key_without_the_extra_is_refused_naming_the_extra(
+def test_the_refusal_to_deploy_with_a_key_without_the_extra_names_the_extra(
     bare: Installed, tmp_path: Path
 ):
     key = tmp_path / "key"

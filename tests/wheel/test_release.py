@@ -6,12 +6,15 @@ import shutil
 import subprocess
 import sys
 import tarfile
+from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.house.sources import kept_files
 from tools.distributions import read_version
 from tools.files import ROOT
+from tools.image_archive import write_reproducible
 from tools.pinned_images import (
     NotPinned,
     find_images,
@@ -27,11 +30,12 @@ UNRELEASED = "## [Unreleased]\n\n"
 RELEASED = f"{UNRELEASED}## [{VERSION}] - 2026-11-15\n\n"
 
 
-def git(folder: Path, *arguments: str) -> None:
+def git(folder: Path, *arguments: str) -> str:
     identity = ["-c", "user.name=A tester", "-c", "user.email=tester@imprint.test"]
-    subprocess.run(
-        ["git", *identity, *arguments], cwd=folder, check=True, capture_output=True, timeout=60
-    )
+    command = ["git", *identity, *arguments]
+    return subprocess.run(
+        command, cwd=folder, check=True, capture_output=True, text=True, timeout=60
+    ).stdout
 
 
 def release(folder: Path) -> "subprocess.CompletedProcess[str]":
@@ -74,6 +78,7 @@ def test_a_release_has_all_its_files(released: Path):
         f"imprint_press-{VERSION}.tar.gz",
         f"imprint_press-{VERSION}-requirements.txt",
         f"imprint_press-{VERSION}.cdx.json",
+        f"imprint_press-{VERSION}.provenance.json",
         "SHA256SUMS",
     }
 
@@ -98,14 +103,107 @@ def test_changed_missing_and_foreign_files_are_detected(released: Path, tmp_path
     ]
 
 
-def test_the_bill_of_materials_lists_what_the_lock_file_installs(released: Path):
+def test_the_bill_of_materials_lists_the_packages_of_the_lock_file(released: Path):
     bill = json.loads((released / f"imprint_press-{VERSION}.cdx.json").read_text("utf-8"))
     assert bill["metadata"]["component"]["version"] == VERSION
-    named = {each["name"]: each for each in bill["components"]}
+    python = [each for each in bill["components"] if each["purl"].startswith("pkg:pypi/")]
+    named = {each["name"]: each for each in python}
     assert named.keys() == {each.name for each in runtime_entries(read_project().extras)}
     assert (named["click"]["scope"], named["asyncpg"]["scope"]) == ("required", "optional")
     assert all(each["hashes"] for each in named.values())
     assert not named.keys() & {"pytest", "hatchling", "uv"}
+
+
+def test_the_bill_of_materials_lists_the_npm_packages_in_the_pages(released: Path):
+    bill = json.loads((released / f"imprint_press-{VERSION}.cdx.json").read_text("utf-8"))
+    purls = {each["purl"].rpartition("@")[0]: each for each in bill["components"]}
+    preact = purls["pkg:npm/preact"]
+    assert preact["licenses"] == [{"license": {"id": "MIT"}}]
+    assert preact["hashes"][0]["alg"] == "SHA-512"
+    assert "pkg:npm/%40codemirror/view" in purls
+    # They build the pages, and are not in them.
+    assert not {"pkg:npm/esbuild", "pkg:npm/typescript"} & purls.keys()
+
+
+def provenance_of(folder: Path) -> dict[str, Any]:
+    statement = (folder / f"imprint_press-{VERSION}.provenance.json").read_text("utf-8")
+    return dict(json.loads(statement))
+
+
+def test_the_provenance_names_the_files_the_commit_and_the_locked_inputs(
+    project: Path, released: Path
+):
+    statement = provenance_of(released)
+    sums = (released / "SHA256SUMS").read_text().splitlines()
+    assert {f"{each['digest']['sha256']}  {each['name']}" for each in statement["subject"]} == {
+        line for line in sums if "provenance" not in line
+    }
+    inputs = statement["predicate"]["buildDefinition"]["resolvedDependencies"]
+    named = {each["name"]: each for each in inputs}
+    commit = git(project, "rev-parse", "HEAD").strip()
+    assert named["source"]["digest"] == {"gitCommit": commit}
+    assert {"requirements.lock", "site/package-lock.json", "hatchling"} <= named.keys()
+    assert named["hatchling"]["uri"].startswith("pkg:pypi/hatchling@")
+
+
+def verify(project: Path, folder: Path) -> "subprocess.CompletedProcess[str]":
+    command = [sys.executable, "-m", "tools.provenance", str(folder)]
+    return subprocess.run(
+        command, cwd=project, capture_output=True, text=True, check=False, timeout=120
+    )
+
+
+def test_a_release_is_verified_by_building_it_again(project: Path, released: Path):
+    done = verify(project, released)
+    assert done.returncode == 0, done.stderr
+    assert git(project, "rev-parse", "HEAD").strip() in done.stdout
+
+
+def test_a_changed_file_does_not_match_its_provenance(
+    project: Path, released: Path, tmp_path: Path
+):
+    folder = tmp_path / "dist"
+    shutil.copytree(released, folder)
+    wheel = folder / f"imprint_press-{VERSION}-py3-none-any.whl"
+    wheel.write_bytes(wheel.read_bytes() + b"\0")
+    (folder / "more.whl").touch()
+    done = verify(project, folder)
+    assert done.returncode == 1
+    assert f"{wheel.name} has other bytes than the provenance says." in done.stderr
+    assert "more.whl is not in the provenance." in done.stderr
+
+
+def test_a_wheel_that_cannot_be_rebuilt_from_its_commit_is_refused(
+    project: Path, released: Path, tmp_path: Path
+):
+    """Whoever changes a wheel can also change its statement: only a new build shows the change."""
+    folder = tmp_path / "dist"
+    shutil.copytree(released, folder)
+    wheel = folder / f"imprint_press-{VERSION}-py3-none-any.whl"
+    before = sha256(wheel.read_bytes()).hexdigest()
+    wheel.write_bytes(wheel.read_bytes() + b"\0")
+    statement = folder / f"imprint_press-{VERSION}.provenance.json"
+    after = sha256(wheel.read_bytes()).hexdigest()
+    statement.write_text(statement.read_text("utf-8").replace(before, after), "utf-8")
+    done = verify(project, folder)
+    assert done.returncode == 1
+    assert f"{wheel.name} has other bytes if it is built from commit" in done.stderr
+
+
+def test_a_provenance_with_a_wrong_lock_file_or_commit_is_refused(
+    project: Path, released: Path, tmp_path: Path
+):
+    folder = tmp_path / "dist"
+    shutil.copytree(released, folder)
+    statement = folder / f"imprint_press-{VERSION}.provenance.json"
+    text = statement.read_text("utf-8")
+    inputs = provenance_of(released)["predicate"]["buildDefinition"]["resolvedDependencies"]
+    [lock] = [one["digest"]["sha256"] for one in inputs if one["name"] == "requirements.lock"]
+    statement.write_text(text.replace(lock, "0" * 64), "utf-8")
+    assert "requirements.lock was not the one of commit" in verify(project, folder).stderr
+    [commit] = [one["digest"]["gitCommit"] for one in inputs if one["name"] == "source"]
+    statement.write_text(text.replace(commit, "0" * 40), "utf-8")
+    assert verify(project, folder).returncode == 1
 
 
 def test_rebuilding_gives_identical_files(project: Path, released: Path):
@@ -162,6 +260,33 @@ def test_an_image_is_checked_before_a_release(tmp_path: Path):
         names = ["manifest.json", "config.json"]
         subprocess.run(["tar", "cf", archive, *names], cwd=tmp_path, check=True)
         assert image_problems(archive, VERSION) == problems
+
+
+def test_equal_images_give_equal_archives(tmp_path: Path):
+    written = []
+    for name in ("one", "two"):
+        folder = tmp_path / name
+        folder.mkdir()
+        layer = folder / "layer.tar"
+        layer.write_bytes(b"the files")
+        config: dict[str, Any] = {"container": name, "container_config": {}}
+        config["config"] = {"Hostname": name, "User": "10001:10001"}
+        (folder / "config.json").write_text(json.dumps(config))
+        manifest = {"Config": "config.json", "Layers": [layer.name], "RepoTags": ["imprint:1"]}
+        (folder / "manifest.json").write_text(json.dumps([manifest]))
+        archive, target = folder / "image.tar", folder / "written.tar"
+        names = ["layer.tar", "config.json", "manifest.json"]
+        subprocess.run(["tar", "cf", archive, *names], cwd=folder, check=True)
+        write_reproducible(archive, target)
+        written.append(target)
+    assert written[0].read_bytes() == written[1].read_bytes()
+    with tarfile.open(written[0]) as members:
+        files = {name: members.extractfile(name).read() for name in members.getnames()}  # type: ignore[union-attr]
+    [manifest] = json.loads(files["manifest.json"])
+    encoded = files[manifest["Config"]]
+    assert manifest["Config"] == f"{sha256(encoded).hexdigest()}.json"
+    assert json.loads(encoded)["config"] == {"User": "10001:10001"}
+    assert files["layer.tar"] == b"the files"
 
 
 OWN = f"registry.example/imprint:{VERSION}@sha256:{'a' * 64}"

@@ -96,7 +96,7 @@ def names(path, *first):
     return [entry.name for entry in read_entries(path, first)]
 
 
-def test_named_entries_are_read_first(out):
+def test_entries_requested_by_name_are_read_first(out):
     with create_backup(out, ignore) as (backup, _):
         for name in ("a", "b", "c/d"):
             backup.add(name, name.encode())

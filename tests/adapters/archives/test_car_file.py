@@ -54,7 +54,7 @@ def test_a_block_that_occurs_twice_counts_once(path):
         assert car.unreached() == 2
 
 
-def test_noting_a_type_and_value_returns_true_only_the_first_time(path):
+def test_noting_a_type_and_value_reports_whether_the_pair_is_new(path):
     with open_car(path, ignore) as car:
         noted = [car.note(*each) for each in (("id", "1"), ("id", "1"), ("id", "2"), ("name", "1"))]
     assert noted == [True, False, True, True]

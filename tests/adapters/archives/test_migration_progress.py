@@ -1,4 +1,4 @@
-"""Recorded progress of a content migration: its documents, its lifetime, and its file."""
+"""The file that records the progress of a content migration."""
 
 import sqlite3
 

@@ -59,7 +59,7 @@ def test_an_export_moved_aside_by_a_killed_process_is_restored(tmp_path: Path) -
     assert (tmp_path / "site/p/index.html").read_text() == "Old."
 
 
-def test_other_files_are_never_replaced(tmp_path: Path) -> None:
+def test_a_nonempty_folder_that_is_not_an_export_is_refused(tmp_path: Path) -> None:
     (tmp_path / "site").mkdir()
     (tmp_path / "site/precious").write_text("Precious.")
     with pytest.raises(BackupUnusable, match="neither empty nor an earlier export"):
@@ -67,7 +67,7 @@ def test_other_files_are_never_replaced(tmp_path: Path) -> None:
     assert names_in(tmp_path / "site") == ["precious"]
 
 
-def test_other_files_in_an_earlier_export_are_never_replaced(tmp_path: Path) -> None:
+def test_an_earlier_export_with_other_files_in_it_is_not_replaced(tmp_path: Path) -> None:
     write(tmp_path / "site", p="Old.")
     (tmp_path / "site/.git").mkdir()
     with pytest.raises(BackupUnusable, match=r"not of an export: \.git\."):

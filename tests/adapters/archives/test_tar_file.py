@@ -125,7 +125,7 @@ WHOLE = tar_of(("a", b"1"), ("b/c", b"x" * 600), size="1").getvalue()[:4096]
 
 
 @given(st.lists(st.tuples(st.integers(0, len(WHOLE)), st.binary(min_size=1, max_size=8))))
-def test_a_damaged_tar_is_refused_or_its_members_lie_within_the_file(changes):
+def test_members_read_from_a_damaged_tar_lie_within_the_file(changes):
     changed = bytearray(WHOLE)
     for at, data in changes:
         changed[at : at + len(data)] = data

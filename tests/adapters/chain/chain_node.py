@@ -66,7 +66,7 @@ def block_ref(town: World, number: int = -1) -> BlockRef:
 def change_result(
     method: str, change: Callable[[Any], Any]
 ) -> Callable[[list[dict[str, Any]], Responses], Responses]:
-    """Return the correct responses, with the result of one method changed."""
+    """Return a function that changes one method's results in otherwise correct responses."""
 
     def apply(asked: list[dict[str, Any]], sent: Responses) -> Responses:
         for call, response in zip(asked, sent, strict=True):

@@ -67,7 +67,7 @@ async def source_of_two(
 
 @pytest.fixture
 async def post(town: World, source: JsonRpcChainReader) -> Log:
-    """A post followed by one more block."""
+    """The log of a post, with one more block mined after it."""
     block = town.create_post(town.wallet(1), "one")
     town.chain.mine()
     (log,) = await source.logs(block.number, block.number, TOPICS, block_ref(town))
@@ -383,7 +383,7 @@ async def test_another_node_returns_the_logs_that_the_first_one_hides(
     assert await source_of_two.other_logs(0, head.number, TOPICS, head) == [post]
 
 
-async def test_logs_from_another_node_need_a_working_second_node(
+async def test_reading_another_nodes_logs_needs_a_working_second_node(
     town: World, spare: ChainNode, source: JsonRpcChainReader, source_of_two: JsonRpcChainReader
 ) -> None:
     head = block_ref(town)

@@ -53,7 +53,7 @@ async def test_a_wallet_may_accept_a_high_s_signature(chain: WalletChain) -> Non
     assert await chain.accepts(wallet, flipped)
 
 
-async def test_a_change_of_owner_takes_effect_with_the_next_call(chain: WalletChain) -> None:
+async def test_a_change_of_owner_takes_effect_on_the_next_call(chain: WalletChain) -> None:
     former, later = funded_owner(1), new_owner()
     wallet = chain.deploy("OwnedWallet", former.address)
     signatures = [sign_digest(each, DIGEST) for each in (former, later)]
@@ -181,7 +181,7 @@ async def test_a_wallet_receives_a_signature_of_any_size(chain: WalletChain, siz
 
 
 def _compare(digest: bytes, signature: bytes) -> bytes:
-    """Return the creation code of a wallet that accepts exactly one call, compared by hash."""
+    """Return the creation code of a wallet that accepts one call, recognized by its hash."""
     question = keccak256(
         bytes.fromhex("1626ba7e")
         + digest

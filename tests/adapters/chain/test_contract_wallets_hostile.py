@@ -229,8 +229,8 @@ async def test_a_damaged_wrapper_is_decoded_as_the_standard_requires(
 
 
 def _decode(encoded: bytes) -> tuple[str, bytes, bytes] | None:
-    """Decode address, bytes and bytes as Solidity's `abi.decode` does. Returns None if it
-    reverts."""
+    """Decode an address and two byte strings like Solidity's `abi.decode`, or return None if it
+    would revert."""
     if len(encoded) < 96:
         return None
     factory, *offsets = (int.from_bytes(encoded[at : at + 32]) for at in (0, 32, 64))

@@ -238,7 +238,7 @@ async def test_a_check_succeeds_again_after_a_failure(node: WalletNode, open_wal
 # Blocks
 
 
-async def test_a_check_is_pinned_to_a_block_if_a_block_is_mined_meanwhile(
+async def test_a_check_is_pinned_to_one_block_if_another_is_mined_meanwhile(
     node: WalletNode, open_wallets: Open
 ) -> None:
     _mine_during_the_first_batch(node)
@@ -254,7 +254,7 @@ async def test_the_verdict_comes_from_the_pinned_block(
 
 
 def _mine_during_the_first_batch(node: WalletNode, then: str = YES) -> None:
-    """Let a block arrive during the first batch, after which the node gives the verdict `then`."""
+    """Mine a block during the first batch, after which the node returns the verdict `then`."""
 
     def tamper(request: dict[str, Any], response: dict[str, Any]) -> None:
         if len(node.batches) == 1 and request["method"] == "eth_blockNumber":

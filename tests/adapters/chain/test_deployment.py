@@ -73,7 +73,7 @@ async def test_resending_the_same_transaction_is_not_an_error(
     assert first == await deployment.wait(transaction_hash)
 
 
-async def test_an_account_without_funds_is_refused_with_the_required_amount(
+async def test_the_refusal_of_an_account_without_funds_names_the_required_amount(
     deployment: ContractDeployment,
 ) -> None:
     sender = parse_address(STRANGER.address)

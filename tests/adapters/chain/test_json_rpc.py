@@ -1,4 +1,4 @@
-"""The JSON-RPC client: which node is used, and what is logged about nodes."""
+"""The JSON-RPC client: how a node is chosen, and which messages about nodes are logged."""
 
 import asyncio
 import gc
@@ -267,7 +267,7 @@ async def test_failed_exchanges_free_their_memory_without_garbage_collection(
 
 
 def largest_buffers() -> int:
-    """Return the bytes held by large objects, reachable or not."""
+    """Return the total size in bytes of large allocations, including unreachable objects."""
     snapshot = tracemalloc.take_snapshot()
     return sum(trace.size for trace in snapshot.traces if trace.size > 50_000)
 

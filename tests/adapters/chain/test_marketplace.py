@@ -328,7 +328,7 @@ async def test_closing_the_marketplace_makes_running_queries_unavailable(
 async def market_of_quorum(
     node: FaultyNode, spare_node: FaultyNode
 ) -> AsyncIterator[JsonRpcMarketplace]:
-    """Two nodes with the same post and balances, both of which must grant access."""
+    """A marketplace client with two nodes, both of which must grant access."""
     spare_node.entries = dict(node.entries)
     spare_node.balances = dict(node.balances)
     rpc = JsonRpc([node.address, spare_node.address])

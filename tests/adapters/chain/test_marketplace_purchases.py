@@ -1,4 +1,4 @@
-"""Purchases over JSON-RPC are found, or the chain is unavailable if a node is faulty."""
+"""Finding purchases over JSON-RPC. If a node is faulty, the chain counts as unavailable."""
 
 from typing import Any
 
@@ -35,7 +35,7 @@ async def test_a_purchase_is_found_by_its_log(market: JsonRpcMarketplace, node: 
     assert wanted == [{"address": MARKET, "topics": TOPICS, "blockHash": BLOCK}]
 
 
-async def test_the_receipt_of_a_foreign_transaction_is_not_read(
+async def test_a_purchase_is_found_without_reading_its_receipt(
     market: JsonRpcMarketplace, node: FaultyNode
 ) -> None:
     await market.find_purchase(TRANSACTION, 9, BUYER)
@@ -43,7 +43,7 @@ async def test_the_receipt_of_a_foreign_transaction_is_not_read(
 
 
 @pytest.mark.parametrize("found", [None, {"blockHash": None, "blockNumber": None}])
-async def test_a_transaction_that_is_unknown_or_pending_is_no_purchase_yet(
+async def test_an_unknown_or_pending_transaction_is_not_a_purchase_yet(
     market: JsonRpcMarketplace, node: FaultyNode, found: object
 ) -> None:
     node.transactions[TRANSACTION] = found
@@ -52,14 +52,14 @@ async def test_a_transaction_that_is_unknown_or_pending_is_no_purchase_yet(
 
 
 @pytest.mark.parametrize("logs", [[], [LOG | {"transactionHash": OTHER}]])
-async def test_a_reverted_or_other_transaction_is_in_a_block_without_a_purchase(
+async def test_a_reverted_or_unrelated_transaction_is_not_a_purchase(
     market: JsonRpcMarketplace, node: FaultyNode, logs: object
 ) -> None:
     node.logs = logs
     assert await market.find_purchase(TRANSACTION, 9, BUYER) == Purchase(None, is_recent=True)
 
 
-async def test_a_purchase_is_recent_while_another_node_may_be_behind_it(
+async def test_a_purchase_counts_as_recent_while_another_node_may_lack_its_block(
     market: JsonRpcMarketplace, node: FaultyNode
 ) -> None:
     node.number = 100 + MAX_LAG_BLOCKS
@@ -69,7 +69,7 @@ async def test_a_purchase_is_recent_while_another_node_may_be_behind_it(
 
 
 @pytest.mark.parametrize("moved", [None, MINED | {"blockHash": OTHER}, {"blockHash": None}])
-async def test_a_transaction_that_a_reorg_moves_during_the_query_is_no_purchase_yet(
+async def test_a_transaction_moved_by_a_reorg_meanwhile_is_not_a_purchase_yet(
     market: JsonRpcMarketplace, node: FaultyNode, moved: object
 ) -> None:
     node.logs = []
@@ -125,7 +125,7 @@ async def test_malformed_logs_raise_unavailable(
         {"topics": TOPICS[:2]},
     ],
 )
-async def test_the_log_of_another_contract_post_or_buyer_is_not_taken_for_a_purchase(
+async def test_a_log_of_another_contract_post_or_buyer_is_not_a_purchase(
     market: JsonRpcMarketplace, node: FaultyNode, changes: dict[str, object]
 ) -> None:
     node.logs = [LOG | changes]

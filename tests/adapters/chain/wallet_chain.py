@@ -20,7 +20,7 @@ DIGEST = keccak256(b"what is signed")
 
 @dataclass
 class WalletChain:
-    """A chain with a factory, and its wallets as seen by the service."""
+    """A chain with a wallet factory, and the adapter that verifies its wallets."""
 
     chain: Chain
     node: ChainNode

@@ -49,7 +49,7 @@ class CommandError(Exception):
 
 @dataclass
 class KuboFake:
-    """Blocks, pins, the current faults of commands, and the received commands."""
+    """A fake node: its blocks and pins, the faults of its commands, and the received commands."""
 
     authorization: str | None = None
     blocks: dict[Cid, bytes] = field(default_factory=dict)

@@ -1,7 +1,8 @@
 """A fake Pinata in this process, as described by its documentation and client.
 
-It refuses everything that neither of them mentions: unknown form parts, parameters, members
-and media types. Where the documentation leaves a choice, the fake has a switch.
+The fake refuses everything that neither the documentation nor the client mentions: unknown
+form parts, parameters, members and media types. Where the documentation leaves a choice, the
+fake has a switch.
 """
 
 import asyncio
@@ -46,7 +47,7 @@ class Refused(Exception):
 
 @dataclass
 class PinataFake:
-    """Files, groups and contents of one account, the current faults, and the received calls."""
+    """A fake account: its files, groups and contents, its faults, and the received calls."""
 
     jwt: str = JWT
     layout: Layout = KUBO_LAYOUT

@@ -283,7 +283,7 @@ async def test_a_probe_detects_a_store_that_is_readable_but_not_writable() -> No
     await store.probe()
 
 
-async def test_refused_writes_do_not_prevent_claiming_a_bucket(
+async def test_a_bucket_can_be_claimed_after_repeated_refused_writes(
     bucket: BucketWorkbench,
 ) -> None:
     store = bucket.open(FIRST)

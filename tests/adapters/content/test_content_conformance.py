@@ -129,19 +129,17 @@ async def test_a_removed_document_can_be_stored_again(bench: Workbench) -> None:
     assert await bench.store.read(CID, PRIVATE) == DOCUMENT
 
 
-async def test_a_cancelled_put_leaves_nothing_visible(
-    bench: Workbench,
-) -> None:
+async def test_a_cancelled_put_leaves_the_whole_document_or_nothing(bench: Workbench) -> None:
     document = b"abcd" * 2_500_000
     cid = document_cid(document)
     storing = asyncio.ensure_future(bench.store.put(cid, document, PRIVATE))
-    # Only until it has begun: on a busy machine, a pause may be long enough for all of it.
     await asyncio.sleep(0)
     storing.cancel()
     with pytest.raises(asyncio.CancelledError):
         await storing
     await bench.reopen()
-    assert await bench.store.read(cid, PRIVATE) is None
+    # A thread may have stored all of it before it was cancelled.
+    assert await bench.store.read(cid, PRIVATE) in (None, document)
 
 
 async def test_documents_survive_reopening_the_store(bench: Workbench) -> None:

@@ -50,7 +50,7 @@ def test_an_abandoned_document_leaves_no_file(files, folder):
     assert files.load(CID) is None
 
 
-def test_a_document_that_cannot_be_made_visible_leaves_no_file(files, folder):
+def test_a_document_that_cannot_be_moved_into_place_leaves_no_file(files, folder):
     (folder / SHARD / CID).mkdir(parents=True)
     with pytest.raises(IsADirectoryError):
         store(files)
@@ -114,7 +114,7 @@ def test_documents_are_listed_in_the_order_they_were_stored(files, folder):
     assert files.list_documents(SHARD, before=1001) == [CID]
 
 
-def test_old_leftovers_are_removed_if_possible(files, folder):
+def test_old_unfinished_files_are_removed_if_possible(files, folder):
     incoming = folder / ".incoming"
     (incoming / "folder").mkdir()
     for name, written in (("old", 1000), ("new", 2000), ("folder", 1000)):

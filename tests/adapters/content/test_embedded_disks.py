@@ -30,7 +30,9 @@ MOUNTS = r"""
         ("/over/imprint", True),
     ],
 )
-def test_the_longest_matching_mount_point_decides(tmp_path: Path, folder: str, local: bool) -> None:
+def test_the_longest_matching_mount_point_decides_whether_a_folder_is_local(
+    tmp_path: Path, folder: str, local: bool
+) -> None:
     mounts = tmp_path / "mountinfo"
     mounts.write_text(MOUNTS.lstrip())
     assert is_local(Path(folder), mounts) is local

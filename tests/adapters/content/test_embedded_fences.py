@@ -1,4 +1,4 @@
-"""Fences in the embedded store: a late removal destroys nothing."""
+"""Fences in the embedded store keep late removals from destroying documents."""
 
 import asyncio
 import fcntl

@@ -31,7 +31,9 @@ def test_an_existing_marker_is_kept(marker: InstallationMarker, tmp_path: Path) 
     assert (tmp_path / "installation").read_text() == f"{ONE}\n"
 
 
-def test_a_marker_is_replaced_only_if_the_old_one_is_named(marker: InstallationMarker) -> None:
+def test_a_marker_is_replaced_only_if_the_caller_names_the_old_one(
+    marker: InstallationMarker,
+) -> None:
     marker.write(ONE, None)
     assert marker.write(OTHER, ONE) == OTHER
 

@@ -85,7 +85,7 @@ MALFORMED = [
     "Fri, 01 Jan 2100 00:00:00 -0000",
     "01 Jan 00:00:00 99999999999999",
 ]
-"""Malformed values, most of which a more lenient parser would read as a minute or more."""
+"""Malformed `Retry-After` values, most of which a lenient parser reads as a minute or more."""
 
 
 @pytest.mark.parametrize("after", MALFORMED)
@@ -98,7 +98,7 @@ async def test_a_malformed_retry_after_is_ignored(after: str) -> None:
 
 
 @pytest.mark.parametrize("after", ["0", "Thu, 01 Jan 1970 00:00:00 GMT"])
-async def test_after_a_retry_after_in_the_past_the_usual_pause_applies(after: str) -> None:
+async def test_a_retry_after_in_the_past_is_replaced_by_the_usual_pause(after: str) -> None:
     began = time.monotonic()
     assert (await send(Service(after), RetryPolicy(timeout=50, pause=0.2))).body == b"done"
     assert 0.2 <= time.monotonic() - began < SOON

@@ -277,7 +277,7 @@ async def test_an_export_contains_every_block(kubo: KuboFakeWorkbench) -> None:
     assert await kubo.store.export_car(cid, PRIVATE) is None
 
 
-async def test_an_incomplete_export_is_unavailable(kubo: KuboFakeWorkbench) -> None:
+async def test_an_incomplete_export_raises_unavailable(kubo: KuboFakeWorkbench) -> None:
     cid = document_cid(LARGE)
     await kubo.store.put(cid, LARGE, PUBLIC)
     car = await kubo.store.export_car(cid, PUBLIC)

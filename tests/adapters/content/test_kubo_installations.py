@@ -68,7 +68,7 @@ def collect_garbage(fake: KuboFake) -> None:
 
 
 @DOCUMENTS
-async def test_storing_succeeds_at_any_step_of_a_removal_by_another_installation(
+async def test_a_document_can_be_stored_at_any_step_of_another_installations_removal(
     kubo: KuboFakeWorkbench, document: bytes
 ) -> None:
     first, second = await open_two(kubo)
@@ -90,7 +90,7 @@ async def test_storing_succeeds_at_any_step_of_a_removal_by_another_installation
 
 
 @DOCUMENTS
-async def test_storing_survives_a_removal_by_another_installation_at_any_step(
+async def test_a_removal_by_another_installation_at_any_step_of_a_put_loses_nothing(
     kubo: KuboFakeWorkbench, document: bytes
 ) -> None:
     first, second = await open_two(kubo)
@@ -111,7 +111,7 @@ async def test_storing_survives_a_removal_by_another_installation_at_any_step(
 
 
 @DOCUMENTS
-async def test_a_removal_interrupted_at_any_step_keeps_documents_of_others(
+async def test_a_removal_interrupted_at_any_step_keeps_other_installations_documents(
     kubo: KuboFakeWorkbench, document: bytes
 ) -> None:
     first, second = await open_two(kubo)

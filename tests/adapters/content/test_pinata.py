@@ -139,7 +139,7 @@ async def test_a_small_document_with_a_different_cid_is_unavailable(
 
 
 @pytest.mark.parametrize("layout", [WIDE_LAYOUT, Layout(100_000, 3)])
-async def test_a_large_document_may_have_a_different_cid_at_pinata(
+async def test_a_large_document_may_have_a_different_cid_on_pinata(
     pinata: PinataWorkbench, layout: Layout
 ) -> None:
     pinata.fake.layout = layout
@@ -187,7 +187,7 @@ async def test_a_document_is_looked_up_once(pinata: PinataWorkbench) -> None:
 
 
 @pytest.mark.parametrize("missing", [403, 404, 410])
-async def test_a_failed_download_is_unavailable_while_the_file_is_listed(
+async def test_a_failed_download_raises_unavailable_while_the_file_is_listed(
     pinata: PinataWorkbench, missing: int
 ) -> None:
     await pinata.store.put(CID, DOCUMENT, PRIVATE)
@@ -274,7 +274,7 @@ async def test_a_file_deleted_during_a_removal_is_not_an_error(pinata: PinataWor
         always(lambda: web.json_response({"files": []})),
     ],
 )
-async def test_a_faulty_response_is_unavailable(
+async def test_a_faulty_response_raises_unavailable(
     pinata: PinataWorkbench, call: str, fault: pinata_fake.Fault
 ) -> None:
     if call != "upload":

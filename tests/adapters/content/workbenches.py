@@ -26,7 +26,7 @@ UPLOADED_AT_ONCE = 8_000_000
 """Size in bytes up to which the in-memory bucket accepts a document without delay."""
 
 SHORT_PAUSES = RetryPolicy(pause=0.001)
-"""The production timeouts, with pauses too short to slow a test down."""
+"""The production timeouts, but with short pauses, so that tests are fast."""
 
 FIRST, SECOND = Identity("1a" * 16), Identity("2b" * 16)
 """Two installations that share a store."""
@@ -91,7 +91,7 @@ class _Distant:
 
 
 class BucketWorkbench:
-    """A store in an in-memory bucket provided by the library."""
+    """A store in obstore's in-memory bucket."""
 
     def __init__(self, identity: Identity = UNNAMED) -> None:
         self.objects = MemoryStore()
@@ -232,19 +232,19 @@ async def open_pinata(
 
 
 def open_pinata_with_other_cids(path: Path) -> AbstractAsyncContextManager[PinataWorkbench]:
-    """Open a Pinata account that chunks large documents differently and deduplicates equal ones."""
+    """Open a Pinata account with its own chunk sizes, in which equal documents share one record."""
     layout = Layout(500_000, 7)
     return open_pinata(path, PinataFake(layout=layout, duplicates_share_a_record=True))
 
 
 def open_public_pinata(path: Path) -> AbstractAsyncContextManager[PinataWorkbench]:
-    """Open an account without private files."""
+    """Open a Pinata account whose plan has no private files."""
     return open_pinata(path, public=True)
 
 
 def open_shared_pinata(
     path: Path, identity: Identity = UNNAMED
 ) -> AbstractAsyncContextManager[PinataWorkbench]:
-    """Open an account without private files, where equal documents share one record."""
+    """Open a Pinata account without private files, where equal documents share one record."""
     fake = PinataFake(duplicates_share_a_record=True)
     return open_pinata(path, fake, public=True, identity=identity)

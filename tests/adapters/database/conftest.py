@@ -1,4 +1,4 @@
-"""Fixtures: the store fixtures, shared with the database tests."""
+"""Makes the store tests' fixtures available to the database tests."""
 
 from tests.adapters.stores.conftest import database, kind, open_another, server, world
 

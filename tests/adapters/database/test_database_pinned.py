@@ -1,4 +1,4 @@
-"""A database as of one snapshot, on both databases."""
+"""A database pinned to one snapshot, tested on SQLite and PostgreSQL."""
 
 import asyncio
 

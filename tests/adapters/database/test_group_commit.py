@@ -11,7 +11,7 @@ LARGEST = 3
 
 
 class Doubling:
-    """Doubles numbers, fails for negative ones, and blocks in every group until released."""
+    """Doubles the number of each job, or fails if it is negative. Each group waits for release."""
 
     def __init__(self):
         self.groups = []

@@ -1,4 +1,4 @@
-"""Migrations run forward only and all or nothing, and newer databases are refused."""
+"""Migrations only run forward, and completely or not at all. Newer databases are refused."""
 
 import asyncio
 import sqlite3

@@ -46,7 +46,7 @@ LASTING = {
     "tags",
     "writing_sessions",
 }
-"""Tables covered by backup, repair and migration."""
+"""Tables not derived from the chain, which backup, repair and migration cover."""
 
 
 @pytest.fixture

@@ -64,7 +64,7 @@ INSERT INTO events (chain_id, block_hash, log_index, block_number, post_id, auth
     cid, status, file_id, seen_at)
     VALUES (1, '0x1', 0, 1, '1', '0xa', 'c3', 'c3', 'onchain', 'f3', 1)
 """
-"""Sample data of the first release: versions in every state, garbage, and running writes."""
+"""Sample data of the first release: versions in every state, garbage, and unfinished writes."""
 
 
 @pytest.fixture
@@ -233,7 +233,7 @@ async def test_a_catalog_that_predates_ended_sessions_keeps_every_row(
 @pytest.mark.parametrize(
     ("block_hash", "hashtags"), [("0x1", ("zen", "art")), ("0x3", ())], ids=["same", "other"]
 )
-async def test_a_migration_gives_posts_without_hashtags_the_chains_hashtags(
+async def test_a_migration_gives_posts_without_hashtags_those_from_the_chain(
     address: str, block_hash: str, hashtags: tuple[str, ...]
 ) -> None:
     await fill_schema(address, 11)

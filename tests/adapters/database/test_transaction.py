@@ -53,7 +53,7 @@ def test_locks_of_documents_networks_and_owners_are_distinct():
     assert len(private | public | owner_lock(ALICE) | owner_lock(BOB) | CONDEMN_LOCK) == 5
 
 
-def test_a_lock_is_the_same_for_values_read_from_a_row():
+def test_typed_values_and_values_read_from_a_row_give_the_same_lock():
     assert document_lock(str(TEXT), "private") == document_lock(TEXT, Network.PRIVATE)
 
 

@@ -143,7 +143,7 @@ async def test_a_png_with_a_damaged_chunk_is_invalid(
 
 
 def progressive(size: tuple[int, int], scans: int) -> bytes:
-    """Create a progressive JPEG file, repeating its last scan up to the given number of scans."""
+    """Create a progressive JPEG file with this many scans, by repeating its last scan."""
     image = write(Image.new("RGB", size, "teal"), "JPEG", progressive=True)
     last = image[image.rindex(b"\xff\xda") : -2]
     return image[:-2] + last * (scans - image.count(b"\xff\xda")) + image[-2:]

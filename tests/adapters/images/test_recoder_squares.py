@@ -32,7 +32,7 @@ def show(data: bytes) -> Image.Image:
 
 @pytest.mark.parametrize("size", [(300, 120), (120, 300), (1500, 900)])
 @pytest.mark.parametrize(("form", "shown"), [("PNG", "PNG"), ("JPEG", "JPEG"), ("WEBP", "JPEG")])
-async def test_only_the_square_in_the_middle_is_left(recoder: SandboxedRecoder, size, form, shown):
+async def test_only_the_central_square_is_kept(recoder: SandboxedRecoder, size, form, shown):
     picture = show(await recoder.crop_square(write(striped(size), form), 256, ALICE))
     side = min(256, *size)
     assert (picture.format, picture.size) == (shown, (side, side))

@@ -181,7 +181,7 @@ async def test_a_closed_recoder_is_unavailable(fresh: SandboxedRecoder) -> None:
         await fresh.recode(PNG, ALICE)
 
 
-async def test_images_beyond_the_queue_limit_are_unavailable(
+async def test_images_beyond_the_queue_limit_raise_unavailable(
     misbehaving: Callable[[str], SandboxedRecoder],
 ) -> None:
     recoder = misbehaving(ACCEPT + "time.sleep(60)")

@@ -165,13 +165,13 @@ class World:
         return {(each.cid, each.network.value) for each in found}
 
     async def purge(self, cid: Cid, network: Network) -> PurgeOutcome:
-        """Purge with the fence of the document's last deletion mark, or with 0 if it has none."""
+        """Purge a document with the fence of its last deletion mark, or with 0 if it has none."""
         return await self.stores.garbage.purge(cid, network, self.fences.get((cid, network), 0))
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def kind(request: pytest.FixtureRequest) -> str:
-    """The databases on which each test of the port runs."""
+    """The database on which a test of the port runs. Each test runs on both."""
     return str(request.param)
 
 

@@ -11,7 +11,7 @@ from imprint.adapters.database.postgresql.transaction import translate
 
 
 class Everything(dict[str, Any]):
-    """Parameter values of a statement: the page size for its limit, and NULL for all others."""
+    """Parameter values of a statement: the page size for its limit, and NULL for the rest."""
 
     def __init__(self, limit: int) -> None:
         super().__init__()

@@ -56,7 +56,7 @@ async def test_ending_one_session_does_not_end_the_others(world):
     assert not await is_ended(world.stores, two)
 
 
-async def test_reads_that_find_something_also_refuse_an_ended_session(world):
+async def test_reads_that_would_return_files_refuse_an_ended_session(world):
     draft, post = await world.draft(), await world.post()
     session = session_of(world)
     reads = [

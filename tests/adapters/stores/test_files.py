@@ -1,4 +1,4 @@
-"""Files are built from rows."""
+"""Building file objects from database rows."""
 
 import sqlite3
 from contextlib import closing

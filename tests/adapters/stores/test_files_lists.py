@@ -27,7 +27,7 @@ async def test_the_most_recently_published_post_is_listed_first(world):
     assert cids(await world.pages(PublicList())) == [older.cid, newer.cid]
 
 
-async def test_own_drafts_contain_only_drafts_of_that_owner(world):
+async def test_a_list_of_own_drafts_contains_only_drafts_of_its_owner(world):
     mine = [await world.draft() for _ in range(4)]
     await world.draft(world.bob)
     await world.post()

@@ -1,4 +1,4 @@
-"""The cache of checked sessions is invalidated by a new mark."""
+"""Cached session checks are no longer used once a logout has set a new mark."""
 
 from datetime import UTC, datetime
 
@@ -14,7 +14,7 @@ def session_of(name: str) -> Session:
 ONE, TWO = session_of("one"), session_of("two")
 
 
-def test_a_cached_session_is_valid_only_for_the_mark_it_was_checked_with() -> None:
+def test_a_cached_session_is_valid_only_until_the_logout_mark_changes() -> None:
     known = KnownSessions()
     assert not known.may_know(ONE)
     known.add(ONE, None)
@@ -24,7 +24,7 @@ def test_a_cached_session_is_valid_only_for_the_mark_it_was_checked_with() -> No
     assert not known.knows(TWO, None)
 
 
-def test_a_new_mark_clears_every_cached_session() -> None:
+def test_a_new_logout_mark_clears_every_cached_session() -> None:
     known = KnownSessions()
     known.add(ONE, 7)
     known.add(TWO, 8)

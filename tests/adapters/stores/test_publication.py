@@ -88,11 +88,11 @@ async def test_an_event_by_another_account_does_not_affect_the_owner(world):
     assert await world.see(world.event(draft)) == [ONCHAIN]
 
 
-async def test_an_event_without_a_file_is_unknown(world):
+async def test_an_event_without_a_file_is_reported_as_unknown(world):
     assert await world.see(world.event(world.version())) == [UNKNOWN]
 
 
-async def test_an_event_with_an_invalid_cid_is_unknown(world):
+async def test_an_event_with_an_invalid_cid_is_reported_as_unknown(world):
     event = replace(world.event(world.version()), cid=None, spelled_cid="\0\ud800 no cid")
     assert await world.see(event, event) == [UNKNOWN, UNKNOWN]
 
@@ -318,7 +318,7 @@ async def test_many_events_in_one_delivery_are_applied_in_order(world):
     ]
 
 
-async def test_an_event_with_the_cid_of_a_thumbnail_is_unknown(world):
+async def test_an_event_with_the_cid_of_a_thumbnail_is_reported_as_unknown(world):
     picture = Cid("bafypicture")
     file = await world.prepare(await world.draft(), thumbnail=picture)
     event = replace(world.event(file), cid=picture)

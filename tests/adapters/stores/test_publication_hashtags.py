@@ -36,7 +36,7 @@ async def index(
 
 
 async def shown(world: Any, file: File) -> tuple[str, ...]:
-    """Return the hashtags of a file, checking that lists by hashtags and counts agree."""
+    """Return a file's hashtags, checking that the lists and counts of each hashtag match them."""
     found = await world.live(file.cid)
     if found.state is State.ONCHAIN:
         for tag in ("own", "chain", "other"):

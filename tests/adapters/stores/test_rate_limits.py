@@ -85,7 +85,7 @@ async def test_a_charge_counts_from_the_time_it_is_made(world):
         await spend(world, after=300)
 
 
-async def test_a_request_counts_as_much_as_it_costs(world):
+async def test_a_request_counts_according_to_its_cost(world):
     rate = Rate(100, 60)
     await world.stores.rate_limits.admit("bytes 0x1", rate, world.now, cost=60)
     with pytest.raises(RateLimited) as refused:
@@ -94,7 +94,7 @@ async def test_a_request_counts_as_much_as_it_costs(world):
     await world.stores.rate_limits.admit("bytes 0x1", rate, world.now, cost=40)
 
 
-async def test_a_cost_above_the_limit_uses_up_the_whole_period(world):
+async def test_a_cost_above_the_limit_uses_up_the_allowance_of_a_whole_period(world):
     await world.stores.rate_limits.admit("bytes 0x1", Rate(100, 60), world.now, cost=1000)
     with pytest.raises(RateLimited) as refused:
         await world.stores.rate_limits.admit("bytes 0x1", Rate(100, 60), world.now, cost=1000)

@@ -150,7 +150,7 @@ async def act_on(actor, times):
 
 
 async def records_are_sound(world):
-    """Check the checksums of all records, and that live files and their groups have one."""
+    """Check that every record checksum is right, and that live files and their groups have one."""
     records = await world.stores.records.verify_records(-1, 10_000)
     assert [record.damage for record in records if record.damage is not None] == []
     assert [record.file for record in records if record.unchecked and record.file.state.live] == []

@@ -101,7 +101,7 @@ AT_ONCE = {
     if name not in NOT_PLANNED and name[0] != "_" and isinstance(text, str) and "SELECT" in text
 }
 NOT_RUN = {RECOUNT_TAG, COUNT_TAG, *LISTS}
-"""PostgreSQL does not store tag counts, and has its own list statements."""
+"""Statements not run on PostgreSQL, which stores no tag counts and has its own list queries."""
 
 STATEMENTS = {each.id: each.values[0] for each in texts() if each.values[0] not in NOT_RUN} | {
     **{name: text for name, text in AT_ONCE.items() if name.isupper()},
@@ -131,7 +131,7 @@ async def fill_and_explain(server):
 
 
 @pytest.mark.parametrize("name", list(STATEMENTS))
-def test_a_statement_only_searches_indexes_in_large_tables(plans, name):
+def test_a_statement_needs_no_table_scan_or_sort_in_large_tables(plans, name):
     kinds = [node["Node Type"] for node in plans.get(name, ())]
     assert "Seq Scan" not in kinds or name in WHOLE | ONE_ROW, kinds
     # The tagged lists sort the few rows of a page, which come in order anyway.

@@ -88,7 +88,7 @@ def connection():
 
 
 @pytest.mark.parametrize("text", [each for each in texts() if each.id not in WHOLE])
-def test_a_statement_only_searches_indexes(connection, text):
+def test_a_statement_needs_no_table_scan_or_sort(connection, text):
     plan = connection.execute(f"EXPLAIN QUERY PLAN {text}", Nothing()).fetchall()
     details = [row[3] for row in plan]
     scans = [each for each in details if each.startswith("SCAN") and each != "SCAN CONSTANT ROW"]

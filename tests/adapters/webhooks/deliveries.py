@@ -36,7 +36,7 @@ def event_data(cid: bytes = CID.encode()) -> str:
 
 
 def word(address: str) -> str:
-    """Return an address encoded as a topic."""
+    """Return an address encoded as a log topic."""
     return "0x" + "00" * 12 + address[2:]
 
 

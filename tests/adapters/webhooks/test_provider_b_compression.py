@@ -56,7 +56,7 @@ def test_an_uncompressed_body_may_have_an_identity_encoding(encoding: str) -> No
 @pytest.mark.parametrize(
     "encoding", ["deflate", "br", "zstd", "x-deflate", "gzip, gzip", "gzip,br", "é"]
 )
-def test_other_content_encodings_are_refused(encoding: str) -> None:
+def test_unsupported_content_encodings_are_refused(encoding: str) -> None:
     headers = headers_of_b(BODY) | {"content-encoding": encoding}
     assert refusal_of(headers, BODY) is Code.UNSUPPORTED_MEDIA_TYPE
 

@@ -39,6 +39,6 @@ def test_a_malformed_signature_is_refused(signature: str) -> None:
 
 
 @given(st.text(st.characters(codec=None), max_size=70))
-def test_arbitrary_text_is_refused(signature: str) -> None:
+def test_arbitrary_text_is_refused_as_a_signature(signature: str) -> None:
     with pytest.raises(Refusal):
         SECRETS.verify(signature, [b"body"])

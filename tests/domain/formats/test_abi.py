@@ -66,7 +66,7 @@ def test_damaged_bytes_are_refused_or_decoded_as_eth_abi_decodes_them(
 
 
 @given(st.binary(max_size=400))
-def test_random_bytes_raise_nothing_but_not_abi(data: bytes) -> None:
+def test_random_bytes_raise_no_error_other_than_not_abi(data: bytes) -> None:
     try:
         read_all(data)
     except NotAbi:

@@ -1,4 +1,4 @@
-"""A document gets the same CID as from any IPFS node."""
+"""The CID of a document is the same as the one that IPFS computes."""
 
 import json
 from dataclasses import replace

@@ -14,7 +14,14 @@ from imprint.domain.posts.market_events import (
     TokensMoved,
     position_of,
 )
-from imprint.domain.posts.market_ledger import AccountRow, Ledger, PostRow, TotalsRow
+from imprint.domain.posts.market_ledger import (
+    AccountRow,
+    DayRow,
+    Ledger,
+    PostRow,
+    TotalsRow,
+    day_of,
+)
 from imprint.domain.posts.posts import BlockRef
 
 AUTHOR, READER, OTHER = (Address("0x" + digits * 20) for digits in ("a1", "b2", "c3"))
@@ -47,7 +54,44 @@ def ledger() -> Ledger:
     return ledger
 
 
-def test_a_token_minted_before_its_post_is_counted(ledger):
+def test_posts_are_counted_for_their_author_for_the_day_and_in_total(ledger):
+    ledger.apply([publish(0, 2, price=7), publish(3, 3, price=11)])
+    account = ledger.accounts.get(AUTHOR)
+    assert (account.posts, account.worth) == (3, 23)
+    assert (account.first_post_at, account.last_post_at) == (at(0).at, at(3).at)
+    assert ledger.totals.get(1) == TotalsRow(posts=3, authors=1, users=1, worth=23)
+    assert [ledger.days.get(day_of(at(day).at)) for day in (0, 3)] == [DayRow(2), DayRow(1)]
+    assert [event.post_id for event in ledger.published] == [1, 2, 3]
+
+
+def test_purchases_are_counted_for_the_post_both_sides_the_day_and_in_total(ledger):
+    ledger.apply([PostPurchased(at(1), 1, READER, 5), PostPurchased(at(2), 1, READER, 7)])
+    assert ledger.posts.get(1) == PostRow(at(0).place, AUTHOR, 5, sales=2, volume=12)
+    author = ledger.accounts.get(AUTHOR)
+    assert (author.sales, author.volume, author.readers) == (2, 12, 0)
+    assert ledger.accounts.get(READER) == AccountRow(purchases=2, spent=12)
+    assert ledger.totals.get(1) == TotalsRow(
+        posts=1, authors=1, users=2, sales=2, volume=12, worth=5
+    )
+    days = [ledger.days.get(day_of(at(day).at)) for day in (1, 2)]
+    assert days == [DayRow(0, 1, 5), DayRow(0, 1, 7)]
+    assert [author for _, author in ledger.purchased] == [AUTHOR, AUTHOR]
+
+
+def test_a_reader_of_two_posts_of_one_author_is_one_reader(ledger):
+    ledger.apply([publish(0, 2), mint(1, READER), replace(mint(2, READER), post_id=2)])
+    assert ledger.accounts.get(AUTHOR).readers == 1
+    assert ledger.accounts.get(READER).held == 2
+    assert ledger.totals.get(1).readers == 1
+    ledger.apply([move(3, READER, ZERO_ADDRESS)])
+    assert ledger.accounts.get(AUTHOR).readers == 1
+    ledger.apply([replace(move(4, READER, ZERO_ADDRESS), post_id=2)])
+    assert ledger.accounts.get(AUTHOR).readers == 0
+    assert ledger.author_readers.get((AUTHOR, READER)) is None
+    assert ledger.totals.get(1).readers == 0
+
+
+def test_a_token_minted_before_its_post_is_created_is_counted(ledger):
     early = Ledger()
     early.apply([mint(0, READER), publish(0)])
     post = early.posts.get(1)
@@ -63,7 +107,7 @@ def test_a_holder_who_transfers_every_token_is_no_longer_a_reader(ledger):
     assert ledger.totals.get(1) == TotalsRow(posts=1, authors=1, readers=1, users=2, worth=5)
 
 
-@pytest.mark.parametrize("event", [move(1, READER, READER, 3), move(1, READER, OTHER, 0)])
+@pytest.mark.parametrize("event", [move(2, READER, READER, 3), move(2, READER, OTHER, 0)])
 def test_a_transfer_to_oneself_or_of_zero_tokens_changes_nothing(ledger, event):
     ledger.apply([mint(1, READER)])
     before = ledger.holdings.get((READER, 1))
@@ -103,6 +147,15 @@ def test_an_adapter_purchase_has_a_price_only_if_the_holder_paid_it(ledger, paye
     assert (ledger.accounts.get(payer).purchases, ledger.posts.get(1).sales) == (1, 1)
     assert ledger.accounts.get(adapter) == AccountRow()
     assert ledger.totals.get(1).readers == 1
+
+
+def test_the_price_of_a_gift_is_not_the_price_of_another_token_of_its_buyer(ledger):
+    adapter = Address("0x" + "ad" * 20)
+    gift = PostPurchased(at(1), 1, OTHER, 5, adapter, READER)
+    passed_on = move(2, adapter, OTHER)
+    passed_on = replace(passed_on, origin=replace(passed_on.origin, tx_hash="0x1"))
+    ledger.apply([mint(1, adapter, 2), gift, passed_on])
+    assert ledger.holdings.get((OTHER, 1)).paid is None
 
 
 def test_a_bought_token_that_is_given_away_and_returned_keeps_its_price(ledger):
@@ -148,6 +201,15 @@ def test_a_purchase_of_an_unknown_post_counts_towards_the_volume(ledger):
     assert ledger.totals.get(1).volume == 9
     assert ledger.accounts.get(READER).spent == 9
     assert ledger.purchased[-1][1] is None
+
+
+def test_an_event_about_an_unknown_post_changes_no_post(ledger):
+    unknown = replace(mint(1, READER), post_id=77)
+    ledger.apply([PriceChanged(at(1), 77, 9), unknown])
+    assert ledger.posts.get(77) is None
+    assert ledger.price_changes[-1].post_id == 77
+    assert ledger.accounts.get(READER).held == 1
+    assert ledger.totals.get(1).readers == 1
 
 
 def test_a_post_id_belongs_to_the_first_post_that_has_it(ledger):

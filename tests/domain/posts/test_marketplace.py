@@ -124,7 +124,7 @@ def test_another_spelling_of_a_cid_is_converted_to_the_canonical_one() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "hello", "../../etc/passwd", "bafk", "Qm" + "é" * 44])
-def test_an_event_with_an_invalid_cid_is_decoded_without_a_cid(text: str) -> None:
+def test_an_event_with_an_invalid_cid_decodes_to_an_event_with_no_cid(text: str) -> None:
     event = decode_post_created(created(cid=text.encode()))
     assert (event.spelled_cid, event.cid) == (text, None)
 
@@ -179,7 +179,9 @@ def test_a_poisoned_log_is_reported_as_undecodable_with_a_reason(log: Log, reaso
 
 
 @given(st.lists(st.binary(max_size=40), max_size=5), st.binary(max_size=400))
-def test_random_logs_raise_nothing_but_undecodable(topics: list[bytes], data: bytes) -> None:
+def test_random_logs_raise_no_error_other_than_undecodable(
+    topics: list[bytes], data: bytes
+) -> None:
     for first in (marketplace.POST_CREATED, marketplace.TRANSFER):
         log = Log(MARKET, (first, *topics), data, PLACE)
         for decode in (decode_post_created, decode_access_changed):
@@ -303,7 +305,7 @@ def test_every_log_of_the_marketplace_is_decoded_to_an_event(log, event):
     st.lists(st.binary(max_size=33) | st.binary(min_size=32, max_size=32), max_size=4),
     st.binary(max_size=300),
 )
-def test_arbitrary_logs_are_either_decoded_or_undecodable(topic, topics, data):
+def test_arbitrary_logs_are_either_decoded_or_reported_as_undecodable(topic, topics, data):
     try:
         decode_market_event(market_log([topic, *topics], data), AT)
     except Undecodable:

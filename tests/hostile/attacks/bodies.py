@@ -13,7 +13,7 @@ SIGNATURE = "0x" + "22" * 64 + "1b"
 CID = "bafkreigh2akiscaildcqabsyg3dfr6chu3fgpregiymsck7e7aqa4s52zy"
 
 HELD_INTERVAL = 0.04
-"""Seconds between two held bodies, so that their total rate matches a 4 Gbit/s network."""
+"""Seconds between the starts of two held bodies. Together, they arrive at 4 Gbit/s."""
 
 MOST_ENDLESS_BYTES = 1000 * MEGABYTE
 

@@ -23,7 +23,7 @@ BURST = 120
 """The burst that `IMPRINT_RATE_SIGNED` allows. Two more requests are allowed every second."""
 
 TRIES = 240
-"""Number of requests that one client sends under changing addresses."""
+"""Number of requests that one client sends while it pretends to have many addresses."""
 
 SLACK = 40
 """Number of requests allowed beyond the burst while the attack lasts."""
@@ -96,11 +96,11 @@ def check_admitted(seen: Observation) -> str:
 # Queries of the chain
 
 MOST_BATCHES = 60
-"""Maximum access queries to the node during an attack, including the honest reader's."""
+"""Maximum number of access queries to the node in an attack, including the honest reader's."""
 
 
 async def find_posts(attacker: Attacker) -> list[int]:
-    """Find posts that are not public, or that nobody can currently read."""
+    """Find posts whose text the attacker cannot read."""
     found = []
     for post in range(1, 20):
         response = await attacker.ask("GET", f"/freeFileByPostId?postId={post}")
@@ -159,7 +159,7 @@ def check_huge(seen: Observation) -> str:
 # Purchases
 
 MOST_LOOKUPS = 12
-"""Maximum queries of the node for one waiting read."""
+"""Maximum number of queries sent to the node for one waiting read."""
 
 
 async def name_invented_purchases(attacker: Attacker) -> None:

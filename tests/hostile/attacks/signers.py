@@ -1,4 +1,4 @@
-"""Attacks by wallets: too many of them, wrong signatures, endless drafts, expensive pictures."""
+"""Attacks by wallets: too many wallets, bad signatures, endless drafts, expensive pictures."""
 
 import json
 import secrets

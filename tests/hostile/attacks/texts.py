@@ -36,7 +36,7 @@ WORDS = (
     *("[]()" * 16_180,) * 12,
     *("\N{ARABIC LIGATURE SALLALLAHOU ALAYHE WASALLAM}" * 21_000,) * 12,
 )
-"""Texts for feeds and search: empty links, and characters that expand to eighteen."""
+"""Texts for feeds and search: empty links, and characters that each expand to eighteen."""
 
 
 LIBRARY = (*("[]()" * 1_000_000,) * 2, *WORDS[::6])

@@ -108,6 +108,17 @@ async def gate() -> Gate:
     return gate
 
 
+async def test_only_a_cached_grant_is_one_that_saves_a_request_to_the_chain(gate: Gate) -> None:
+    await gate.ask()
+    assert not gate.entitlement.has_grant(9, READER)
+    gate.market.balances[READER] = 1
+    await gate.ask()
+    assert gate.entitlement.has_grant(9, READER)
+    assert not gate.entitlement.has_grant(9, OTHER)
+    gate.clock.advance(CACHE_SECONDS)
+    assert not gate.entitlement.has_grant(9, READER)
+
+
 async def test_a_grant_is_cached_for_the_cache_time_and_no_longer(gate: Gate) -> None:
     gate.market.balances[READER] = 1
     assert await gate.ask() is Access.HOLDER
@@ -273,6 +284,14 @@ async def test_a_changed_price_drops_the_grants_of_all_readers_of_that_post(gate
     assert gate.entitlement._readers == {}
 
 
+async def test_clearing_the_cache_leaves_no_reader_in_memory(gate: Gate) -> None:
+    gate.market.balances[READER] = 1
+    await gate.ask()
+    gate.entitlement.invalidate_all()
+    assert list(gate.entitlement._grants) == []
+    assert gate.entitlement._readers == {}
+
+
 async def test_a_grant_is_cached_for_one_reader_only(gate: Gate) -> None:
     gate.market.balances[READER] = 1
     await gate.ask()
@@ -371,6 +390,72 @@ async def test_a_block_with_many_logs_invalidates_everything(gate: Gate) -> None
     gate.chain.mine(*[say_priced(8, number) for number in range(MOST_CHANGES + 1)])
     await gate.watcher.watch_once()
     assert await gate.ask() is Access.DENIED
+
+
+async def test_a_grant_outlives_a_new_block_without_its_logs_at_any_height(gate: Gate) -> None:
+    gate.chain.mine(blocks=LONGEST_GAP)
+    await gate.watcher.watch_once()
+    gate.market.balances[READER] = 1
+    await gate.ask()
+    gate.chain.mine()
+    await gate.watcher.watch_once()
+    assert gate.entitlement.has_grant(9, READER)
+
+
+async def test_the_index_is_trusted_for_an_hour_after_each_round_of_the_watcher(
+    gate: Gate,
+) -> None:
+    # Rounds without a new block, and with one.
+    for new_blocks in (0, 1):
+        for _ in range(new_blocks):
+            gate.chain.mine()
+        gate.clock.advance(3_599)
+        assert gate.entitlement.trusts_index(9)
+        await gate.watcher.watch_once()
+    gate.clock.advance(3_599)
+    assert gate.entitlement.trusts_index(9)
+    gate.clock.advance(1)
+    assert not gate.entitlement.trusts_index(9)
+
+
+async def test_the_index_is_not_trusted_about_a_post_that_was_not_free_on_the_chain(
+    gate: Gate,
+) -> None:
+    await gate.ask()
+    assert not gate.entitlement.trusts_index(9)
+    assert gate.entitlement.trusts_index(8)
+    gate.market.entry = PostEntry(AUTHOR, CID, 0)
+    await gate.ask()
+    assert gate.entitlement.trusts_index(9)
+    gate.entitlement.invalidate(9, [OTHER])
+    assert gate.entitlement.trusts_index(9)
+    gate.entitlement.invalidate(9, None)
+    assert not gate.entitlement.trusts_index(9)
+
+
+async def test_the_index_is_not_trusted_while_logs_may_have_been_missed(gate: Gate) -> None:
+    gate.entitlement.invalidate_all()
+    assert not gate.entitlement.trusts_index(9)
+
+
+async def test_a_chain_is_silent_for_two_seconds_after_a_failure(gate: Gate) -> None:
+    assert not gate.entitlement.is_silent
+    gate.market.problem = Unavailable.chain()
+    with pytest.raises(Unavailable):
+        await gate.ask()
+    gate.clock.advance(1.99)
+    assert gate.entitlement.is_silent
+    gate.clock.advance(0.01)
+    assert not gate.entitlement.is_silent
+
+
+async def test_a_chain_that_responds_again_is_not_silent(gate: Gate) -> None:
+    gate.market.problem = Unavailable.chain()
+    with pytest.raises(Unavailable):
+        await gate.ask()
+    gate.market.problem = None
+    await gate.ask()
+    assert not gate.entitlement.is_silent
 
 
 async def test_a_round_reads_the_blocks_that_a_failed_round_missed(gate: Gate) -> None:

@@ -1,14 +1,21 @@
-"""Waiting for a purchase is bounded per client and in total, and stops when it must."""
+"""Which posts are offered for sale, how proofs are spent, and how long a purchase is awaited."""
 
 import asyncio
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
-from imprint.domain.errors import Unavailable
+from imprint.auth.sign_in_with_x import SignInProof
+from imprint.auth.signatures import Unproved
+from imprint.domain.drafts.files import File, State
+from imprint.domain.errors import Code, NonceUsed, Unavailable, Unpaid
 from imprint.domain.formats.addresses import Address
+from imprint.domain.formats.cids import document_cid
+from imprint.domain.moderation import Show
 from imprint.domain.posts.posts import Purchase
-from imprint.domain.rate_limits import Budget
+from imprint.domain.rate_limits import Budget, Rate
 from imprint.services.access import payments
 from imprint.services.access.payments import MAX_WAITS, Payments
 
@@ -17,7 +24,7 @@ BOUGHT = Purchase(5, is_recent=True)
 
 
 class Market:
-    """A marketplace in whose chain a transaction appears when a test says so."""
+    """A marketplace on whose chain a purchase appears once the test sets it."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []
@@ -48,7 +55,7 @@ async def wait(service: Payments, client: str, number: int = 1) -> Purchase | No
 
 
 async def flood(service: Payments, client: str, count: int) -> list["asyncio.Task[Any]"]:
-    """Name `count` invented transactions, and return the reads once each has queried the chain."""
+    """Start reads that name `count` invented transactions, and wait until all query the chain."""
     tasks = [asyncio.create_task(wait(service, client, number)) for number in range(count)]
     for _ in range(10):
         await asyncio.sleep(0)
@@ -61,7 +68,9 @@ async def end(tasks: list["asyncio.Task[Any]"]) -> None:
     await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def test_one_client_may_have_a_quarter_of_the_waiting_reads(market: Market) -> None:
+async def test_one_client_may_occupy_a_quarter_of_the_slots_for_waiting_reads(
+    market: Market,
+) -> None:
     service = payments_of(market)
     tasks = await flood(service, "flood", 100)
     assert sum(not task.done() for task in tasks) == MAX_WAITS // 4
@@ -84,7 +93,7 @@ async def test_the_waiting_reads_of_all_clients_together_are_bounded(market: Mar
     await end(tasks)
 
 
-async def test_every_pause_between_two_queries_is_longer_than_the_one_before(
+async def test_each_pause_between_queries_is_longer_than_the_previous_one(
     market: Market, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pauses: list[float] = []
@@ -99,7 +108,7 @@ async def test_every_pause_between_two_queries_is_longer_than_the_one_before(
     assert pauses == [0.5, 0.75, 1.125, 1.6875]
 
 
-async def test_a_read_gives_up_when_its_time_has_passed(
+async def test_a_read_gives_up_at_its_deadline(
     market: Market, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(payments, "WAIT_SECONDS", 0.01)
@@ -115,3 +124,129 @@ async def test_a_node_that_fails_during_the_wait_ends_it(market: Market) -> None
     with pytest.raises(Unavailable):
         await tasks[0]
     assert service.waiting.taken == 0
+
+
+AUTHOR = Address("0x" + "a1" * 20)
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+FILE = File("id", "group", AUTHOR, "name", document_cid(b"words"), 5, NOW, State.ONCHAIN, 1)
+PROOF = SignInProof(BUYER, "nonce")
+RATE = Rate(5, 60)
+
+
+@dataclass
+class Titled:
+    """An indexed post with a title."""
+
+    cid: str
+    title: str = "A title"
+
+
+@dataclass
+class Parts:
+    """The other parts of the service, as a test sets them."""
+
+    allowed: set[Address] = field(default_factory=set)
+    posts: dict[int, Titled] = field(default_factory=dict)
+    proof: Any = PROOF
+    spent: set[tuple[Address, str]] = field(default_factory=set)
+    calls: list[Any] = field(default_factory=list)
+
+    async def current(self) -> "Parts":
+        return self
+
+    def allows(self, author: Address) -> bool:
+        return author in self.allowed
+
+    async def indexed_post(self, post_id: int) -> Titled | None:
+        return self.posts.get(post_id)
+
+    def issue(self, path: str, now: datetime) -> Any:
+        return path, now
+
+    def verify(self, claim: Any, path: str, now: datetime) -> Any:
+        self.calls.append((path, now))
+        return self.proof
+
+    async def prove(self, unproved: Any, client: str) -> Any:
+        self.calls.append(client)
+        return unproved.proof
+
+    async def admit(self, key: str, rate: Rate, now: datetime, cost: int = 1) -> None:
+        self.calls.append((key, rate, now))
+
+    async def spend_login_nonce(self, address: Address, nonce: str, now: datetime) -> int | None:
+        if (address, nonce) in self.spent:
+            return None
+        self.spent.add((address, nonce))
+        return 0
+
+
+@dataclass
+class Claim:
+    """An unverified proof that a client sent."""
+
+    client: str = "192.0.2.1"
+
+
+def service_of(parts: Any, show: Show = Show.ALL, rate: Rate | None = None) -> Payments:
+    return Payments(parts, parts, parts, parts, parts, parts, show, lambda: NOW, rate, parts)
+
+
+def unpaid(*, is_listed: bool = True) -> Unpaid:
+    return Unpaid(Code.NOT_ENTITLED, "", FILE, 5, is_listed=is_listed)
+
+
+@pytest.mark.parametrize(
+    ("show", "is_listed", "is_allowed", "offered"),
+    [
+        (Show.ALL, True, False, True),
+        (Show.ALL, False, True, False),
+        (Show.ALLOWED, True, True, True),
+        (Show.ALLOWED, True, False, False),
+        (Show.ALLOWED, False, True, False),
+    ],
+)
+async def test_a_post_is_offered_if_it_is_listed_and_its_author_is_shown(
+    show: Show, is_listed: bool, is_allowed: bool, offered: bool
+) -> None:
+    service = service_of(Parts(allowed={AUTHOR} if is_allowed else set()), show)
+    assert await service.offers(unpaid(is_listed=is_listed)) is offered
+
+
+async def test_the_title_of_a_post_is_known_once_its_document_is_indexed() -> None:
+    parts = Parts()
+    service = service_of(parts)
+    assert await service.title(9, FILE) is None
+    parts.posts[9] = Titled("another document")
+    assert await service.title(9, FILE) is None
+    parts.posts[9] = Titled(FILE.cid)
+    assert await service.title(9, FILE) == "A title"
+
+
+async def test_the_title_of_a_post_is_empty_without_an_index() -> None:
+    assert await replace(service_of(Parts()), index=None).title(9, FILE) == ""
+
+
+def test_a_challenge_is_issued_for_its_path_at_the_current_time() -> None:
+    issued: Any = service_of(Parts()).challenge("/posts/9.md")
+    assert issued == ("/posts/9.md", NOW)
+
+
+async def test_a_proof_by_a_key_needs_no_contract_and_counts_towards_its_addresss_rate() -> None:
+    parts = Parts()
+    proof = await service_of(parts, rate=RATE).prove(Claim(), "/posts/9.md")
+    assert proof == PROOF
+    assert parts.calls == [("/posts/9.md", NOW), (f"read {BUYER}", RATE, NOW)]
+
+
+async def test_a_proof_by_a_contract_is_checked_for_the_client_that_sent_it() -> None:
+    parts = Parts(proof=Unproved(PROOF, BUYER, b"digest", b"signature"))
+    assert await service_of(parts).prove(Claim(), "/posts/9.md") == PROOF
+    assert parts.calls == [("/posts/9.md", NOW), "192.0.2.1"]
+
+
+async def test_a_proof_allows_one_read() -> None:
+    service = service_of(Parts())
+    await service.spend(PROOF)
+    with pytest.raises(NonceUsed):
+        await service.spend(PROOF)

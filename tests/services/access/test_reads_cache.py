@@ -48,4 +48,5 @@ def test_large_content_is_not_cached() -> None:
     cache = ContentCache()
     cache.put(CIDS[0], CONTENT)
     cache.put(CIDS[1], "x" * (SMALL_DOCUMENT + 1))
-    assert cached(cache) == [CIDS[0]]
+    cache.put(CIDS[2], "x" * SMALL_DOCUMENT)
+    assert cached(cache) == [CIDS[0], CIDS[2]]

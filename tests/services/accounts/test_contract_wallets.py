@@ -242,6 +242,13 @@ async def test_a_finished_check_frees_its_slot(verdict: bool | Exception) -> Non
     assert desk.proofs.running.taken == 0
 
 
+async def test_a_rate_limited_check_frees_its_slot(desk: Desk) -> None:
+    for _ in range(MAX_CHECKS + PER_CLIENT.count):
+        await desk.code()
+    assert await desk.code() is Code.RATE_LIMITED
+    assert desk.proofs.running.taken == 0
+
+
 async def test_a_cancelled_check_frees_its_slot() -> None:
     desk = Desk(per_client=None, per_wallet=None)
     for task in await _hold(desk, [CLIENT] * 4):

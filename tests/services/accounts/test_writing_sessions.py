@@ -1,4 +1,4 @@
-"""Writing sessions: which ones a process caches, and which ones it reads again."""
+"""Writing sessions: who may open and revoke them, and which ones a process reads again."""
 
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -6,15 +6,16 @@ from typing import Any
 
 import pytest
 from tests.world import Wallet, World
-from tests.writing_sessions import WritingKey
+from tests.writing_sessions import WritingKey, bound_envelope, hash_of
 
 from imprint.auth.typed_data import SigningDomain, TypedDataClaim, WriteVerifier
 from imprint.auth.writing_sessions import OpeningClaim, OpeningVerifier
 from imprint.domain.drafts.files import Action, new_id
-from imprint.domain.errors import Code, Refusal, Unavailable
+from imprint.domain.errors import Code, RateLimited, Refusal, Unavailable
 from imprint.domain.formats.addresses import Address
-from imprint.domain.rate_limits import RateLimiter
-from imprint.domain.sessions import WritingSession
+from imprint.domain.formats.cids import document_cid
+from imprint.domain.rate_limits import Rate, RateLimiter, write_key
+from imprint.domain.sessions import MAX_WRITING_SESSIONS, WritingSession
 from imprint.services.accounts import writing_sessions
 from imprint.services.accounts.contract_wallets import WalletProofs
 from imprint.services.accounts.writing_sessions import WritingSessions
@@ -49,6 +50,17 @@ class CountingStore:
 
     async def revoke_sessions(self, wallet: Address) -> None:
         self.sessions.clear()
+
+
+@dataclass
+class Wallets:
+    """Contract wallets that accept every signature."""
+
+    asked: list[Address] = field(default_factory=list)
+
+    async def accepts(self, wallet: Address, digest: bytes, signature: bytes) -> bool:
+        self.asked.append(wallet)
+        return True
 
 
 def service_of(world: World, store: CountingStore) -> WritingSessions:
@@ -148,10 +160,76 @@ async def test_a_session_opened_by_another_process_is_found_immediately(world: W
     assert (await prove(there, key)).session == key.id
 
 
-async def test_a_session_with_a_damaged_key_is_unavailable(world: World) -> None:
+async def test_a_session_with_a_damaged_key_raises_unavailable(world: World) -> None:
     store = CountingStore()
     service = service_of(world, store)
     key = await opened(service, world.wallet(1))
     store.sessions[key.id] = replace(store.sessions[key.id], public_key=b"\x04" + bytes(64))
     with pytest.raises(Unavailable):
         await prove(service, key)
+
+
+async def test_a_contract_wallet_opens_a_session_with_a_signature_that_it_accepts(
+    world: World,
+) -> None:
+    store, wallets, author = CountingStore(), Wallets(), world.wallet(1)
+    service = service_of(world, store)
+    service = replace(service, wallets=replace(service.wallets, wallets=wallets))
+    body = world.wallet(2).sign_envelope(WritingKey(author).opening())
+    session = await service.open(OpeningClaim(body["salt"], author.address, body["signature"]))
+    assert (session.wallet, wallets.asked) == (author.address, [author.address])
+
+
+async def test_opening_sessions_counts_towards_the_rate_of_the_wallets_writes(
+    world: World,
+) -> None:
+    rate = Rate(1, 60)
+    service = replace(service_of(world, CountingStore()), rate=rate)
+    await opened(service, world.wallet(1))
+    with pytest.raises(RateLimited):
+        await opened(service, world.wallet(1))
+    with pytest.raises(RateLimited):
+        await service.limits.admit(write_key(world.wallet(1).address), rate, world.clock())
+    await opened(service, world.wallet(2))
+
+
+async def test_a_wallet_has_at_most_a_fixed_number_of_sessions(world: World) -> None:
+    service = service_of(world, CountingStore())
+    for _ in range(MAX_WRITING_SESSIONS):
+        await opened(service, world.wallet(1))
+    with pytest.raises(Refusal) as refusal:
+        await opened(service, world.wallet(1))
+    assert refusal.value.code is Code.TOO_MANY_WRITING_SESSIONS
+
+
+async def test_a_wallet_lists_and_revokes_its_sessions(world: World) -> None:
+    store = CountingStore()
+    service, wallet = service_of(world, store), Address(world.wallet(1).address)
+    keys = [await opened(service, world.wallet(1)) for _ in range(3)]
+    assert [each.id for each in await service.owned(wallet)] == [key.id for key in keys]
+    await service.revoke(wallet, keys[0].id)
+    assert [each.id for each in await service.owned(wallet)] == [key.id for key in keys[1:]]
+    await service.revoke_all(wallet)
+    assert await service.owned(wallet) == []
+
+
+@pytest.mark.parametrize("text", ["", "\0" * 36, "0" * 36])
+async def test_revoking_an_unknown_session_is_refused(world: World, text: str) -> None:
+    service = service_of(world, CountingStore())
+    with pytest.raises(Refusal) as refusal:
+        await service.revoke(Address(world.wallet(1).address), text)
+    assert refusal.value.code is Code.NOT_FOUND
+
+
+async def test_the_key_of_a_session_cannot_sign_a_publication(world: World) -> None:
+    service = service_of(world, CountingStore())
+    key = await opened(service, world.wallet(1))
+    cid = document_cid(b"words")
+    envelope = bound_envelope(
+        "publish", world.clock.seconds, cid=cid, thumbnailHash=hash_of(""), hashtags=""
+    )
+    body = key.sign_envelope(envelope)
+    claim = TypedDataClaim(body["salt"], body["address"], body["signature"], key.id)
+    with pytest.raises(Refusal) as refusal:
+        await service.prove(claim, key.id, Action.PUBLISH, cid)
+    assert refusal.value.code is Code.WRITING_SESSION_SCOPE

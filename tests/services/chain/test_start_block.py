@@ -141,7 +141,7 @@ async def test_reading_the_chain_from_its_beginning_causes_a_warning(
     assert await concerns(ledger, 1) == []
 
 
-async def test_a_node_that_stops_responding_is_unavailable(ledger: Ledger) -> None:
+async def test_a_node_that_stops_responding_raises_unavailable(ledger: Ledger) -> None:
     start = start_at(ledger, 0)
     head = await start.verify()
 

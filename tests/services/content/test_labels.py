@@ -24,7 +24,7 @@ class Console:
         self.shown.append((label.name, label.status))
 
 
-async def test_a_post_is_labelled_onchain(world: World) -> None:
+async def test_a_post_gets_the_label_onchain(world: World) -> None:
     _, file = await world.post(world.wallet(1))
     console = Console()
     labels = LabelUpdater(world.adapters.stores.files, console)

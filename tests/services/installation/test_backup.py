@@ -24,7 +24,7 @@ from imprint.services.installation.backup import NotABackup
 from imprint.services.installation.exports import DocumentMissing
 
 BOTH = pytest.mark.parametrize("records", ["sqlite", "postgresql"], indirect=True)
-"""Runs a test with records in either database. A restored backup is always in SQLite."""
+"""Runs a test with records in SQLite and in PostgreSQL. Restored backups are in SQLite."""
 
 DRILL_SECONDS = 1.0
 """Seconds of writing before the recovery drill starts its backup, and again after the backup."""

@@ -1,4 +1,4 @@
-"""Untrusted backups are refused before they can write more than they should contain."""
+"""Untrusted backups are refused before more data is stored than they should contain."""
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -104,7 +104,7 @@ async def test_a_catalog_whose_size_differs_from_the_manifest_is_refused(tmp_pat
         assert written == []
 
 
-async def test_a_growing_manifest_is_read_only_up_to_its_limit(tmp_path):
+async def test_a_growing_manifest_is_read_no_further_than_its_limit(tmp_path):
     asked = []
 
     class Growing:

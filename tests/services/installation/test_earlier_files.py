@@ -77,7 +77,9 @@ async def publish(world: World, author: Wallet, cid: str) -> None:
     await world.deliver_a(world.create_post_with(author, post))
 
 
-async def test_a_file_keeps_its_cid_and_shows_its_inner_content(world: World, pinata) -> None:
+async def test_an_imported_file_keeps_its_cid_and_its_text_can_be_read(
+    world: World, pinata
+) -> None:
     alice = world.wallet(1)
     await world.create(alice, "Written here.")
     cid = keep(pinata, alice, text_of("first"), "Two Words", "ink")

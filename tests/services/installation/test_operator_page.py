@@ -59,7 +59,7 @@ def test_a_time_is_shown_in_utc() -> None:
     assert write_moment(datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)) == "2026-01-02 03:04:05 UTC"
 
 
-def test_a_panel_has_the_mark_of_its_worst_fact() -> None:
+def test_the_worst_fact_of_a_panel_determines_its_mark() -> None:
     good, warn = Fact("a", "1", Mark.GOOD), Fact("b", "2", Mark.WARN)
     assert Panel(facts=(good, warn)).mark is Mark.WARN
     assert Panel(facts=(Fact("c", "3"),)).mark is Mark.PLAIN

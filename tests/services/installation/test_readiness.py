@@ -145,7 +145,7 @@ def test_each_failed_check_is_described_by_one_sentence(name: str) -> None:
     assert condition.details == [SENTENCES[name]]
 
 
-def test_a_failure_caused_by_another_failure_gets_no_sentence() -> None:
+def test_a_failure_caused_by_another_failure_is_not_described_separately() -> None:
     lost = replace(ALL_WELL, database=False, database_writes=False, chain=False, history=False)
     assert lost.details == [SENTENCES["database"], SENTENCES["chain"]]
 

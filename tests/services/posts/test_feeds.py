@@ -1,4 +1,4 @@
-"""What a feed omits: the text of lost documents, and texts beyond its size limit."""
+"""Feeds omit the texts of lost documents, and texts beyond the size limit."""
 
 from datetime import timedelta
 from functools import partial

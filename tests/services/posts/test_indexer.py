@@ -66,7 +66,7 @@ async def titles(market: IndexedChain, column: str = "post_id") -> list[object]:
 
 
 async def compare_ids(market: IndexedChain) -> None:
-    """Index the chain until its blocks are final, and compare the ids of posts."""
+    """Index the chain until its blocks are final, and let the indexer compare the ids of posts."""
     await market.settle()
     market.clock.advance(COMPARE_SECONDS)
     await market.indexer.index_once()
@@ -254,7 +254,7 @@ async def test_a_reorg_resolves_a_dispute_about_a_block_that_it_replaces(
     assert await market.shown() == await market.expected(tmp_path)
 
 
-async def test_a_difference_below_a_disputed_block_waits_until_that_is_resolved(
+async def test_a_difference_below_a_disputed_block_waits_for_the_dispute_to_end(
     market: IndexedChain, tmp_path: Path
 ) -> None:
     node = Omitting(market.chain)
@@ -338,7 +338,7 @@ async def test_an_old_post_that_a_single_node_omitted_is_noticed_by_its_id(
     assert not market.indexer.stream.disputed
 
 
-async def test_ids_that_the_marketplace_never_assigned_are_not_missing(
+async def test_ids_that_the_marketplace_never_assigned_do_not_count_as_missing(
     market: IndexedChain,
 ) -> None:
     market.chain.mine(*market.publish())

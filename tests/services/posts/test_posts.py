@@ -1,4 +1,4 @@
-"""The service on top of the index: pages, tokens, days, and data that is not indexed yet."""
+"""Posts from the index: page tokens, daily statistics, caches, and an incomplete index."""
 
 import gc
 import weakref
@@ -196,7 +196,7 @@ async def test_stats_include_every_day_until_today() -> None:
     assert stats.totals is TOTALS
 
 
-async def test_empty_results_are_unavailable_until_the_index_is_complete() -> None:
+async def test_empty_results_raise_unavailable_until_the_index_is_complete() -> None:
     index = Index(complete=False)
     posts = make_posts(index)
     calls = (

@@ -32,7 +32,7 @@ def _post(place: int) -> IndexedPost:
 
 @dataclass
 class Index:
-    """Posts at positions from 1, every `nth` of which matches, with unsorted scores."""
+    """Posts at positions 1, 2, 3 and so on. Every `nth` post matches. Scores are unsorted."""
 
     posts: int
     nth: int
@@ -105,7 +105,9 @@ async def test_only_the_posts_of_a_page_are_read(order: PostOrder | None) -> Non
 
 
 @pytest.mark.parametrize("order", [None, *PostOrder])
-async def test_pages_are_full_if_a_filter_leaves_out_most_matches(order: PostOrder | None) -> None:
+async def test_pages_are_full_even_if_a_filter_leaves_out_most_matches(
+    order: PostOrder | None,
+) -> None:
     index = Index(301, 1, 1_000)
     which = PostFilter(free=True) if order is None else PostFilter(free=True, order=order)
     pages = await _pages(index, which, 20, by_score=order is None)
@@ -114,7 +116,7 @@ async def test_pages_are_full_if_a_filter_leaves_out_most_matches(order: PostOrd
     assert len({post.place for page in pages for post in page.posts}) == 100
 
 
-async def test_a_page_of_a_search_that_stops_early_is_full() -> None:
+async def test_a_page_is_full_even_if_its_search_stops_early() -> None:
     index = Index(301, 1, 90)
     pages = await _pages(index, PostFilter(free=True), 20, by_score=True)
     assert {len(page.posts) for page in pages[:-1]} == {20}

@@ -76,7 +76,7 @@ async def test_a_post_id_reassigned_by_a_reorg_belongs_to_its_new_author(
     assert await ledger.post_id(hers) == 2
 
 
-async def test_posts_that_swap_post_ids_in_a_reorg_are_rebound(
+async def test_posts_that_swap_post_ids_in_a_reorg_get_their_new_ids(
     ledger: Ledger,
 ) -> None:
     one, two = await ledger.draft(), await ledger.draft(BOB)
@@ -90,7 +90,7 @@ async def test_posts_that_swap_post_ids_in_a_reorg_are_rebound(
     assert [await ledger.post_id(file) for file in (one, two)] == [2, 1]
 
 
-async def test_posts_that_swap_post_ids_are_rebound_without_block_numbers(
+async def test_posts_that_swap_post_ids_get_their_new_ids_without_block_numbers(
     ledger: Ledger,
 ) -> None:
     one, two = await ledger.draft(), await ledger.draft(BOB)

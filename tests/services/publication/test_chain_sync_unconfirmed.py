@@ -18,7 +18,7 @@ def read_event(block: ScriptedBlock) -> PostCreated:
 
 
 async def invent(ledger: Ledger, file: File, **place: object) -> PostCreated:
-    """A signed but false event about a draft, which is in no block of the chain."""
+    """A signed but false event about a draft. The event is in no block of the chain."""
     other = await ledger.draft(file.owner)
     event = read_event(ledger.post(other, 77))
     ledger.chain.fork(1)
@@ -104,7 +104,9 @@ async def test_a_forged_log_in_a_real_block_is_undone(ledger: Ledger) -> None:
 
 
 @pytest.mark.parametrize("read_before", [True, False])
-async def test_forged_content_of_a_real_log_is_undone(ledger: Ledger, read_before: bool) -> None:
+async def test_an_event_with_forged_content_for_a_real_log_is_undone(
+    ledger: Ledger, read_before: bool
+) -> None:
     real, draft = await ledger.draft(), await ledger.draft()
     event = read_event(ledger.post(real, 1))
     if read_before:

@@ -1,4 +1,4 @@
-"""Leases: taking, background renewal, waiting and losing."""
+"""Leases: how they are taken, renewed in the background, awaited and lost."""
 
 import asyncio
 import logging
@@ -217,7 +217,7 @@ async def test_a_wait_that_times_out_names_the_holder(stores: Stores) -> None:
             pytest.fail("It is not paused.")
 
 
-async def test_a_failed_release_without_a_database_is_only_logged(
+async def test_a_failed_lease_release_during_a_database_outage_is_only_logged(
     stores: Stores, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.WARNING)

@@ -1,4 +1,4 @@
-"""Endpoints that describe the service itself: facts, security contact, health and readiness."""
+"""Endpoints about the service itself: its description, security contact, health, readiness."""
 
 from datetime import datetime, timedelta
 from pathlib import Path

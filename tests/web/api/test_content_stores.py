@@ -48,7 +48,7 @@ async def at_pinata(folder: Path, store: str = "pinata") -> AsyncIterator[tuple[
 
 
 async def walk(world: World) -> tuple[str, str]:
-    """Create, read and illustrate a draft, and return the cids of the draft and its thumbnail."""
+    """Create and read a draft, add a thumbnail, and return the cids of the draft and thumbnail."""
     author = world.wallet(0)
     file = await world.create(author, "Words for sale.")
     response = await world.read_draft(author, file["cid"])

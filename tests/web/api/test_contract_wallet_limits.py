@@ -1,4 +1,4 @@
-"""Limits on contract wallet calls in a whole service, and the switch to turn them off."""
+"""Limits on calls to contract wallets, and the setting that disables contract wallets."""
 
 import asyncio
 from contextlib import suppress
@@ -21,7 +21,7 @@ VERDICTS = b'"0x00"', b'"0x01"'
 
 
 def client_at(world: World, address: str) -> httpx2.AsyncClient:
-    """A client of the service with this IP address."""
+    """A client with this IP address."""
     transport = httpx2.ASGITransport(world.app, client=(address, 1))
     return httpx2.AsyncClient(transport=transport, base_url=ORIGIN)
 
@@ -121,7 +121,7 @@ async def test_checks_of_one_wallet_are_limited_across_all_clients(tmp_path: Pat
 
 
 def _patient(adapters: Adapters) -> Adapters:
-    """Adapters whose wallet checks outlast this test on any machine, over the same connections."""
+    """Adapters with the same connections, whose wallet checks do not time out during this test."""
     assert isinstance(adapters.wallets, JsonRpcContractWallets)
     return replace(adapters, wallets=JsonRpcContractWallets(adapters.wallets._calls, timeout=120))
 

@@ -144,7 +144,7 @@ async def test_a_malformed_signature_is_refused_without_calling_the_chain(
 
 
 @pytest.mark.parametrize("size", [0, 1, 64, 66, 500, MAX_SIGNATURE_BYTES])
-async def test_signatures_of_other_sizes_are_checked_by_the_contract(
+async def test_signatures_of_unusual_sizes_are_checked_by_the_contract(
     town: World, size: int
 ) -> None:
     contract = deploy_on(town.chain, hostile_wallet("Accept"))
@@ -157,7 +157,7 @@ async def test_signatures_of_other_sizes_are_checked_by_the_contract(
 
 
 def _malformed(factory: str, prepare: bytes, inner: bytes) -> dict[str, bytes]:
-    """ERC-6492 wrappers that are malformed in all known ways, by type of fault."""
+    """ERC-6492 wrappers malformed in every known way, keyed by type of fault."""
     good = wrap(factory, prepare, inner)
 
     def with_word(place: int, value: int) -> bytes:

@@ -45,7 +45,7 @@ async def test_a_contract_wallet_writes_and_reads(town: World, kind: str) -> Non
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_a_contract_wallet_has_its_own_session(town: World, kind: str) -> None:
+async def test_a_contract_wallet_gets_a_session_for_its_own_address(town: World, kind: str) -> None:
     wallet = open_wallet(town, kind)
     body = wallet.sign_login(wallet.login_message())
     response = await town.client.post("/auth/login", json=body)
@@ -154,7 +154,7 @@ async def test_the_new_owner_of_a_wallet_can_update_its_drafts(town: World) -> N
     assert (await town.send_update(new, draft["cid"])).status_code == 200
 
 
-async def test_only_one_of_two_concurrent_requests_with_a_signature_is_accepted(
+async def test_one_of_two_concurrent_requests_with_the_same_signature_is_accepted(
     town: World,
 ) -> None:
     body = open_wallet(town).sign("create") | {"content": "Words."}

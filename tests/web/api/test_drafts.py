@@ -1,5 +1,6 @@
 """Drafts over HTTP: only their owner's signature can create, update and delete them."""
 
+import asyncio
 import copy
 import re
 from datetime import datetime
@@ -386,7 +387,7 @@ async def test_a_malformed_signature_is_refused(town: World, kind: str) -> None:
 
 
 @pytest.mark.parametrize("form", ["v of 0 or 1", "64 bytes"])
-async def test_signatures_with_v_of_0_or_1_and_compact_ones_are_accepted(
+async def test_signatures_with_v_0_or_1_and_compact_signatures_are_accepted(
     town: World, form: str
 ) -> None:
     body = town.stranger().sign("create") | {"content": ""}
@@ -483,7 +484,7 @@ async def test_content_is_limited_to_4_mib(town: World) -> None:
 
 
 @pytest.mark.parametrize("action", ["create", "update", "publish", "delete"])
-async def test_a_repeated_write_is_refused_with_the_file_that_it_created(
+async def test_the_refusal_of_a_repeated_write_names_the_file_it_created(
     town: World, action: str
 ) -> None:
     alice = town.stranger()
@@ -520,6 +521,20 @@ async def test_a_repeated_write_changes_nothing(town: World) -> None:
     again = await town.send_update(alice, new["cid"], "Swapped.", nonce="n")
     assert problem(again) == (409, "nonce_used")
     assert (await town.read_draft(alice, new["cid"])).json()["content"] == "Second."
+
+
+async def test_an_update_overtaken_by_another_with_its_nonce_is_refused_as_repeated(
+    town: World,
+) -> None:
+    alice = town.stranger()
+    file = await town.create(alice)
+    # While the document of the large one is built, the small one commits.
+    large, small = await asyncio.gather(
+        town.send_update(alice, file["cid"], "Many words. " * 300_000, nonce="once"),
+        town.send_update(alice, file["cid"], "Few words.", nonce="once"),
+    )
+    assert {large.status_code, small.status_code} == {200, 409}
+    assert problem(large if small.status_code == 200 else small) == (409, "nonce_used")
 
 
 async def test_a_nonce_is_spent_for_all_actions_of_the_same_signer(town: World) -> None:

@@ -27,7 +27,7 @@ PAGE = "https://inkdao.example"
 """The origin of the front end."""
 
 POSTS, DRAFTS = 21, 15
-"""Numbers of posts and drafts that fill three and two pages."""
+"""Numbers of posts and drafts that fill three and two pages, respectively."""
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -83,8 +83,8 @@ class Author:
     session: dict[str, str] = field(default_factory=dict)
 
     def sign(self, request: Request) -> dict[str, Any]:
-        """Sign like the front end: no primary type, a numeric timestamp, and a nonce from the
-        time."""
+        """Sign like the front end: without a primary type, with a numeric timestamp and a nonce
+        derived from the time."""
         self.site.clock.advance(1)
         seconds = self.site.clock.seconds
         nonce = f"{self.wallet.address}_{seconds}"
@@ -210,7 +210,7 @@ async def test_a_new_reader_can_buy_and_read_in_the_same_session(site: World) ->
     assert response.json()["file"]["keyvalues"]["trade"] == "trade"
 
 
-async def test_the_dashboard_shows_totals_and_days(site: World) -> None:
+async def test_the_dashboard_shows_totals_and_daily_activity(site: World) -> None:
     author, reader = await open_author(site, 7), site.wallet(8)
     post_id = await publish(author, "counted", "numbers")
     site.buy(reader, post_id)

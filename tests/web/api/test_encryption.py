@@ -1,4 +1,4 @@
-"""Encrypted documents are ciphertext on disk, and content over HTTP for entitled readers."""
+"""Encrypted documents are ciphertext on disk, but plain text over HTTP for entitled readers."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""Feeds are valid, and feed readers' parsers find in them what the pages show."""
+"""Feeds are valid, and the parsers of feed readers find the same content as on the pages."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Public feeds: what they contain, who may see it, and how long copies stay current."""
+"""Public feeds: their contents, who may see them, and how long copies stay current."""
 
 import json
 from collections.abc import Mapping
@@ -57,7 +57,7 @@ def items(response: httpx2.Response) -> list[dict[str, Any]]:
 async def publish(
     world: World, content: str, price: int, title: str = "A title", text: str = "About it."
 ) -> int:
-    """Publish a post by the first wallet with the hashtag `ink`, and return its id."""
+    """Publish a post with the hashtag `ink` by the first wallet, and return its id."""
     author = world.wallet(1)
     file = await world.create(author, content)
     post = (file["cid"], title, "bafkreithumbnail", text, price, ["ink"])
@@ -156,7 +156,7 @@ async def test_a_post_denied_by_the_chain_stays_hidden_while_the_node_is_down(wo
     assert await texts_of(world, post_id) == {503}
 
 
-async def test_a_price_delivered_while_the_node_is_down_takes_effect(world: World) -> None:
+async def test_a_price_change_delivered_while_the_node_is_down_takes_effect(world: World) -> None:
     post_id = await publish(world, "Words for everybody.", 0)
     assert await texts_of(world, post_id) == {"text"}
     world.node.fault = lambda said: b"nonsense"

@@ -100,7 +100,7 @@ async def test_an_invalid_or_multiple_range_gets_the_whole_document(town, shown,
 
 
 @pytest.mark.parametrize("asked", ["bytes=999999-", "bytes=999999-1000000", "bytes=-0"])
-async def test_a_range_beyond_the_end_is_refused_with_the_document_size(town, shown, asked):
+async def test_the_refusal_of_a_range_beyond_the_end_contains_the_document_size(town, shown, asked):
     cid, body = shown
     response = await fetch(town, cid, Range=asked)
     assert problem(response) == (416, "range_not_satisfiable")
@@ -275,7 +275,7 @@ async def test_private_documents_are_not_served_in_any_format(town, query):
                 assert response.status_code == 404
 
 
-async def test_the_document_of_a_free_post_is_served_and_proves_itself(town):
+async def test_the_document_of_a_free_post_is_served_and_matches_its_cid(town):
     alice = town.wallet(3)
     post_id, file = await town.post(alice, price=0)
     cid = file["cid"]
@@ -356,7 +356,7 @@ async def test_a_document_not_in_our_json_format_is_sent_as_an_attachment():
         assert representation.disposition(document_cid(body), kind) == "attachment"
 
 
-async def test_only_if_cached_requests_get_only_stored_documents(town, shown):
+async def test_a_request_with_only_if_cached_gets_only_stored_documents(town, shown):
     cached = {"Cache-Control": "only-if-cached"}
     response = await town.client.get(f"/ipfs/{shown[0]}", headers=cached)
     assert (response.status_code, response.content) == (200, shown[1])

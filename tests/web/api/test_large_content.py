@@ -142,7 +142,7 @@ class Repeated:
 async def test_a_body_with_an_invalid_start_is_not_read_completely(
     town: World, start: bytes, piece: bytes, expected: tuple[int, str]
 ) -> None:
-    """Only as much of the body is read as the middleware drains."""
+    """The service reads only the part of the body that the middleware drains."""
     body = Repeated(start, piece, 24 * 1024 * 1024)
     headers = JSON | {"Expect": "100-continue"}
     response = await town.client.post("/create/group", content=body, headers=headers)

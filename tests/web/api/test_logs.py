@@ -11,19 +11,22 @@ from typing import Any
 
 import httpx2
 import pytest
+from tests.canaries import CANARIES, canary
 from tests.world import World, open_world, problem
 
 from imprint.logs import JsonFormatter, TextFormatter
 from imprint.web.http.middleware import request_id
 
-CANARIES = {
-    "JWT_SECRET": "canary-jwt-0123456789-abcdefghij-klm",
-    "JWT_SECRET_PREVIOUS": "canary-old-jwt-0123456789-abcdefghij",
-    "PAGE_TOKEN_SECRET": "canary-page-0123456789-abcdefghij-kl",
-    "WEBHOOK_A_SECRET": "canary-hook-a-0123456789-abcdefghijk",
-    "WEBHOOK_B_SECRET": "canary-hook-b-0123456789-abcdefghijk",
+GIVEN = {
+    name: CANARIES[name]
+    for name in (
+        "JWT_SECRET",
+        "JWT_SECRET_PREVIOUS",
+        "PAGE_TOKEN_SECRET",
+        "WEBHOOK_A_SECRET",
+        "WEBHOOK_B_SECRET",
+    )
 }
-RPC_KEY = "canaryrpckey0123456789"
 
 
 @contextmanager
@@ -110,15 +113,15 @@ async def _walk(world: World, walk: Walk) -> None:
 
 
 async def _whole_walk(folder: Path) -> Walk:
-    walk = Walk(CANARIES | {"RPC key": RPC_KEY})
+    walk = Walk(GIVEN | {"RPC key": canary("CHAIN_RPC_URL")})
     with _listening() as lines:
-        async with open_world(folder, rpc_path=f"/v2/{RPC_KEY}", **CANARIES) as world:
+        async with open_world(folder, **GIVEN) as world:
             await _walk(world, walk)
     walk.lines = lines.getvalue()
     return walk
 
 
-async def test_no_log_line_of_a_walk_contains_a_secret(tmp_path: Path) -> None:
+async def test_no_log_line_of_a_full_walkthrough_contains_a_secret(tmp_path: Path) -> None:
     walk = await _whole_walk(tmp_path)
     assert walk.lines.count('"responded"') >= 30
     assert "chain node failed" in walk.lines
@@ -127,7 +130,7 @@ async def test_no_log_line_of_a_walk_contains_a_secret(tmp_path: Path) -> None:
         assert secret.removeprefix("0x") not in walk.lines, name
 
 
-async def test_no_response_in_a_walk_contains_a_secret(tmp_path: Path) -> None:
+async def test_no_response_in_a_full_walkthrough_contains_a_secret(tmp_path: Path) -> None:
     walk = await _whole_walk(tmp_path)
     meant = {"session": "/auth/login", "page token": "/pendingFilesByOwner"}
     assert len({response.request.url.path for response in walk.responses}) >= 12

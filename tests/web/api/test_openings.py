@@ -1,4 +1,4 @@
-"""Openings over HTTP: what everybody can read of a free or paid post, at every URL."""
+"""Openings over HTTP: the parts of free and paid posts that everybody can read, at every URL."""
 
 from typing import Any
 
@@ -39,7 +39,7 @@ async def show(world: World, post_id: str) -> dict[str, Any]:
 
 
 async def told(world: World, post_id: str) -> dict[str, str]:
-    """Return what everybody can read of a post, by URL."""
+    """Return the parts of a post that everybody can read, by URL."""
     found = {}
     for way in (*WAYS, "/posts/{}/opening", "/posts?q=canary", "/posts/{}/content"):
         address = way.format(post_id)
@@ -67,7 +67,7 @@ async def test_everybody_reads_the_opening_of_a_paid_post_and_nothing_below_it(
     assert [address for address, text in found.items() if "canary" in text] == []
 
 
-async def test_the_page_of_a_paid_post_has_its_opening_length_and_description(
+async def test_the_page_of_a_paid_post_shows_its_opening_its_length_and_description(
     world: World,
 ) -> None:
     post_id = await publish_read(world)
@@ -79,7 +79,7 @@ async def test_the_page_of_a_paid_post_has_its_opening_length_and_description(
     assert 'content="A title The lighthouse keeper writes. [Later][one]"' in text
 
 
-async def test_a_free_post_shows_everything_except_the_line_below_its_opening(world: World) -> None:
+async def test_a_free_post_shows_its_whole_text_without_the_more_line(world: World) -> None:
     post_id = await publish_read(world, price=0)
     record = await show(world, post_id)
     assert (record["words"], record["opening"], record["free"]) == (15, True, True)
@@ -212,7 +212,7 @@ async def test_the_opening_comes_from_the_newest_revision(world: World) -> None:
         assert "lighthouse keeper" not in text, address
 
 
-async def test_a_revision_without_the_line_removes_the_opening(world: World) -> None:
+async def test_a_revision_without_a_more_line_removes_the_opening(world: World) -> None:
     post_id = await publish_read(world)
     post = (post_id, (await show(world, post_id))["cid"])
     await revise(world, world.wallet(1), post, CONTENT.replace("<!--more-->", ""))

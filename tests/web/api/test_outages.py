@@ -128,7 +128,9 @@ async def test_a_refused_delete_keeps_the_draft_and_the_nonce(world: World) -> N
     assert (await world.send_delete(alice, file["cid"], nonce="kept")).status_code == 200
 
 
-async def test_a_user_other_than_the_session_is_refused_even_without_a_node(world: World) -> None:
+async def test_a_user_other_than_the_session_holder_is_refused_even_without_a_node(
+    world: World,
+) -> None:
     post_id, _ = await world.post(world.wallet(1))
     session = await world.login(world.wallet(2))
     await world.node.stop()
@@ -147,7 +149,7 @@ def _change_results(change: Callable[[Any], Any]) -> Fault:
 
 
 def _change_calls(change: Callable[[str], str]) -> Fault:
-    """Change what contract calls return, but not the node's own errors."""
+    """Change the results of contract calls, but not the node's own errors."""
     return _change_results(
         lambda result: change(result) if isinstance(result, str) and len(result) > 18 else result
     )

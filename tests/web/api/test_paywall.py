@@ -50,7 +50,8 @@ async def publish(world: World, wallet: int = 1, title: str = "A title", **given
     entry = (file["cid"], title, "bafythumb", "About it", price, [])
     block = world.create_post_with(world.wallet(wallet), entry)
     (event,) = (await world.deliver_a(block)).json()["events"]
-    await world.index()
+    if given.get("is_indexed", True):
+        await world.index()
     return str(event["postId"])
 
 
@@ -166,6 +167,27 @@ async def test_the_largest_offer_fits_into_the_header_buffers_of_a_proxy(town: W
     post_id = await publish(town, title="\x01" * 100)
     response = await town.client.get(f"/posts/{post_id}/content")
     assert read_offer(response)["resource"]["description"] == f"Post {post_id}: " + "\x01" * 100
+
+
+async def test_an_offer_that_would_be_too_long_has_no_title(tmp_path: Path) -> None:
+    host = ".".join(["a" * 60] * 4)
+    async with open_world(tmp_path, PUBLIC_URL=f"http://{host}") as world:
+        post_id = await publish(world, title="\x01" * 100)
+        offer = read_offer(await world.client.get(f"/posts/{post_id}/content"))
+        assert "description" not in offer["resource"]
+        post_id = await publish(world, title="Short")
+        offer = read_offer(await world.client.get(f"/posts/{post_id}/content"))
+        assert offer["resource"]["description"] == f"Post {post_id}: Short"
+
+
+async def test_an_offer_names_its_post_as_soon_as_the_index_has_it(town: World) -> None:
+    post_id = await publish(town, is_indexed=False)
+    path = f"/posts/{post_id}/content"
+    offer = read_offer(await town.client.get(path))
+    assert offer["resource"]["description"] == f"Post {post_id}"
+    await town.index()
+    offer = read_offer(await town.client.get(path))
+    assert offer["resource"]["description"] == f"Post {post_id}: A title"
 
 
 async def test_the_older_read_endpoints_still_refuse_with_403(town: World) -> None:
@@ -323,7 +345,7 @@ async def test_the_author_can_read_with_a_proof(town: World) -> None:
     assert CANARY in (await town.client.get(path, headers=headers)).text
 
 
-async def test_a_proof_can_read_a_given_revision(town: World) -> None:
+async def test_a_given_revision_can_be_read_with_a_proof(town: World) -> None:
     reader = town.wallet(2)
     post_id = await held_post(town, reader)
     path = f"/posts/{post_id}/content"
@@ -371,7 +393,7 @@ async def test_a_proof_sent_to_two_replicas_allows_one_read(town: World) -> None
             assert statuses == [200, 409, 409, 409]
 
 
-async def test_a_signed_challenge_is_valid_at_any_replica_and_after_a_key_rotation(
+async def test_a_signed_challenge_is_valid_on_any_replica_and_after_a_key_rotation(
     tmp_path: Path,
 ) -> None:
     old, new = "old " * 16, "new " * 16
@@ -728,6 +750,14 @@ async def test_a_malformed_payment_is_refused(town: World, given: str) -> None:
         for ending in ENDINGS:
             response = await town.client.get(f"/posts/{post_id}{ending}", headers=headers)
             assert problem(response) == (400, "invalid_request")
+
+
+async def test_a_payment_with_a_character_outside_of_base64_is_refused(town: World) -> None:
+    post_id = await publish(town)
+    (given,) = payment_headers(UNKNOWN_TRANSACTION).values()
+    headers = {PAYMENT: f"{given[:8]}!{given[8:]}"}
+    response = await town.client.get(f"/posts/{post_id}/content", headers=headers)
+    assert problem(response) == (400, "invalid_request")
 
 
 async def test_a_payment_of_another_scheme_or_chain_is_ignored(town: World) -> None:

@@ -1,4 +1,4 @@
-"""Attacks on paid posts: moved proofs, misleading purchases, and unusual requests for the text."""
+"""Attacks on paid posts: misused proofs, misleading purchases, and unusual text requests."""
 
 import asyncio
 from collections.abc import Callable
@@ -42,7 +42,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def hide_token_once(world: World) -> Callable[[bytes], bytes]:
-    """Return a lie of a node that does not know a token the first time that it is queried."""
+    """Return a fault: the first time that a balance is queried, the node reports no token."""
 
     def hide(said: bytes) -> bytes:
         if ONE_TOKEN in said:
@@ -55,7 +55,7 @@ def hide_token_once(world: World) -> Callable[[bytes], bytes]:
 # Transactions
 
 
-async def test_a_holder_whose_token_came_by_another_way_is_not_asked_to_pay_again(
+async def test_a_holder_who_received_the_token_as_a_gift_is_not_asked_to_pay(
     town: World,
 ) -> None:
     giver, reader = town.wallet(2), town.wallet(5)
@@ -127,7 +127,7 @@ async def test_a_flood_of_invented_purchases_does_not_delay_a_holder(town: World
         assert read_offer(each)["error"] == "transaction_pending"
 
 
-async def test_waiting_reads_leave_most_of_a_few_slots_to_other_requests(
+async def test_waiting_reads_leave_most_request_slots_free_even_if_there_are_few(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(payments, "WAIT_SECONDS", 30)
@@ -177,7 +177,7 @@ async def test_a_head_request_spends_the_proof(town: World) -> None:
         assert problem(await town.client.get(path, headers=headers)) == (409, "nonce_used")
 
 
-async def test_a_signature_for_one_contract_wallet_is_not_valid_for_another_of_its_owner(
+async def test_a_signature_for_one_wallet_is_not_valid_for_the_owners_other_wallet(
     town: World,
 ) -> None:
     owner = town.wallet(2)
@@ -215,7 +215,7 @@ async def test_a_proof_is_bound_to_the_configured_host_and_not_to_the_header(tow
 # Requests for the text
 
 
-async def test_conditions_and_ranges_give_no_text_to_a_client_without_access(town: World) -> None:
+async def test_conditional_and_range_requests_give_no_text_without_access(town: World) -> None:
     holder = town.wallet(2)
     post_id = await held_post(town, holder)
     session = await town.login(holder)

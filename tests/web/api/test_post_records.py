@@ -30,10 +30,12 @@ def row_of(title: str | None, price: int = 7) -> dict[str, str]:
         (None, ""),
     ],
 )
-def test_no_title_in_a_sales_table_is_a_formula(title: str | None, cell: str) -> None:
+def test_a_title_in_a_sales_table_is_never_a_spreadsheet_formula(
+    title: str | None, cell: str
+) -> None:
     assert row_of(title)["title"] == cell
 
 
-def test_a_table_has_amounts_in_wei_and_in_coins() -> None:
+def test_a_sales_table_shows_amounts_in_wei_and_in_coins() -> None:
     row = row_of("Sold", 5 * 10**16)
     assert (row["price"], row["amount"], row["coin"]) == ("50000000000000000", "0.05", "XDAI")

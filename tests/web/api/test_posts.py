@@ -279,7 +279,7 @@ async def test_content_follows_the_same_access_rules_as_the_other_reads(town: Wo
     assert problem(response) == (401, "session_invalid")
 
 
-async def test_an_author_record_has_posts_and_sales(town: World) -> None:
+async def test_an_author_record_contains_the_counts_of_posts_and_sales(town: World) -> None:
     author, reader = town.wallet(9), town.wallet(2)
     first, second = await _post(town, 9), await _post(town, 9, price=3)
     town.buy(reader, int(first))
@@ -306,7 +306,7 @@ async def test_an_author_record_has_posts_and_sales(town: World) -> None:
     assert problem(await town.client.get("/authors/0x12")) == (400, "invalid_address")
 
 
-async def test_stats_have_ninety_days_and_amounts_as_strings(town: World) -> None:
+async def test_stats_cover_ninety_days_and_give_amounts_as_strings(town: World) -> None:
     await _post(town, 1)
     # Each block is a second after the previous one, while the clock stands still.
     town.clock.advance(max(0, town.chain.head.timestamp - town.clock.seconds))
@@ -324,7 +324,7 @@ async def test_stats_have_ninety_days_and_amounts_as_strings(town: World) -> Non
     assert response.headers["etag"]
 
 
-async def test_an_index_that_is_being_built_gets_503_and_never_404(
+async def test_requests_get_503_and_never_404_while_the_index_is_being_built(
     tmp_path: Path, records: None
 ) -> None:
     async with open_world(tmp_path) as world:
@@ -422,7 +422,9 @@ async def test_the_index_reveals_nothing_about_a_draft(town: World) -> None:
     assert "Nobody has read" not in json.dumps(post)
 
 
-async def test_without_a_database_the_index_gets_503(tmp_path: Path, records: None) -> None:
+async def test_requests_to_the_index_get_503_without_a_database(
+    tmp_path: Path, records: None
+) -> None:
     faults = Faults(Unavailable.database)
 
     def adapt(parts: Adapters) -> Adapters:

@@ -1,4 +1,4 @@
-"""A reader's library and an author's sales over HTTP, which only their own session may see."""
+"""A reader's library and an author's sales over HTTP, visible only in their own sessions."""
 
 import csv
 import io
@@ -124,7 +124,7 @@ async def test_an_author_lists_all_of_their_own_posts(town: World) -> None:
     }
 
 
-async def test_a_token_of_own_posts_does_not_reveal_hidden_posts_in_public_lists(
+async def test_a_page_token_for_own_posts_reveals_no_hidden_posts_in_public_lists(
     town: World,
 ) -> None:
     alice = town.wallet(2)

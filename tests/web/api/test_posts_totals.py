@@ -121,7 +121,9 @@ async def test_totals_are_public_and_have_an_etag(market: World, path: str) -> N
     assert (again.status_code, again.content) == (304, b"")
 
 
-async def test_metrics_of_an_incomplete_index_get_503(tmp_path: Path, records: None) -> None:
+async def test_metrics_requests_get_503_while_the_index_is_incomplete(
+    tmp_path: Path, records: None
+) -> None:
     async with open_world(tmp_path) as world:
         query = f"?userAddress={world.wallet(AUTHOR).address}"
         for path in (f"/userMetrics{query}", f"/heatmap{query}", "/globalMetrics"):

@@ -1,4 +1,4 @@
-"""Private feeds are managed by their reader, and fetched with their token."""
+"""Private feeds are managed by their reader, and fetched with the feed's token."""
 
 import logging
 from pathlib import Path
@@ -31,7 +31,9 @@ async def fetch(world: World, address: str) -> httpx2.Response:
     return await world.client.get(address)
 
 
-async def test_a_private_feed_has_the_text_of_held_and_own_posts(world: World) -> None:
+async def test_a_private_feed_has_the_text_of_posts_that_its_reader_holds_or_wrote(
+    world: World,
+) -> None:
     author, holder, other = world.wallet(1), world.wallet(2), world.wallet(3)
     post_id, _ = await world.post(author, "Words for sale.")
     world.buy(holder, post_id)
@@ -240,7 +242,9 @@ def ids_on(pages: list[dict[str, Any]]) -> list[int]:
     return [int(item["_imprint"]["id"]) for page in pages for item in page["items"]]
 
 
-async def test_the_pages_contain_each_held_or_own_post_exactly_once(world: World) -> None:
+async def test_the_pages_contain_each_post_that_the_reader_holds_or_wrote_once(
+    world: World,
+) -> None:
     author, reader = world.wallet(1), world.wallet(2)
     expected = []
     for number in range(104):

@@ -260,7 +260,7 @@ async def test_a_signature_by_another_account_is_refused(town: World) -> None:
     assert problem(response) == (401, "signature_invalid")
 
 
-async def test_a_changed_text_is_refused(town: World) -> None:
+async def test_a_text_changed_after_signing_is_refused(town: World) -> None:
     signed = town.stranger().sign_envelope(profile_envelope(town.clock.seconds))
     signed["salt"]["message"]["name"] = "Somebody else"
     assert problem(await post_profile(town, signed)) == (401, "signature_invalid")
@@ -406,7 +406,7 @@ async def test_a_profile_survives_a_restart(tmp_path: Path) -> None:
         assert (await town.client.get(f"/ipfs/{saved['avatarCid']}")).status_code == 200
 
 
-async def test_profile_updates_count_towards_the_rate_of_writes(tmp_path: Path) -> None:
+async def test_profile_updates_count_towards_the_write_rate_limit(tmp_path: Path) -> None:
     async with open_world(tmp_path, RATE_LIMITS="on", RATE_WRITES="2/60") as town:
         author = town.stranger()
         for _ in range(2):

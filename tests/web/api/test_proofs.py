@@ -169,7 +169,7 @@ async def test_a_node_confirms_a_proof_and_its_document(shallow: World, tmp_path
     assert (code, "another one" in said) == (1, True)
 
 
-async def test_a_proof_of_another_contract_than_the_trusted_one_is_refused(
+async def test_a_proof_for_a_contract_other_than_the_trusted_one_is_refused(
     shallow: World, tmp_path: Path
 ) -> None:
     post_id, _ = await published_post(shallow, shallow.wallet(5), "Recorded elsewhere.")

@@ -249,7 +249,7 @@ async def test_an_invalid_image_is_refused(town: World, image: Any, code: tuple[
     assert (await town.metadata(file["cid"]))["thumbnail_cid"] is None
 
 
-async def test_a_picture_may_have_5_mib_not_counting_the_rest_of_the_form(
+async def test_a_picture_may_be_5_mib_not_counting_the_rest_of_the_form(
     town: World,
 ) -> None:
     alice = town.stranger()
@@ -293,7 +293,7 @@ async def test_an_invalid_image_counts_as_several_writes_by_its_signer(tmp_path:
             assert (await world.send_publish(bob, his["cid"])).status_code == 200
 
 
-async def test_other_refused_images_count_as_one_write(tmp_path: Path) -> None:
+async def test_an_image_of_an_unsupported_type_counts_as_one_write(tmp_path: Path) -> None:
     async with open_world(tmp_path, RATE_LIMITS="on", RATE_WRITES="5/60") as world:
         alice = world.wallet(1)
         file = await world.create(alice)
@@ -336,7 +336,7 @@ async def test_too_many_images_by_one_signer_are_rate_limited(tmp_path: Path) ->
         assert response.headers["retry-after"] == "2"
 
 
-async def test_all_wallets_of_one_client_share_one_allowance_of_waiting_images(
+async def test_all_wallets_of_one_client_share_one_limit_for_waiting_images(
     tmp_path: Path,
 ) -> None:
     share = MAX_PUBLISHING // SHARE

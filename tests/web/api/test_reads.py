@@ -192,7 +192,7 @@ async def test_a_flood_of_requests_for_a_paid_post_queries_the_node_once(town: W
 
 
 @pytest.mark.parametrize("user", ["author", "holder", "stranger"])
-async def test_a_user_other_than_the_session_is_refused_without_calling_the_chain(
+async def test_a_user_other_than_the_session_holder_is_refused_without_a_chain_call(
     town: World, user: str
 ) -> None:
     alice, bob, eve = town.wallet(1), town.wallet(2), town.stranger()

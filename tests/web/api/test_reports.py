@@ -1,4 +1,4 @@
-"""`POST /reports`: readers tell the operator about posts."""
+"""Readers report posts to the operator with `POST /reports`."""
 
 from pathlib import Path
 from typing import Any
@@ -74,7 +74,7 @@ async def test_the_contact_in_a_report_is_a_single_line(world: World) -> None:
     assert report.contact == "a@example.com Bcc: all@example.com Body"
 
 
-async def test_a_form_without_scripts_is_redirected_to_the_post(world: World) -> None:
+async def test_a_report_form_sent_without_scripts_redirects_to_the_post(world: World) -> None:
     await world.post(world.wallet(1))
     fields = {"postId": "1", "reason": "abuse", "text": "Two\r\nlines", "contact": ""}
     response = await world.client.post("/reports", content=urlencode(fields), headers=FORM)

@@ -330,7 +330,7 @@ async def test_a_withheld_post_shows_no_revisions_and_accepts_none(
             assert problem(await _content(world, post_id, revision=number)) == (410, "removed")
 
 
-async def test_a_refused_author_cannot_revise_posts(tmp_path: Path) -> None:
+async def test_an_author_refused_by_the_operator_cannot_revise_posts(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         author = world.wallet(1)
         post = await published_post(world, author)
@@ -341,7 +341,7 @@ async def test_a_refused_author_cannot_revise_posts(tmp_path: Path) -> None:
         assert problem(response) == (403, "author_refused")
 
 
-async def test_a_document_that_gets_a_post_id_by_reorg_gets_none_of_its_revisions(
+async def test_a_document_that_gains_a_post_id_by_reorg_gains_no_revisions(
     tmp_path: Path,
 ) -> None:
     async with open_world(tmp_path, CHAIN_CACHE_SECONDS="0") as world:

@@ -1,4 +1,4 @@
-"""Revisions that race with a measure, a reorg, an erasure or the garbage collector."""
+"""Revisions that race with a moderation measure, a reorg, an erasure or garbage collection."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -28,7 +28,7 @@ DAYS = 3 * 24 * 3600
 
 @dataclass
 class Interrupted:
-    """A content store that lets something else happen before it stores the next document."""
+    """A content store that runs a callback before it stores the next document."""
 
     store: ContentStore
     meanwhile: Callable[[], Awaitable[object]] | None = None
@@ -92,7 +92,9 @@ async def test_a_post_withheld_while_it_is_revised_shows_nothing(tmp_path: Path)
         assert await content_of(world, post_id) == (SECOND, 1)
 
 
-async def test_a_reorg_while_a_post_is_revised_adds_nothing(tmp_path: Path) -> None:
+async def test_a_revision_is_not_added_if_a_reorg_replaces_its_post_meanwhile(
+    tmp_path: Path,
+) -> None:
     async with interrupted(tmp_path) as (world, content):
         author = world.wallet(1)
         before = world.chain.snapshot()

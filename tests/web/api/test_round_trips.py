@@ -36,7 +36,7 @@ Send = Callable[[], Awaitable[httpx2.Response]]
 
 
 async def count(world: World, wire: Wire, send: Send) -> list[str]:
-    """The round trips of a request that was sent before, so that its statements are prepared."""
+    """Round trips of a request that was sent before, so that its statements are prepared."""
     # No time passes: new measures are looked for twice a second, however many requests there are.
     world.clock.set_ahead(1)
     with wire.counting() as trips:

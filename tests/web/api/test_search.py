@@ -163,7 +163,7 @@ async def test_the_chain_decides_whether_a_text_is_indexed_as_free(world: World)
     assert await find(world, "canary") == []
 
 
-async def test_raising_the_price_removes_a_text_from_search_and_zero_restores_it(
+async def test_a_price_removes_a_text_from_search_and_a_price_of_0_restores_it(
     world: World,
 ) -> None:
     author = world.wallet(1)

@@ -22,7 +22,7 @@ PAIRS = [(form, action) for form in FORMS for action in ACTIONS]
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def strict(tmp_path_factory: pytest.TempPathFactory, records: None) -> AsyncIterator[World]:
-    """A service that accepts only bound signatures."""
+    """A service that accepts only signatures bound to the whole request."""
     folder = tmp_path_factory.mktemp("strict")
     async with open_world(folder, REQUIRE_BOUND_SIGNATURES="on") as opened:
         yield opened
@@ -230,7 +230,7 @@ async def test_a_service_lists_the_forms_it_accepts(town: World, strict: World) 
         assert facts["signing_forms"] == forms
 
 
-async def test_two_services_with_one_name_both_accept_only_unbound_signatures(
+async def test_services_with_the_same_name_share_only_unbound_signatures(
     town: World, tmp_path: Path
 ) -> None:
     async with open_world(tmp_path, clock=town.clock, PUBLIC_URL="https://other.example") as other:

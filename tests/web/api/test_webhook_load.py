@@ -18,7 +18,7 @@ from imprint.ports import WebhookProvider
 
 @dataclass(slots=True)
 class WatchedProvider:
-    """A provider that records which thread opens each delivery, and how many at once."""
+    """A provider that records which thread opens each delivery, and how many are open at once."""
 
     provider: WebhookProvider
     name: str = field(init=False)

@@ -117,7 +117,7 @@ async def test_a_truncated_signed_body_becomes_a_dead_letter(town: World) -> Non
 @pytest.mark.parametrize(
     ("network", "ours"), [("BASE_MAINNET", False), ("NET_OF_TOMORROW", False), ("My-Net", True)]
 )
-async def test_a_delivery_that_names_a_network_is_applied_only_if_it_is_ours(
+async def test_a_delivery_is_applied_only_if_the_network_it_names_is_ours(
     tmp_path: Path, network: str, ours: bool
 ) -> None:
     async with open_world(tmp_path, WEBHOOK_NETWORKS="my_net") as world:

@@ -69,7 +69,7 @@ async def test_a_delivery_turns_a_draft_into_a_post(town: World, provider: str) 
     ("alias", "provider"),
     [("alchemy", "a"), ("quicknode", "b")],
 )
-async def test_the_path_aliases_are_the_same_endpoints(
+async def test_the_path_aliases_lead_to_the_same_endpoints(
     town: World, alias: str, provider: str
 ) -> None:
     alice = town.wallet(1)
@@ -220,7 +220,7 @@ async def test_a_digit_moved_between_nonce_and_timestamp_is_refused(town: World)
     assert problem(moved) == (401, "webhook_signature_invalid")
 
 
-async def test_a_repeated_event_from_provider_a_is_already_applied(town: World) -> None:
+async def test_a_repeated_event_from_provider_a_is_reported_as_already_applied(town: World) -> None:
     alice = town.wallet(1)
     file = await town.create(alice)
     block = town.create_post(alice, file["cid"])
@@ -506,7 +506,7 @@ STRANGE_HEADERS: dict[str, tuple[str, dict[str, str]]] = {
 @pytest.mark.parametrize(
     ("provider", "strange"), STRANGE_HEADERS.values(), ids=STRANGE_HEADERS.keys()
 )
-async def test_missing_or_malformed_signature_headers_are_refused_without_the_body(
+async def test_the_body_is_not_read_if_signature_headers_are_missing_or_malformed(
     town: World, provider: str, strange: dict[str, str]
 ) -> None:
     async def never() -> AsyncIterator[bytes]:

@@ -1,4 +1,4 @@
-"""Writing sessions: a wallet signs once, and a key signs its writes until it is revoked."""
+"""Writing sessions: a wallet signs once, and a key then signs writes until it is revoked."""
 
 import asyncio
 import json

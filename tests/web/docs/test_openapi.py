@@ -79,7 +79,7 @@ async def test_the_described_operations_match_the_routes(world: World) -> None:
 ALSO_LEFT_OUT = {"/docs", "/.well-known/security.txt"}
 
 
-async def test_only_pages_and_crawler_files_are_not_described(tmp_path: Path) -> None:
+async def test_every_route_except_pages_and_crawler_files_is_described(tmp_path: Path) -> None:
     async with open_world(tmp_path, OPERATOR_SECRET="s" * 32) as world:
         app: Any = world.app
         left_out = [route for route in app.routes if not route.include_in_schema]

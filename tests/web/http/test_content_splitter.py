@@ -1,4 +1,4 @@
-"""The content splitter and the strict parser agree on every body, however it arrives."""
+"""The content splitter and the strict parser agree on every body, no matter how it is split."""
 
 import json
 from itertools import pairwise

@@ -137,7 +137,7 @@ async def test_a_body_that_is_larger_than_expected_is_read_again_within_the_budg
         reservation.close()
 
 
-async def test_a_body_larger_than_the_share_is_served_alone() -> None:
+async def test_a_body_larger_than_a_clients_share_is_served_alone() -> None:
     async with _readers() as readers:
         readers.store.sizes["x"] = 20 * MIB
         reservation = await readers.share("a", "x")
@@ -209,7 +209,7 @@ async def test_concurrent_reads_of_a_body_end_up_sharing_one_copy() -> None:
             reservation.close()
 
 
-async def test_a_response_beyond_the_share_waits_for_its_turn() -> None:
+async def test_a_response_beyond_its_clients_share_waits_for_its_turn() -> None:
     async with _readers() as readers:
         held = [await readers.reserve("a", 2 * MIB) for _ in range(2)]
         waiting = [readers.reserve("a", 2 * MIB) for _ in range(3)]
@@ -318,7 +318,7 @@ async def test_a_response_that_cannot_be_sent_releases_its_body() -> None:
         assert readers.taken == 0
 
 
-async def test_a_body_of_unknown_size_counts_once_it_is_built() -> None:
+async def test_a_body_of_unknown_size_counts_as_soon_as_it_is_built() -> None:
     async with _readers() as readers:
         made = 0
 

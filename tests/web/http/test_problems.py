@@ -93,7 +93,7 @@ async def test_an_unknown_path_is_not_found(town: World, path: str) -> None:
         ("OPTIONS", "/healthz"),
     ],
 )
-async def test_a_wrong_method_is_refused_with_the_allowed_ones(
+async def test_the_refusal_of_a_wrong_method_lists_the_allowed_methods(
     town: World, method: str, path: str
 ) -> None:
     response = await town.client.request(method, path)
@@ -125,7 +125,7 @@ async def test_a_form_without_a_multipart_content_type_is_refused(
     assert problem(response) == (415, "unsupported_media_type")
 
 
-async def test_the_media_type_is_matched_without_case_and_parameters(town: World) -> None:
+async def test_the_media_type_is_matched_regardless_of_case_and_parameters(town: World) -> None:
     headers = {"Content-Type": "Application/JSON; charset=UTF-8"}
     response = await town.client.post("/auth/login", content=b"[]", headers=headers)
     assert problem(response) == (400, "invalid_request")

@@ -182,7 +182,7 @@ def test_a_trusted_proxy_is_recognized_in_any_spelling(address: str) -> None:
 
 
 @pytest.mark.parametrize("address", ["192.0.2.4", "2001:db9::", "fe80::2", "proxy", "-", ""])
-def test_other_addresses_are_not_trusted(address: str) -> None:
+def test_addresses_other_than_the_listed_proxies_are_not_trusted(address: str) -> None:
     assert address not in PROXIES
 
 

@@ -69,7 +69,7 @@ async def test_a_streamed_body_is_cut_off_at_its_limit(town: World, path: str, l
 
 
 @pytest.mark.parametrize(("path", "limit"), LIMITS.items())
-async def test_a_body_declared_too_large_is_read_only_up_to_its_limit(
+async def test_a_body_declared_too_large_is_read_no_further_than_its_limit(
     town: World, path: str, limit: int
 ) -> None:
     body = Pouring()

@@ -73,7 +73,7 @@ def test_head_is_routed_to_the_endpoint_of_get(client):
 @pytest.mark.parametrize(
     ("path", "allowed"), [("/notes/all", "GET, HEAD"), ("/write/x", "DELETE, PUT")]
 )
-def test_a_wrong_method_is_refused_with_the_allowed_ones_sorted(client, path, allowed):
+def test_the_refusal_of_a_wrong_method_lists_the_allowed_methods_sorted(client, path, allowed):
     response = client.post(path)
     assert (response.status_code, response.headers["allow"]) == (405, allowed)
 

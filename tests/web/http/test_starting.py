@@ -60,7 +60,7 @@ async def test_readiness_has_the_same_checks_as_after_startup(
     ("method", "path"),
     [("GET", "/filesMetaData"), ("POST", "/create/group"), ("GET", "/none"), ("PUT", "/healthz")],
 )
-async def test_every_other_request_is_refused_with_the_code_of_the_dependency(
+async def test_requests_during_startup_get_the_error_code_of_the_missing_dependency(
     starting: Starting, method: str, path: str
 ) -> None:
     app, client = starting

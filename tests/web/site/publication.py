@@ -13,7 +13,7 @@ async def publish(
     content: str = "Some *words*.",
     on_chain: tuple[str, ...] | None = None,
 ) -> str:
-    """Publish and index a post, and return its id. `on_chain` replaces its hashtags there."""
+    """Publish and index a post, and return its id. `on_chain` overrides its chain hashtags."""
     author = world.wallet(wallet)
     file = await world.create(author, content)
     thumbnail = await world.publish(author, file["cid"], ",".join(tags))

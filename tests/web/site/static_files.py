@@ -29,7 +29,7 @@ SECRET = "The canary of a paid post sings at midnight."
 """A phrase in the text of every paid post of `many_posts`."""
 
 FIRST = datetime(2025, 3, 1, tzinfo=UTC)
-"""Publication time of the oldest post of `many_posts`. One more follows every hour."""
+"""Publication time of the oldest post of `many_posts`. The others follow, one per hour."""
 
 _ABSOLUTE = re.compile(r"https?://[^\s\"'<>\\)&]+")
 _IS_TEXT = {".atom", ".json", ".md", ".txt", ".xml"}
@@ -129,7 +129,7 @@ def _origin(number: int) -> Origin:
 
 @asynccontextmanager
 async def many_posts(folder: Path, count: int) -> AsyncIterator[World]:
-    """A world with posts by twenty authors with thirty hashtags. Every third post is paid."""
+    """A world with posts by twenty authors and 31 hashtags. Every third post is paid."""
     # In the year of the posts: the service omits it, and a copy must not.
     clock = MovableClock(FIRST + timedelta(days=90))
     async with open_world(folder, clock=clock, adapter=True) as world:

@@ -135,7 +135,7 @@ def seeds(world: World, author: Wallet, last: int = 8) -> list[str]:
 
 
 def readable_paths(world: World) -> dict[str, re.Pattern[str]]:
-    """The paths of all readable routes, and the patterns that they match."""
+    """The paths of all readable routes, each with the pattern that its URLs match."""
     app: Any = world.app
     return {route.path: route.path_regex for route in app.routes if "GET" in (route.methods or ())}
 
@@ -181,7 +181,7 @@ async def populate(world: World) -> Wallet:
 
 
 async def replace_a_post(world: World, author: Wallet) -> None:
-    """Index a post, and then replace its block by one without it."""
+    """Index a post, and then replace its block with one that lacks the post."""
     file = await world.create(author, REPLACED)
     before = world.chain.snapshot()
     world.create_post(author, file["cid"], 0)

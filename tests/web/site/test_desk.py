@@ -21,7 +21,7 @@ async def report(world: World, post_id: str, text: str) -> None:
     assert (await world.client.post("/reports", json=body)).status_code == 202
 
 
-async def test_the_desk_needs_the_secret(tmp_path: Path) -> None:
+async def test_the_moderation_desk_needs_the_operator_secret(tmp_path: Path) -> None:
     async with open_world(tmp_path, **GIVEN) as world:
         post_id = await publish(world, 1)
         assert 'type="password"' in (await world.client.get(DESK)).text
@@ -76,7 +76,7 @@ async def test_a_report_can_be_closed_without_a_measure(tmp_path: Path) -> None:
         assert (await world.client.get(f"/posts/{post_id}")).status_code == 200
 
 
-async def test_the_log_is_exported_completely(tmp_path: Path) -> None:
+async def test_the_moderation_log_is_exported_completely(tmp_path: Path) -> None:
     async with open_world(tmp_path, **GIVEN) as world:
         post_id = await publish(world, 1, "ink")
         await sign_in(world)

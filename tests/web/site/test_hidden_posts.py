@@ -55,7 +55,7 @@ each_kind = pytest.mark.parametrize(
 
 @dataclass(frozen=True)
 class Scene:
-    """A free and a paid post by an author with a profile, and the data that measures hide."""
+    """A free and a paid post by an author with a profile, and the data that measures can hide."""
 
     free: str
     paid: str
@@ -100,7 +100,7 @@ class Scene:
 
 
 async def compose(world: World) -> Scene:
-    """Publish both posts and another author's, and let a reader buy the paid one."""
+    """Publish both posts and one by another author, and let a reader buy the paid post."""
     author, holder = world.wallet(1), world.wallet(2)
     avatar = portrait()
     name, bio = OF_AUTHOR
@@ -386,7 +386,7 @@ async def test_posts_withheld_after_a_backup_stay_hidden_when_it_is_restored(
 
 
 @pytest.mark.parametrize("records", ["sqlite", "postgresql"], indirect=True)
-async def test_a_backup_restored_without_the_newer_log_serves_the_posts(
+async def test_a_backup_restored_without_the_newer_log_serves_withheld_posts(
     stage: Stage, tmp_path: Path
 ) -> None:
     canaries = stage.scene.canaries(TargetKind.AUTHOR)

@@ -202,7 +202,7 @@ async def test_featured_posts_come_first_and_only_once(tmp_path: Path) -> None:
     assert shown == ["2", "1", "3"]
 
 
-async def test_the_page_of_one_author_is_the_front_page(tmp_path: Path) -> None:
+async def test_the_front_page_can_be_the_page_of_a_single_author(tmp_path: Path) -> None:
     async with open_world(tmp_path / "probe") as probe:
         author = probe.wallet(1).address
     settings = {"PUBLICATION_FRONT": author, "PUBLICATION_NAME": "Ada"}

@@ -1,4 +1,4 @@
-"""Cached pages: which ones are rendered again, and the limit of their total size."""
+"""Cached pages: when they are rendered again, and the limit of their total size."""
 
 from collections import Counter
 from pathlib import Path

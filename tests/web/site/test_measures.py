@@ -1,4 +1,4 @@
-"""Measures by the operator: what is refused, listed and counted, and what authors see."""
+"""The operator's measures: their effect on requests, lists and totals, and what authors see."""
 
 import asyncio
 import re
@@ -47,7 +47,7 @@ async def publish_canary(world: World, price: int = 0) -> str:
 @pytest.mark.parametrize(
     ("ground", "expected"), [(Ground.LEGAL, (451, "withheld")), (Ground.POLICY, (410, "removed"))]
 )
-async def test_a_withheld_post_is_refused_with_the_statement(
+async def test_the_refusal_of_a_withheld_post_contains_the_operators_statement(
     world: World, ground: Ground, expected: tuple[int, str]
 ) -> None:
     post_id = await publish_canary(world, price=7)
@@ -149,7 +149,7 @@ async def test_a_picture_stays_public_while_another_visible_post_uses_it(
     assert (await world.client.get(f"/ipfs/{picture}")).status_code == 410
 
 
-async def test_writes_of_a_refused_author_are_refused_except_deletes(world: World) -> None:
+async def test_an_author_refused_by_the_operator_can_only_delete_drafts(world: World) -> None:
     author = world.wallet(1)
     file = await world.create(author)
     await decide(world, Measure.REFUSED, TargetKind.AUTHOR, author.address)
@@ -241,7 +241,7 @@ ANY = (
     ("show", "shown", "beyond"),
     [(Show.ALL, "abc", "abc"), (Show.HOSTED, "ab", "abc"), (Show.ALLOWED, "a", None)],
 )
-async def test_every_list_shows_the_posts_that_the_setting_selects(
+async def test_every_list_shows_the_posts_selected_by_the_show_setting(
     tmp_path: Path, records: None, show: Show, shown: str, beyond: str | None
 ) -> None:
     async with open_world(tmp_path, SHOW=show.value) as world:

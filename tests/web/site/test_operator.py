@@ -149,7 +149,7 @@ async def test_a_failed_sign_in_is_logged_with_the_client_but_not_the_secret(
         assert "a-wrong-guess" not in record.getMessage()
 
 
-async def test_the_page_shows_the_publication_and_what_is_missing(tmp_path: Path) -> None:
+async def test_the_page_shows_publication_settings_and_lists_missing_ones(tmp_path: Path) -> None:
     named = {"PUBLICATION_NAME": "Quills", "PUBLICATION_ACCENT": "#c2185b", "CHAIN_COIN": "xDAI"}
     async with open_world(tmp_path / "named", **GIVEN, **named) as world:
         panel = panel_of(await opened_page(world), "publication")

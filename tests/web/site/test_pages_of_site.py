@@ -64,7 +64,7 @@ async def test_while_the_index_is_being_built_pages_ask_to_reload(tmp_path: Path
         assert problem(await world.client.get("/")) == (503, "index_unavailable")
 
 
-async def test_the_front_page_has_posts_hashtags_and_best_sellers(town: World) -> None:
+async def test_the_front_page_shows_posts_hashtags_and_best_sellers(town: World) -> None:
     post_id = await publish(town, 1, "essay", price=DEFAULT_PRICE, title="On tides")
     town.buy(town.wallet(2), int(post_id))
     await town.index()
@@ -267,7 +267,7 @@ async def test_untrusted_text_is_escaped_on_every_page(town: World) -> None:
     assert "<script>alert" not in text
 
 
-async def test_the_html_head_of_a_post_has_its_card_and_feeds(town: World) -> None:
+async def test_the_html_head_of_a_post_has_link_preview_metadata_and_feeds(town: World) -> None:
     post_id = await publish(town, 8, "essay", title='Ink & "paper"', about="How.")
     text = await page(town, f"/p/{post_id}")
     thumbnail = (await town.client.get(f"/posts/{post_id}")).json()["thumbnailCid"]
@@ -408,7 +408,7 @@ async def test_an_entitled_reader_gets_the_exact_document_of_the_cid(town: World
     assert response.json()["content"] == "Paid words."
 
 
-async def test_the_studio_has_a_new_nonce_each_time(town: World) -> None:
+async def test_the_studio_page_has_a_new_csp_nonce_in_every_response(town: World) -> None:
     nonces = set()
     for _ in range(2):
         response = await town.client.get("/studio", headers=BROWSER)
@@ -455,7 +455,7 @@ async def test_without_the_site_pages_are_not_found(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", ["/posts/x", "/authors/0x12", "/posts/x.md"])
-async def test_a_browser_gets_an_error_page_for_paths_that_redirect_to_pages(
+async def test_a_browser_gets_an_error_page_for_a_malformed_post_or_author_path(
     town: World, path: str
 ) -> None:
     assert "That address isn’t right" in await page(town, path, 400)

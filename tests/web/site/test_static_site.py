@@ -36,7 +36,7 @@ from imprint.ports.archives import NotExported
 pytestmark = pytest.mark.parametrize("records", ["sqlite", "postgresql"], indirect=True)
 
 POSTS = 70
-"""Number of posts: enough for several pages of the front page, a hashtag and an author."""
+"""Number of posts: enough for the front page, a hashtag and an author to have several pages."""
 
 
 def texts_in(folder: Path) -> str:
@@ -56,7 +56,7 @@ async def test_a_static_copy_has_no_text_of_a_paid_post_or_a_draft(
     assert ABOVE in text
 
 
-async def test_the_same_posts_give_the_same_bytes_on_another_day(
+async def test_exporting_the_same_posts_on_another_day_gives_the_same_bytes(
     tmp_path: Path, records: None
 ) -> None:
     async with many_posts(tmp_path / "data", POSTS) as world:
@@ -71,7 +71,7 @@ async def test_the_same_posts_give_the_same_bytes_on_another_day(
 
 
 @pytest.mark.parametrize("base", [BASE, f"{BASE}/blog/2025"])
-async def test_no_link_in_posts_of_every_kind_is_broken(
+async def test_a_static_copy_with_every_kind_of_post_has_no_broken_links(
     world: World, tmp_path: Path, base: str
 ) -> None:
     author = await populate(world)
@@ -123,7 +123,7 @@ async def test_a_static_copy_offers_no_gifts_and_no_cart(tmp_path: Path, records
     assert not [mark for mark in marks if any(mark in page for page in pages)]
 
 
-async def test_a_paid_post_has_its_opening_its_price_and_a_link_to_the_service(
+async def test_a_paid_post_shows_its_opening_its_price_and_a_link_to_the_service(
     world: World, tmp_path: Path
 ) -> None:
     content = "Above the line.\n\n<!--more-->\n\nBelow the line."

@@ -21,7 +21,7 @@ JINJA = re.compile(r"\{\{.*?\}\}|\{%.*?%\}|\{#.*?#\}", re.DOTALL)
 NAMED_ELEMENT = re.compile(r"(</?)\{\{.*?\}\}")
 LITERAL = re.compile(r"\"[^\"]*\"|'[^']*'")
 PREFIX = re.compile(r"""["']([a-z_]+(?:\.[a-z_]+)*\.)(?:["'] ~|\{)""")
-"""The start of a key that ends with a computed value."""
+"""Matches the start of a key that ends with a computed value."""
 KEY = re.compile(r"""["']([a-z_]+(?:\.[a-z_0-9]+)+)["']""")
 SOURCES = [
     *sorted(FOLDER.rglob("*.py")),
@@ -62,7 +62,7 @@ def sentences_in(template: str) -> list[str]:
 
 
 @pytest.mark.parametrize("path", TEMPLATES, ids=lambda path: path.stem)
-def test_no_template_contains_a_sentence(path: Path) -> None:
+def test_no_template_contains_a_hard_coded_sentence(path: Path) -> None:
     assert sentences_in(path.read_text("utf-8")) == []
 
 
@@ -75,11 +75,11 @@ def test_no_template_contains_a_sentence(path: Path) -> None:
         "{% if a %}Sold{% endif %}",
     ],
 )
-def test_a_sentence_in_a_template_is_detected(template: str) -> None:
+def test_a_hard_coded_sentence_in_a_template_is_detected(template: str) -> None:
     assert sentences_in(template)
 
 
-def test_every_sentence_is_used_and_every_key_has_one() -> None:
+def test_every_key_has_a_sentence_and_every_sentence_is_used() -> None:
     texts = [path.read_text("utf-8") for path in (*SOURCES, *TEMPLATES)]
     named = {key for text in texts for key in KEY.findall(text)}
     prefixes = tuple(prefix for text in texts for prefix in PREFIX.findall(text))
@@ -118,7 +118,7 @@ def test_a_number_selects_singular_or_plural() -> None:
 
 UNSAID = {"debug", "info", "warning", "error", "exception", "compile", "Refusal", "TypeVar"}
 UNSAID |= {"RuntimeError", "ValueError", "KeyError", "LookupError", "encode", "TooIntricate"}
-"""Calls whose texts appear on no page, or also in the API."""
+"""Calls whose texts appear on no page, or whose texts also appear in the API."""
 
 
 class Literals(ast.NodeVisitor):
@@ -157,7 +157,7 @@ SPOKEN = [path for path in SOURCES if path.name != "machines.py"]
 
 
 @pytest.mark.parametrize("path", SPOKEN, ids=lambda path: path.stem)
-def test_no_sentence_is_left_in_a_module(path: Path) -> None:
+def test_no_module_contains_a_hard_coded_sentence(path: Path) -> None:
     assert prose_in(path.read_text("utf-8")) == []
 
 
@@ -170,7 +170,7 @@ def test_no_sentence_is_left_in_a_module(path: Path) -> None:
         'f("off: not set")',
     ],
 )
-def test_a_sentence_in_a_module_is_found(source: str) -> None:
+def test_a_hard_coded_sentence_in_a_module_is_detected(source: str) -> None:
     assert prose_in(source)
 
 
@@ -195,7 +195,7 @@ DEVELOPMENT = "wallet/development.ts"
 """The script that names the accounts of the development chain."""
 
 
-def test_no_script_contains_a_sentence() -> None:
+def test_no_script_contains_a_hard_coded_sentence() -> None:
     found = [
         f"{path.relative_to(SITE)}: {line.strip()}"
         for part in PARTS

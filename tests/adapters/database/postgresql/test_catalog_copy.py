@@ -114,7 +114,7 @@ async def test_contradictory_rows_are_reported_as_damage(source, tmp_path, postg
         await copy(source, tmp_path / "copy.db")
 
 
-async def test_a_copy_that_cannot_be_written_is_unavailable(source, tmp_path, monkeypatch):
+async def test_a_copy_that_cannot_be_written_raises_unavailable(source, tmp_path, monkeypatch):
     connect = sqlite3.connect
 
     def connect_full(path, **options):

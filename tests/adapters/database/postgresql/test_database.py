@@ -76,7 +76,9 @@ async def test_deadlocked_transactions_are_retried_and_both_take_effect(world):
     assert len(entered) > 2
 
 
-async def test_a_repeated_constraint_violation_is_unavailable_and_changes_nothing(world, database):
+async def test_a_repeated_constraint_violation_raises_unavailable_and_changes_nothing(
+    world, database
+):
     async def clash(tx):
         await tx.execute(BEAT)
         await tx.execute(OTHER)
@@ -169,7 +171,7 @@ async def test_exceeding_the_server_connection_limit_raises_unavailable(database
         "GRANT SELECT, UPDATE, INSERT, DELETE ON ALL TABLES IN SCHEMA public TO guest",
         "catalog",
     )
-    stores = open_postgresql_stores(database.address.replace("postgres@", "guest@"))
+    stores = open_postgresql_stores(database.address.replace("postgres:", "guest:"))
 
     async def slow(tx):
         await tx.execute("SELECT pg_sleep(0.2)")
@@ -192,7 +194,7 @@ async def test_a_probe_succeeds_for_a_role_that_may_not_create_tables(database, 
         " GRANT USAGE ON SEQUENCE positions TO clerk",
         "catalog",
     )
-    stores = open_postgresql_stores(database.address.replace("postgres@", "clerk@"))
+    stores = open_postgresql_stores(database.address.replace("postgres:", "clerk:"))
     try:
         await stores.database.probe(grow=True)
     finally:
@@ -317,7 +319,7 @@ async def test_a_catalog_created_meanwhile_by_another_process_is_opened(empty):
     assert identity == await prepare(empty)
 
 
-async def test_no_catalog_is_created_if_creation_is_refused(empty):
+async def test_no_catalog_is_created_if_the_check_before_creation_fails(empty):
     def refuse() -> None:
         raise CannotStart("There are documents.")
 
@@ -349,7 +351,7 @@ async def test_both_databases_have_the_same_number_of_migrations():
     assert numbers == [each.number for each in known_migrations("sqlite")]
 
 
-async def test_an_unreachable_server_is_unavailable(tmp_path):
+async def test_an_unreachable_server_raises_unavailable(tmp_path):
     with pytest.raises(Unavailable):
         open_postgresql_stores(f"postgresql://postgres@/x?host={tmp_path}")
 

@@ -17,7 +17,7 @@ def test_a_supported_server_is_accepted(version: int) -> None:
 
 
 @pytest.mark.parametrize("version", [9, LEAST_VERSION - 1])
-def test_an_older_server_is_refused_with_its_version(version: int) -> None:
+def test_the_refusal_of_an_older_server_names_its_version(version: int) -> None:
     with pytest.raises(UnsuitableServer, match=f"PostgreSQL {version}, but {LEAST_VERSION} is"):
         check_server(version, "UTF8")
 

@@ -92,8 +92,8 @@ async def test_a_cancelled_snapshot_cancels_its_callers() -> None:
 
 
 def lists_that_see(*snapshots: Snapshot) -> tuple[SnapshotCache[list[object]], Callable[[], int]]:
-    """Return a cache whose queries yield these snapshots, and a function that counts unused
-    ones."""
+    """Return a cache whose queries yield these snapshots, and a function that counts the unused
+    snapshots."""
     left = list(snapshots)
 
     async def read() -> Snapshot:
@@ -102,7 +102,7 @@ def lists_that_see(*snapshots: Snapshot) -> tuple[SnapshotCache[list[object]], C
     return SnapshotCache(read), lambda: len(left)
 
 
-async def test_a_snapshot_is_queried_only_after_two_lists_shared_it() -> None:
+async def test_a_snapshot_is_checked_only_once_two_cached_lists_share_it() -> None:
     lists, left = lists_that_see(FIRST)
     lists.remember(key_of(1), FIRST, [])
     assert not await lists.is_current(FIRST)

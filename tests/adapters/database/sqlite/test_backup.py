@@ -104,7 +104,7 @@ def test_the_schema_of_an_older_version_passes(tmp_path):
     check_copy(path)
 
 
-async def test_the_schema_of_a_newer_version_is_refused_with_that_reason(copy):
+async def test_the_schema_of_a_newer_version_is_refused_as_newer(copy):
     change(copy, "INSERT INTO schema_migrations VALUES (9999, 'future')")
     with pytest.raises(NewerSchema):
         check_copy(copy)

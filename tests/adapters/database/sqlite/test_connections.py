@@ -95,7 +95,7 @@ def test_a_file_that_is_not_a_database_is_refused_and_left_alone(tmp_path):
     assert path.read_text() == "Dear diary, " * 100
 
 
-def test_an_sqlite_without_strict_tables_is_refused_before_creating_a_file(tmp_path, monkeypatch):
+def test_a_sqlite_without_strict_tables_is_refused_before_a_file_is_created(tmp_path, monkeypatch):
     monkeypatch.setattr(sqlite3, "sqlite_version_info", (3, 36, 0))
     with pytest.raises(TooOldSqlite, match=r"3\.37\.0"):
         connect_writer(tmp_path / "new" / "notes.db")
@@ -169,7 +169,7 @@ def killed_writer(folder):
     return folder / "killed" / "notes.db"
 
 
-def test_an_observer_reads_the_log_of_a_killed_process_without_changes(tmp_path):
+def test_an_observer_reads_the_log_of_a_killed_process_and_changes_nothing(tmp_path):
     path = killed_writer(tmp_path)
     before = files_in(path.parent)
     assert before["notes.db-wal"]

@@ -242,7 +242,7 @@ async def test_a_read_that_awaits_anything_but_its_transaction_is_refused(world)
 PHRASED = [f"word{number}" for number in range(16)]
 
 
-async def test_a_search_for_a_phrase_that_matches_no_post_is_interrupted(world, monkeypatch):
+async def test_a_slow_search_for_a_phrase_without_matches_is_interrupted(world, monkeypatch):
     """FTS5 returns no row until it has read the positions of every word in the phrase."""
     await world.stores.database.transact((), add_words)
     monkeypatch.setattr(sqlite_database, "_CHECKED_EVERY", 40)

@@ -53,8 +53,8 @@ async def commit(writer, rule, *args, durable=True):
 
 
 async def commit_together(writer, *transactions):
-    """Queue (rule, args, durable) while the writer is busy, and return the outcomes of one
-    commit."""
+    """Queue transactions, each as (rule, args, durable), while the writer is busy, and return
+    the outcomes of their shared commit."""
     busy, free = threading.Event(), threading.Event()
 
     async def occupy(tx):
@@ -94,7 +94,7 @@ async def test_an_exception_in_a_rule_reaches_only_its_caller(writer, connection
     assert notes(connection) == {"b"}
 
 
-async def test_a_constraint_violation_is_unavailable_for_its_caller_only(writer, connection):
+async def test_a_constraint_violation_raises_unavailable_for_its_caller_only(writer, connection):
     results = await commit_together(
         writer, (note, ("a",), True), (note, ("a",), True), (note, ("b",), True)
     )

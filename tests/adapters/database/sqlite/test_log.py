@@ -88,7 +88,7 @@ def used(log: bytes) -> bytes:
 
 
 def overlaid(*logs: bytes) -> bytes:
-    """Return the content of a file after writing each log over it from the start."""
+    """Return the bytes of a file after each log in turn was written from its start."""
     content = b""
     for each in logs:
         content = each + content[len(each) :]
@@ -145,7 +145,7 @@ def test_all_commits_of_a_log_with_a_damaged_header_are_dropped(writings, at):
 
 
 @given(at=st.integers(0, 2**20), bit=st.integers(0, 7), cut=st.integers(0, 2**20))
-def test_arbitrary_log_bytes_can_be_read(writings, at, bit, cut):
+def test_arbitrary_bytes_can_be_read_as_a_log(writings, at, bit, cut):
     content = bytearray(writings.tries[0])
     content[at % len(content)] ^= 1 << bit
     count_dropped_commits(bytes(content[: cut % len(content)]), 4096)
@@ -234,7 +234,7 @@ def test_a_log_with_blocks_lost_in_a_power_failure_is_accepted(killed, left_out)
 
 
 @pytest.mark.parametrize("boot", [BOOT, "another start"])
-def test_a_log_is_not_refused_once_it_was_accepted(killed, boot):
+def test_an_accepted_log_is_not_refused_later(killed, boot):
     """Stale frames after a short commit still look like complete commits."""
     log = log_of(killed)
     flip(log, 32 + 3 * FRAME + 100)

@@ -96,7 +96,7 @@ async def test_damage_in_the_index_leaves_files_readable(tmp_path, tree):
         await stores.close()
 
 
-async def test_lookups_of_unknown_files_are_unavailable_if_their_table_is_damaged(tmp_path):
+async def test_lookups_of_unknown_files_raise_unavailable_if_their_table_is_damaged(tmp_path):
     path = tmp_path / "catalog.db"
     await make_catalog(path)
     break_tree(path, "posts")

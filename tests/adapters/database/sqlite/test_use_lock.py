@@ -1,4 +1,4 @@
-"""The usage lock of a catalog is shared or exclusive, and is released when its process ends."""
+"""A catalog's usage lock is shared or exclusive, and ends with the process that holds it."""
 
 import os
 import signal

@@ -23,7 +23,7 @@ async def test_an_unused_nonce_is_accepted(world):
     await world.stores.writing_sessions.check_nonce(world.alice, "fresh")
 
 
-async def test_a_spent_nonce_is_refused_with_the_file_it_created(world):
+async def test_the_refusal_of_a_spent_nonce_names_the_file_it_created(world):
     file = await world.draft(nonce="n")
     assert await file_of_spent(world, "n") == file
 
@@ -68,7 +68,7 @@ async def test_every_change_spends_its_nonce(world):
     assert await file_of_spent(world, "delete") is None
 
 
-async def test_a_spent_nonce_names_no_file_after_that_file_was_replaced(world):
+async def test_a_spent_nonce_names_no_file_after_the_file_it_created_is_replaced(world):
     file = await world.draft(nonce="n")
     await world.update(file)
     assert await file_of_spent(world, "n") is None
@@ -133,7 +133,7 @@ async def test_begin_write_reserves_the_next_free_number_if_the_given_one_is_tak
     assert await begin(world.intent(write, world.cid(), number=11)) is None
 
 
-async def test_numbers_increase_per_owner(world):
+async def test_file_numbers_of_different_owners_are_independent(world):
     begin = world.stores.drafts.begin_write
     await begin(world.intent(world.write(Action.CREATE, world.alice), world.cid(), number=7))
     other = world.write(Action.CREATE, world.bob)

@@ -111,7 +111,7 @@ async def test_the_document_of_an_expired_intent_is_marked_for_deletion(world):
     assert await world.condemn() == {(version.cid, "private")}
 
 
-async def test_an_expired_intent_does_not_mark_a_document_in_use(world):
+async def test_a_document_in_use_is_not_marked_because_of_an_expired_intent(world):
     file = await world.prepare(await world.draft(), thumbnail=PICTURE)
     await world.begin_thumbnail(world.write(Action.PUBLISH, world.bob), PICTURE)
     world.later(hours=1)
@@ -192,7 +192,7 @@ async def test_a_document_stays_marked_for_deletion_until_a_write_rescues_it(wor
     assert not await world.stores.garbage.is_condemned(mine)
 
 
-async def test_the_fence_rises_only_when_documents_are_marked_for_deletion(world):
+async def test_the_fence_is_raised_only_when_documents_are_marked_for_deletion(world):
     file = await world.draft()
     seen = [await world.stores.garbage.fence()]
     await world.condemn()
@@ -223,7 +223,7 @@ async def condemn_as_before(world, cid):
     await world.stores.database.transact((), unfence)
 
 
-async def test_a_write_waits_while_an_earlier_release_destroys_its_document(world):
+async def test_a_write_is_refused_while_an_earlier_release_destroys_its_document(world):
     await condemned_picture(world)
     await condemn_as_before(world, PICTURE)
     intent = world.intent(world.write(Action.PUBLISH), PICTURE, Network.PUBLIC)

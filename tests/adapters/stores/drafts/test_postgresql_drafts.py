@@ -25,7 +25,7 @@ QUOTA = Quota(bytes=900, drafts=15)
 RATE = Rate(20, 60)
 
 GROUP = "min(f.id) OVER (PARTITION BY f.group_id)"
-"""Return a canonical group id, because the id of a group created by an event depends on
+"""SQL for a canonical group ID, because the ID of a group created by an event depends on
 positions."""
 
 TABLES = {
@@ -49,14 +49,14 @@ SELECT owner, last_number, used_bytes, drafts - (
 ) FROM owners o ORDER BY owner""",
     "rate limits": "SELECT * FROM paces ORDER BY key",
 }
-"""The queries that read every table changed by writes.
+"""Queries that together read every table that writes change.
 
 A draft deleted by a statement counts towards the quota until it is settled.
 """
 
 
 class Author(Chaos):
-    """An author who also opens writes with spent nonces, and beyond rate limits and quotas."""
+    """An author who also opens writes with spent nonces, or in excess of rate limits and quotas."""
 
     async def act(self) -> None:
         if self.random.random() < 0.7:
@@ -117,7 +117,7 @@ async def by_rules(postgresql: Server) -> AsyncIterator[World]:
 
 
 async def outcome(author: Author) -> list[Any]:
-    """Return an author's view after one more step."""
+    """Let an author take one more step, and return its outcome and the newest file."""
     try:
         await author.act()
     except Problem as problem:

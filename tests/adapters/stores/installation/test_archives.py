@@ -28,7 +28,7 @@ async def documents(world: World, network: Network) -> list[Cid]:
 
 @pytest.fixture
 async def exported(world: World) -> ExportedFile:
-    """A post of another installation that does not exist in this one."""
+    """A post exported by another installation. It does not exist in this installation."""
     place = replace(world.event(world.version()).place, block_number=7)
     version = world.version()
     event = replace(world.event(version), place=place, post_id=77)
@@ -207,7 +207,9 @@ async def test_an_import_rescues_a_document_marked_for_deletion(world, exported)
     assert (file.cid, "private") not in await world.condemn()
 
 
-async def test_an_import_fails_if_the_fence_rose_and_succeeds_with_the_new_fence(world, exported):
+async def test_an_import_fails_if_the_fence_was_raised_and_succeeds_with_the_new_one(
+    world, exported
+):
     fence = await world.stores.garbage.fence()
     await world.delete(await world.draft())
     world.later(hours=25)

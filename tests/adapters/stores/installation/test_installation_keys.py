@@ -35,7 +35,7 @@ async def test_an_unencrypted_document_has_no_key(world: World):
     assert await world.stores.keys.wrapped_keys("", 10) == []
 
 
-async def test_keys_are_listed_by_file_id_in_every_state(world: World):
+async def test_keys_of_files_in_every_state_are_listed_by_file_id(world: World):
     files = [await draft_with_key(world, bytes([n])) for n in range(5)]
     await world.stores.drafts.delete_draft(world.write(Action.DELETE), files[2].cid)
     expected = sorted((record(file) for file in files), key=lambda each: each.file_id)

@@ -50,7 +50,7 @@ async def test_a_lease_is_released_only_by_its_holder(stores):
     assert await stores.leases.take_lease("follow", "two", MINUTE)
 
 
-async def test_a_lease_taken_with_a_clock_far_ahead_has_expired(stores, clock):
+async def test_a_lease_taken_with_a_clock_far_ahead_counts_as_expired(stores, clock):
     clock.passed += HOUR
     assert await stores.leases.take_lease("follow", "one", MINUTE)
     clock.passed -= HOUR
@@ -106,7 +106,7 @@ async def test_all_processes_share_one_clock_unless_one_is_injected(open_another
     assert await two.leases.take_lease("follow", "two", MINUTE)
 
 
-async def test_a_lease_taken_by_an_earlier_release_with_a_wrong_clock_has_expired(open_another):
+async def test_a_lease_of_an_earlier_release_with_a_wrong_clock_counts_as_expired(open_another):
     stores = open_another()
     await stores.database.transact((), _insert_old)
     assert await stores.leases.take_lease("follow", "new", MINUTE)

@@ -1,4 +1,4 @@
-"""Operational facts stored in the database."""
+"""Operational data from the database: backups, deliveries, dead letters, and versions."""
 
 from datetime import timedelta
 

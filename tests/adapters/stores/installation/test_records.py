@@ -151,7 +151,7 @@ async def test_a_tag_without_a_file_is_detected(world, database):
     assert record.damage == f"the tags of file {file.id!a}"
 
 
-async def test_missing_records_are_unavailable_while_the_database_is_damaged(world):
+async def test_a_missing_record_raises_unavailable_while_the_database_is_damaged(world):
     file = await world.draft()
     world.stores.database.damage.note_structure("page 7 is damaged")
     assert await world.stores.files.file_by_cid(file.cid) == file

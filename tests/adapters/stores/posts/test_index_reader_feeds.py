@@ -103,7 +103,7 @@ async def test_posts_are_found_by_position(world: World) -> None:
     ]
 
 
-async def test_an_indexed_address_has_only_the_part_of_the_title_its_slug_needs(
+async def test_the_title_of_a_post_address_is_cut_to_the_part_its_slug_needs(
     world: World,
 ) -> None:
     title = "é" * 10_000

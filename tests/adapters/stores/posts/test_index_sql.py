@@ -98,7 +98,7 @@ def connection():
 
 
 @pytest.mark.parametrize("name", list(STATEMENTS))
-def test_a_statement_only_searches_indexes(connection, name):
+def test_a_statement_needs_no_table_scan_or_sort(connection, name):
     text = f"EXPLAIN QUERY PLAN {STATEMENTS[name]}"
     details = [row[3] for row in connection.execute(text, Nothing())]
     # The candidates of a walk, and counted rows, are read unsorted.
@@ -122,6 +122,6 @@ def plans(postgresql):
 
 
 @pytest.mark.parametrize("name", [name for name in STATEMENTS if name not in ONE_ROW])
-def test_a_statement_only_searches_indexes_in_large_tables(plans, name):
+def test_a_statement_needs_no_table_scan_or_sort_in_large_tables(plans, name):
     kinds = {node["Node Type"] for node in plans[name]}
     assert not kinds & {"Seq Scan", "Sort", "Incremental Sort", "Hash Join", "Merge Join"}, kinds

@@ -139,7 +139,7 @@ class Market:
     async def walk(
         self, text: str, before: int | None = None, scope: PostScope = CHAIN
     ) -> list[int]:
-        """Return the posts found by scanning all rows in several parts."""
+        """Return the posts found by scanning all rows, one part at a time."""
         query, found = parse_query(text), []
         at: int | None = END if before is None else before
         while at is not None and query.terms:
@@ -432,7 +432,7 @@ async def test_a_scan_stops_after_a_limited_number_of_characters(
     assert await market.walk('"number 1"') == [places[1]]
 
 
-async def test_only_posts_of_the_scope_are_found(market: Market) -> None:
+async def test_only_posts_within_the_scope_are_found(market: Market) -> None:
     moderation = market.world.stores.moderation
     await moderation.choose_shown(Show.HOSTED)
     places = [await market.add(f"word number {number}") for number in range(40)]
@@ -470,7 +470,7 @@ TEXTS = st.text(LETTERS, max_size=12)
     posts=st.lists(st.tuples(TEXTS, TEXTS, TEXTS), max_size=4),
     queries=st.lists(TEXTS | st.sampled_from(["a NEAR b", "title:a", "AND", "a* OR", "'a':*"])),
 )
-async def test_any_query_finds_the_same_posts_as_in_memory(
+async def test_any_query_finds_the_same_posts_as_an_in_memory_search(
     market: Market, posts: list[tuple[str, str, str]], queries: list[str]
 ) -> None:
     await market.begin()

@@ -46,7 +46,7 @@ class Balance(HTMLParser):
         assert self.opened.pop() == tag
 
 
-def test_lists_code_and_tables_are_kept_without_markup_for_pages() -> None:
+def test_feed_html_keeps_lists_code_and_tables_without_page_markup() -> None:
     content = "## Part\n\n1. one\n2. two\n\n```py\na < b\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |"
     assert html_of(content).replace("\n", "") == (
         "<h2>Part</h2><ol><li>one</li><li>two</li></ol><pre><code>a &lt; b</code></pre>"
@@ -152,7 +152,7 @@ def test_a_text_is_cut_after_a_block() -> None:
 
 
 @pytest.mark.parametrize("content", ["墨" * 2_000, "> " * 15 + "a&b " * 900, "`" + "<" * 900 + "`"])
-def test_one_long_block_is_cut_inside(content: str) -> None:
+def test_a_single_long_block_is_cut_inside_the_block(content: str) -> None:
     shown = html_of(content, longest=1_001)
     assert 900 < len(shown.removesuffix(LINK).encode()) < 1_300
     assert not re.search(r"&[a-z]*<", shown)

@@ -1,4 +1,4 @@
-"""The HTML of posts: what is rendered, what is omitted, and that nothing else gets through."""
+"""The HTML of posts: rendered parts, omitted parts, and elements that are never allowed."""
 
 import json
 import math
@@ -197,7 +197,7 @@ def test_an_embedded_picture_has_its_width_and_height() -> None:
     assert attributes["loading"] == "lazy"
 
 
-def test_a_picture_stored_at_this_service_is_marked_as_unsized() -> None:
+def test_a_picture_on_this_service_without_a_known_size_is_marked_as_unsized() -> None:
     (_, (_, attributes)) = Elements(post_html(f"![](ipfs://{CID})")).found
     assert (attributes["src"], attributes["class"]) == (f"/ipfs/{CID}", "unsized")
 
