@@ -25,6 +25,10 @@ test: $(READY) ## Run the tests that need Python alone
 fuzz: $(READY) ## Send random requests and compare the responses with the description (CASES=2000)
 	CASES=$(or $(CASES),2000) $(BIN)/pytest -q tests/fuzz
 
+fuzz-parsers: $(READY) tests/parsers/.venv/ready ## Fuzz the parsers by coverage (RUNS=1000 inputs each, or MINUTES=60 each; TARGET=name)
+	PYTHONPATH=src:. tests/parsers/.venv/bin/python -m tests.parsers.fuzz $(if $(TARGET),--target $(TARGET)) \
+		$(if $(RUNS),--runs $(RUNS)) $(if $(MINUTES),--minutes $(MINUTES))
+
 check: $(READY) ## Lint, formatting, types, import contracts and house rules (with Node: of all TypeScript, too)
 	@if command -v npm > /dev/null; then $(MAKE) --no-print-directory check-site; \
 		else echo "Node is not here, so no TypeScript is checked."; fi
@@ -48,6 +52,12 @@ fix-site: site/node_modules/.ready clients/typescript/node_modules/.ready ## As 
 mutations: $(READY) ## Put deliberate faults into a copy of the code and check that the suites find each
 	$(BIN)/python -m tools.mutations
 
+coverage: $(READY) ## Check that tests take every branch of access, authentication and payment
+	$(IN_MEMORY) $(BIN)/python -m tools.mutations.branches
+
+mutate: coverage ## Generate faults in access, authentication and payment, and check that the tests find them (SAMPLE=40 or all, FILE=part of a path)
+	$(IN_MEMORY) $(BIN)/python -m tools.mutations.mutants --sample $(or $(SAMPLE),$(if $(LONG),all,40)) --seed $(or $(SEED),0) --file "$(FILE)"
+
 show-bug: $(READY) ## Show a past bug: its test fails before the fix and passes after it (BUG=commit of the fix)
 	$(IN_MEMORY) $(BIN)/python -m tools.show_bug $(BUG)
 
@@ -64,14 +74,19 @@ bench-paint: $(READY) .venv/browser ## Measure how soon a browser paints the pag
 bench-compare: $(READY) ## Compare the speed with that of another checkout, in turns (OTHER=path)
 	$(BIN)/python -m bench.compare $(OTHER)
 
-soak: $(READY) ## Read a service at a steady rate and check that its memory stays flat (MINUTES=120 RATE=150)
-	$(BIN)/python -m bench.soak --minutes $(or $(MINUTES),120) --rate $(or $(RATE),150) --plot soak.png
+soak: $(READY) ## Use a service at half load with faults, and check that nothing grows (HOURS=2 DATABASE=postgresql)
+	$(BIN)/python -m bench.soak --hours $(or $(HOURS),2) --database $(or $(DATABASE),sqlite)
 
 scale: $(READY) ## Estimate what a large deployment needs, from the last measurements
 	$(BIN)/python -m bench.scale
 
-simulate: $(READY) ## Run random histories against a model (SEEDS=25); SEED=7 replays one
-	SEEDS=$(or $(SEEDS),25) SEED=$(SEED) $(BIN)/pytest -q -n $(if $(SEED),0,2) --dist worksteal tests/simulation
+simulate: $(READY) ## Run random histories against a model (SEEDS=300, WORKERS=2); SEED=7 replays one
+ifdef SEED
+	SEED=$(SEED) $(BIN)/pytest -q tests/simulation -k state_of_the_chain
+else
+	SEEDS=$(or $(SEEDS),300) WORKERS=$(or $(WORKERS),2) $(BIN)/python -W ignore -m tests.simulation
+	$(BIN)/pytest -q tests/simulation -k replayed
+endif
 
 check-site: site/node_modules/.ready clients/typescript/node_modules/.ready ## Lint, types and tests of the pages' scripts, whether their build is committed, and the TypeScript client
 	npm --prefix site run check
@@ -96,6 +111,11 @@ test-kubo: $(READY) ## Run the content store against a real IPFS node (needs Go;
 test-pinata: $(READY) tests/pinata_sdk/node_modules/.ready ## Run Pinata's own client against our double of it (needs Node)
 	$(BIN)/pytest -q tests/pinata_sdk
 
+test-differences: $(READY) .venv/browser tests/differences/node_modules/.ready tests/browser/node_modules/.ready ## Compare our code with other implementations (PEER=viem CASES=100000 SEED=1; needs Node, Go and a browser)
+	tools/build-kubo
+	tools/install-browser
+	CASES=$(CASES) SEED=$(SEED) $(BIN)/pytest -q $(if $(CASES),--timeout 0) tests/differences$(if $(PEER),/test_$(subst -,_,$(PEER)).py)
+
 test-crash: $(READY) ## End the service at every step and moment, fill its disk, trace its calls (KILLS=50)
 	@tools/install-strace
 	KILLS=$(or $(KILLS),50) $(BIN)/pytest -q -rs tests/crash
@@ -107,6 +127,12 @@ test-hostile: $(READY) ## Attack the service while an honest client uses it; ATT
 test-faults: $(READY) ## Make mistakes, move clocks, restart, damage files (FAULT=name for one, LONG=1 for all)
 	@tools/install-faketime
 	LONG=$(LONG) $(BIN)/pytest -q -rs -n 2 --dist worksteal tests/faults $(if $(FAULT),-k "$(FAULT)")
+
+test-histories: $(READY) ## Check the responses of two failing replicas against a model (OPERATIONS=5000 KILLS=40; SEED=7, RECORD=1)
+	@tools/install-faketime
+	tools/build-kubo
+	tools/build-minio
+	$(IN_MEMORY) OPERATIONS=$(OPERATIONS) KILLS=$(KILLS) SEED=$(SEED) RECORD=$(RECORD) $(BIN)/pytest -q -rs tests/histories
 
 test-s3: $(READY) ## Run the content store against a real object store, healthy and failing (needs Go; builds it once)
 	tools/build-minio
@@ -135,8 +161,19 @@ test-browser: $(READY) .venv/browser tests/browser/node_modules/.ready ## Use th
 test-everything: $(READY) ## Run every suite in full, and say what ran, for how long and what was skipped
 	$(BIN)/python -m tools.suites everything
 
+trust: $(READY) ## Run every suite and every long command, and write the results into docs/trust.md (takes hours)
+	@# The short runs of the first command save results, too, which the others replace.
+	RECORD=1 $(MAKE) --no-print-directory test-everything
+	RECORD=1 $(MAKE) --no-print-directory simulate SEEDS=10000
+	RECORD=1 $(MAKE) --no-print-directory test-histories OPERATIONS=100000 KILLS=1000
+	RECORD=1 $(MAKE) --no-print-directory fuzz-parsers MINUTES=60
+	RECORD=1 $(MAKE) --no-print-directory test-differences CASES=100000
+	RECORD=1 $(MAKE) --no-print-directory mutate SAMPLE=all
+	RECORD=1 $(MAKE) --no-print-directory soak HOURS=2
+	$(BIN)/python -m tools.write_tables
+
 # What suites that run side by side must not install at the same time.
-suites-ready: $(READY) .venv/browser tests/clients/.venv/ready tests/generators/.venv/ready clients/typescript/dist/.ready \
+suites-ready: $(READY) .venv/browser tests/clients/.venv/ready tests/generators/.venv/ready tests/parsers/.venv/ready clients/typescript/dist/.ready \
 		$(patsubst %/package-lock.json,%/node_modules/.ready,$(wildcard site/package-lock.json contracts/package-lock.json examples/*/package-lock.json tests/*/package-lock.json))
 	tools/install-strace
 	tools/install-browser
@@ -160,12 +197,12 @@ lock-browser: $(READY) ## Resolve the driver of the browser anew and write tests
 		--only-binary :all: --generate-hashes --no-emit-index-url --no-annotate \
 		--custom-compile-command "make lock-browser" --output-file tests/browser/requirements.lock
 
-# Environments of their own: what generators and other clients depend on must not decide what the service runs with.
-tests/%/.venv/ready: tests/%/requirements.lock | $(READY)
-	$(BIN)/python -m venv --clear tests/$*/.venv
-	@flags="--quiet --require-hashes --no-deps --only-binary :all: -r tests/$*/requirements.lock"; \
-		UV_HTTP_RETRIES=1 $(BIN)/uv pip install --python tests/$*/.venv/bin/python $$flags || \
-		tests/$*/.venv/bin/python -m pip install --disable-pip-version-check $$flags
+# Environments of their own: what these tools depend on must not decide what the service runs with.
+%/.venv/ready: %/requirements.lock | $(READY)
+	$(BIN)/python -m venv --clear $*/.venv
+	@flags="--quiet --require-hashes --no-deps --only-binary :all: -r $<"; \
+		UV_HTTP_RETRIES=1 $(BIN)/uv pip install --python $*/.venv/bin/python $$flags || \
+		$*/.venv/bin/python -m pip install --disable-pip-version-check $$flags
 	@touch $@
 
 lock-clients: $(READY) ## Resolve the Python client of x402 anew and write tests/clients/requirements.lock
@@ -178,6 +215,16 @@ lock-generators: $(READY) ## Resolve the Python generators anew and write tests/
 		--only-binary :all: --generate-hashes --no-emit-index-url --no-annotate \
 		--custom-compile-command "make lock-generators" --output-file tests/generators/requirements.lock
 
+lock-audit: $(READY) ## Resolve pip-audit anew and write tools/audit/requirements.lock
+	$(BIN)/uv pip compile tools/audit/requirements.in --quiet --upgrade --universal --python-version 3.11 \
+		--only-binary :all: --generate-hashes --no-emit-index-url --no-annotate \
+		--custom-compile-command "make lock-audit" --output-file tools/audit/requirements.lock
+
+lock-parsers: $(READY) ## Lock the fuzzer beside the locked dependencies and write tests/parsers/requirements.lock
+	$(BIN)/uv pip compile pyproject.toml tests/parsers/requirements.in --quiet --constraint requirements.lock --universal \
+		--python-version 3.11 --only-binary :all: --generate-hashes --no-emit-index-url --no-annotate \
+		--custom-compile-command "make lock-parsers" --output-file tests/parsers/requirements.lock
+
 clients/typescript/dist/.ready: clients/typescript/node_modules/.ready clients/typescript/tsconfig.json $(wildcard clients/typescript/src/*.ts clients/typescript/src/*/*.ts)
 	npm --prefix clients/typescript run build
 	@touch $@
@@ -186,8 +233,14 @@ clients/typescript/dist/.ready: clients/typescript/node_modules/.ready clients/t
 	npm ci --prefix $* --no-audit --no-fund --loglevel=error
 	@touch $@
 
-release: $(READY) ## Build a release into dist/ and check it: wheel, sdist, SBOM, image, checksums (PUSH=registry/name)
+audit: $(READY) tools/audit/.venv/ready ## Check licences, age and known vulnerabilities of all locked packages (needs Node and the registries)
+	$(BIN)/python -m tools.audit
+
+release: $(READY) ## Build a release into dist/ and check it: wheel, sdist, SBOM, image, provenance, checksums (PUSH=registry/name)
 	$(BIN)/python -m tools.release $(if $(PUSH),--push $(PUSH))
+
+verify-release: $(READY) ## Check the files of a release against its provenance, and build it again (DIST=folder)
+	$(BIN)/python -m tools.provenance $(or $(DIST),dist)
 
 lock: $(READY) ## Resolve the dependencies anew and write requirements.lock
 	$(BIN)/uv pip compile pyproject.toml --quiet --upgrade --universal --python-version 3.11 \
@@ -200,9 +253,9 @@ lock: $(READY) ## Resolve the dependencies anew and write requirements.lock
 
 clean: ## Remove everything that the other targets made
 	rm -rf .venv .hypothesis .mypy_cache .pytest_cache .ruff_cache .schemathesis .tools build dist
-	rm -rf tests/clients/.venv tests/generators/.venv
+	rm -rf tests/*/.venv tools/*/.venv
 	rm -rf bench/peer/node_modules bench/results clients/*/dist clients/*/node_modules contracts/node_modules examples/*/node_modules site/node_modules tests/*/node_modules
 	find src tests tools -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: help run site check-site fix-site test fuzz simulate check fix mutations show-bug bench bench-paint bench-compare soak scale test-clients test-chain test-crash test-faults test-hostile test-kubo test-pinata test-s3 test-wheel test-deploy test-proxies test-generators test-browser test-everything suites-ready screenshots release lock lock-clients lock-generators lock-browser clean
+.PHONY: $(shell sed -n 's/^\([a-z0-9-]*\):.*/\1/p' $(firstword $(MAKEFILE_LIST)))
 .SECONDARY:
