@@ -60,10 +60,10 @@ test("a post is no longer a draft", async () => {
   const signedIn = await signIn(author);
   assert.equal((await refusalOf(signedIn.readDraft(file.cid))).code, "not_found");
   for (const attempt of [
-    imprint.updateDraft(author, file.cid, "Other words."),
-    imprint.publishDraft(author, file.cid, { thumbnail: cover, hashtags: [] }),
+    () => imprint.updateDraft(author, file.cid, "Other words."),
+    () => imprint.publishDraft(author, file.cid, { thumbnail: cover, hashtags: [] }),
   ]) {
-    const refusal = await refusalOf(attempt);
+    const refusal = await refusalOf(attempt());
     assert.deepEqual([refusal.status, refusal.code], [409, "not_pending"]);
   }
   const refusal = await refusalOf(imprint.deleteDraft(author, file.cid));
