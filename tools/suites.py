@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Coroutine, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
 
@@ -169,6 +169,12 @@ class Outcome:
     status: int = 0
     seconds: float = 0.0
     counts: dict[str, int] = field(default_factory=dict)
+    attempts: int = 1
+
+    @property
+    def may_be_repeated(self) -> bool:
+        """Whether the suite failed beside another one."""
+        return bool(self.status) and self.suite.cores < CORES and self.attempts == 1
 
 
 def digest_of(suite: Suite, root: Path = ROOT) -> str:
@@ -244,7 +250,9 @@ Run = Callable[[Suite, dict[str, str]], Coroutine[None, None, Outcome]]
 async def run_suites(plan: Sequence[tuple[Suite, dict[str, str]]], run: Run) -> list[Outcome]:
     """Run the suites in this order, in parallel as far as the cores allow, until one fails.
 
-    Parallel suites get different values of LANE, and therefore use different ports.
+    Parallel suites get different values of LANE, and therefore use different ports. A suite that
+    fails beside another one is run once more alone, because on a busy machine a test may have
+    waited too briefly. What fails twice is broken.
     """
     outcomes: list[Outcome] = []
     free = {*range(CORES)}
@@ -257,14 +265,25 @@ async def run_suites(plan: Sequence[tuple[Suite, dict[str, str]]], run: Run) -> 
                 free.update(running.pop(task))
                 outcomes.append(task.result())
 
+    async def repeat_failed() -> None:
+        if not any(each.may_be_repeated for each in outcomes):
+            return
+        await wait_for_cores(CORES)
+        for index, each in enumerate(outcomes):
+            if each.may_be_repeated:
+                environ = dict(plan)[each.suite] | {"LANE": f"0/{CORES}"}
+                outcomes[index] = replace(await run(each.suite, environ), attempts=2)
+
     for suite, environ in plan:
         await wait_for_cores(suite.cores)
+        await repeat_failed()
         if any(each.status for each in outcomes):
             break
         taken = {free.pop() for _ in range(suite.cores)}
         lane = {"LANE": f"{min(taken)}/{CORES}"}
         running[asyncio.create_task(run(suite, environ | lane))] = taken
     await wait_for_cores(CORES)
+    await repeat_failed()
     return outcomes
 
 
@@ -274,7 +293,7 @@ def summarise(outcomes: Sequence[Outcome], seconds: float) -> str:
     for each in outcomes:
         kinds = ", ".join(f"{count} {kind}" for kind, count in each.counts.items())
         took = "" if each.left_out else f"{each.seconds:.0f}"
-        failed = "FAILED  " if each.status else ""
+        failed = "FAILED  " if each.status else "second attempt  " if each.attempts > 1 else ""
         lines.append(f"{each.suite.target:<16} {took:>7}  {failed}{each.left_out or kinds}")
     lines.append(f"{'altogether':<16} {seconds:>7.0f}")
     return "\n".join(lines)

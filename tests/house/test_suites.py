@@ -244,6 +244,28 @@ async def test_no_suite_starts_after_one_has_failed():
     assert [each.suite.target for each in outcomes] == ["a"]
 
 
+@pytest.mark.parametrize(("failures", "status"), [(1, 0), (2, 1)])
+async def test_a_suite_that_fails_beside_another_is_repeated_once_alone(failures: int, status: int):
+    begun: list[str] = []
+    ended: list[str] = []
+
+    async def run(suite: Suite, _: dict[str, str]) -> Outcome:
+        begun.append(suite.target)
+        if suite.target == "b":
+            await asyncio.sleep(0.01)
+        ended.append(suite.target)
+        is_failure = suite.target == "a" and begun.count("a") <= failures
+        return Outcome(suite, status=int(is_failure))
+
+    plan = [Suite("a", "", 0, cores=1), Suite("b", "", 0, cores=1), Suite("c", "", 0)]
+    outcomes = await run_suites([(suite, {}) for suite in plan], run)
+    assert begun[:3] == ["a", "b", "a"]
+    assert ended[:3] == ["a", "b", "a"]
+    (repeated,) = [each for each in outcomes if each.suite.target == "a"]
+    assert (repeated.attempts, repeated.status) == (2, status)
+    assert ("c" in begun) is (status == 0)
+
+
 def test_cases_are_counted_from_the_summary_lines():
     log = (
         "ℹ pass 12\n...\n3 passed, 1 skipped, 2 deselected in 1.24s\n"
@@ -255,11 +277,13 @@ def test_cases_are_counted_from_the_summary_lines():
 def test_the_summary_lists_what_ran_and_what_did_not():
     ran = Outcome(Suite("test", "", 0), seconds=61.4, counts={"passed": 3})
     failed = Outcome(Suite("check", "", 0), status=2, seconds=1)
+    repeated = Outcome(Suite("fuzz", "", 0), seconds=2, counts={"passed": 1}, attempts=2)
     skipped = Outcome(Suite("test-deploy", "", 0), left_out="not reached")
-    table = summarise([ran, failed, skipped], 70).splitlines()
+    table = summarise([ran, failed, repeated, skipped], 70).splitlines()
     assert [line.split() for line in table[1:]] == [
         ["test", "61", "3", "passed"],
         ["check", "1", "FAILED"],
+        ["fuzz", "2", "second", "attempt", "1", "passed"],
         ["test-deploy", "not", "reached"],
         ["altogether", "70"],
     ]
