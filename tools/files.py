@@ -1,5 +1,6 @@
 """Lists the files of the project."""
 
+import hashlib
 import subprocess
 from collections.abc import Iterable
 from pathlib import Path
@@ -14,3 +15,9 @@ def files_matching(patterns: Iterable[str], root: Path = ROOT) -> list[Path]:
     listed = subprocess.run([*command, *globs], cwd=root, capture_output=True, check=True)  # noqa: S603
     names = sorted(set(listed.stdout.decode().split("\0")) - {""})
     return [root / name for name in names if (root / name).is_file()]
+
+
+def digest_file(path: Path) -> str:
+    """Return the SHA-256 of a file in hexadecimal digits."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

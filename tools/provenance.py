@@ -19,7 +19,7 @@ from typing import Any
 
 from packaging.requirements import Requirement
 from tools.distributions import NAME, PREFIX, NotBuilt, build
-from tools.files import ROOT
+from tools.files import ROOT, digest_file
 from tools.runtime_lock import Entry, entries_for
 
 STATEMENT = "https://in-toto.io/Statement/v1"
@@ -55,7 +55,7 @@ def render_provenance(
 ) -> str:
     """Return the statement about all files in a folder. The same input gives the same bytes."""
     inputs = [{"name": "source", "digest": {"gitCommit": commit}}]
-    inputs += [{"name": name, "digest": {"sha256": _digest(ROOT / name)}} for name in INPUTS]
+    inputs += [{"name": name, "digest": {"sha256": digest_file(ROOT / name)}} for name in INPUTS]
     inputs += [{"name": each.name, "uri": _purl(each)} for each in _build_tools()]
     inputs += [
         {"name": "layer of the base image", "digest": {"sha256": each.removeprefix("sha256:")}}
@@ -64,7 +64,7 @@ def render_provenance(
     statement = {
         "_type": STATEMENT,
         "subject": [
-            {"name": path.name, "digest": {"sha256": _digest(path)}} for path in _files(out)
+            {"name": path.name, "digest": {"sha256": digest_file(path)}} for path in _files(out)
         ],
         "predicateType": PREDICATE,
         "predicate": {
@@ -98,11 +98,6 @@ def _purl(entry: Entry) -> str:
 
 def _files(folder: Path) -> list[Path]:
     return sorted(path for path in folder.iterdir() if path.name != SUMS)
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def verify_release(folder: Path, root: Path = ROOT) -> str:
@@ -159,7 +154,7 @@ def _subject_problems(folder: Path, subjects: dict[str, str]) -> list[str]:
         if path.name not in subjects
         else f"{path.name} has other bytes than the provenance says."
         for path in present
-        if subjects.get(path.name) != _digest(path)
+        if subjects.get(path.name) != digest_file(path)
     ]
 
 
@@ -173,7 +168,7 @@ def _rebuild_problems(commit: str, subjects: dict[str, str], root: Path, epoch: 
         return [
             f"{path.name} has other bytes if it is built from commit {commit}."
             for path in build(built, source, epoch=epoch)
-            if subjects.get(path.name) != _digest(path)
+            if subjects.get(path.name) != digest_file(path)
         ]
 
 

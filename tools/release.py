@@ -2,7 +2,6 @@
 
 import argparse
 import filecmp
-import hashlib
 import re
 import shutil
 import subprocess
@@ -22,6 +21,7 @@ from tools.distributions import (
     sdist_problems,
     wheel_problems,
 )
+from tools.files import digest_file
 from tools.image_archive import read_config
 from tools.pinned_images import NotPinned, find_images, read_digest, write_deployment
 from tools.provenance import SUMS, file_name, render_provenance, tool_problems
@@ -177,7 +177,7 @@ def image_problems(archive: Path, version: str) -> list[str]:
 
 def _write_sums(out: Path) -> list[str]:
     names = sorted(path.name for path in out.iterdir())
-    lines = [f"{_digest(out / name)}  {name}\n" for name in names]
+    lines = [f"{digest_file(out / name)}  {name}\n" for name in names]
     (out / SUMS).write_text("".join(lines), "utf-8")
     _refuse(sums_problems(out))
     return [*names, SUMS]
@@ -193,13 +193,8 @@ def sums_problems(out: Path) -> list[str]:
     return problems + [
         f"{name} has another checksum."
         for name in sorted(present & listed.keys())
-        if _digest(out / name) != listed[name]
+        if digest_file(out / name) != listed[name]
     ]
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _refuse(problems: list[str]) -> None:

@@ -4,8 +4,10 @@ from random import Random
 
 from coincurve import PrivateKey
 from tests.anvil.signature_questions import compact, encode_der, flip_bit, raise_s
+from tests.differences.comparison import Refused
 
-from imprint.auth.signatures import CURVE_ORDER
+from imprint.auth.signatures import CURVE_ORDER, parse_signature, recover_signer
+from imprint.domain.errors import Refusal
 from imprint.domain.formats.addresses import Address, checksum_address
 
 HOSTILE = (
@@ -98,6 +100,19 @@ def random_signature(rng: Random, digest: bytes) -> str:
     )
     text = "0x" + changed.hex()
     return mutate(rng, text) if rng.random() < 0.1 else text
+
+
+def random_digest_and_signature(rng: Random) -> tuple[str, str]:
+    digest = rng.randbytes(32)
+    return f"0x{digest.hex()}", random_signature(rng, digest)
+
+
+def recover(case: tuple[str, str]) -> str | Refused:
+    """Return the address that Imprint recovers from a digest and a signature."""
+    try:
+        return recover_signer(bytes.fromhex(case[0][2:]), parse_signature(case[1]))
+    except Refusal as refusal:
+        return Refused(refusal.detail)
 
 
 def _random_key(rng: Random) -> bytes:

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable
-from random import Random
 from typing import Any
 
 from eth_abi.exceptions import EncodingError
@@ -13,11 +12,10 @@ from eth_keys.exceptions import BadSignature
 from eth_utils.exceptions import ValidationError
 from tests.anvil.wallets import digest_of
 from tests.differences.comparison import Known, Refused, Subject, compare
-from tests.differences.random_values import random_signature, random_text
+from tests.differences.random_values import random_digest_and_signature, random_text, recover
 from tests.differences.typed_messages import STRICTER, random_typed_data, random_write, read_write
 
-from imprint.auth.signatures import CURVE_ORDER, parse_signature, personal_digest, recover_signer
-from imprint.domain.errors import Refusal
+from imprint.auth.signatures import CURVE_ORDER, personal_digest
 
 REFUSALS = (
     *(ValueError, TypeError, KeyError, AttributeError, AssertionError, IndexError, OverflowError),
@@ -49,23 +47,10 @@ def hash_text(text: str) -> str:
     return digest_of(encode_defunct(text=text)).hex()
 
 
-def random_digest_and_signature(rng: Random) -> tuple[str, str]:
-    digest = rng.randbytes(32)
-    return digest.hex(), random_signature(rng, digest)
-
-
-def recover(case: tuple[str, str]) -> str | Refused:
-    """Return the address that Imprint recovers."""
-    try:
-        return recover_signer(bytes.fromhex(case[0]), parse_signature(case[1]))
-    except Refusal as refusal:
-        return Refused(refusal.detail)
-
-
 def recover_with(account: Account) -> Callable[[list[Any]], list[str | Refused]]:
     """Return a function that recovers addresses with eth-account."""
     return one_by_one(
-        lambda case: account._recover_hash(bytes.fromhex(case[0]), signature=case[1]).lower()
+        lambda case: account._recover_hash(bytes.fromhex(case[0][2:]), signature=case[1]).lower()
     )
 
 

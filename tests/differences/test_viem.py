@@ -30,7 +30,8 @@ from tests.differences.market_data import (
 from tests.differences.random_values import (
     mutate,
     random_address,
-    random_signature,
+    random_digest_and_signature,
+    recover,
     spell_address,
 )
 from tests.differences.typed_messages import STRICTER, random_typed_data, random_write, read_write
@@ -46,7 +47,7 @@ from imprint.auth.login_message import (
     write_login_message,
 )
 from imprint.auth.logins import LoginClaim, LoginVerifier
-from imprint.auth.signatures import CURVE_ORDER, parse_signature, recover_signer
+from imprint.auth.signatures import CURVE_ORDER
 from imprint.domain.errors import Refusal
 from imprint.domain.formats.addresses import (
     NotAnAddress,
@@ -125,19 +126,6 @@ WRITES = (
         ),
     ),
 )
-
-
-def random_digest_and_signature(rng: Random) -> tuple[str, str]:
-    digest = rng.randbytes(32)
-    return f"0x{digest.hex()}", random_signature(rng, digest)
-
-
-def recover(case: tuple[str, str]) -> str | Refused:
-    """Return the address that Imprint recovers."""
-    try:
-        return recover_signer(bytes.fromhex(case[0][2:]), parse_signature(case[1]))
-    except Refusal as refusal:
-        return Refused(refusal.detail)
 
 
 SIGNATURES = (
