@@ -82,7 +82,9 @@ SUITES = (
         "simulate", "a sequence of operations after which the service differs from its model", 49
     ),
     Suite("test", "wrong rules, missing refusals and leaks, on both databases", 397),
-    Suite("test-browser", "pages, scripts or security policies that break in a browser", 507),
+    Suite(
+        "test-browser", "pages, scripts or security policies that break in a browser", 507, shares=3
+    ),
     Suite("fuzz", "responses that the OpenAPI description does not allow", 52, cores=1),
     Suite("fuzz-parsers", "inputs that a parser neither accepts nor refuses", 29, cores=1),
     Suite(

@@ -319,7 +319,8 @@ def _open_everything(opened: Opened) -> Page:
 
 def test_axe_finds_no_violations_on_the_page_with_forms_and_responses(open_page: OpenPage) -> None:
     page = _open_everything(open_page(viewport=WIDE))
-    assert axe_violations(page) == []
+    # Contrast takes most of the time, and the operations left below have every colour.
+    assert axe_violations(page, rules={"color-contrast": {"enabled": False}}) == []
     page.evaluate(SHORTEN, OPENED)
     assert axe_violations_in_both_schemes(page) == []
 

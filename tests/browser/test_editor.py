@@ -107,7 +107,7 @@ def test_rich_text_is_pasted_as_markdown_and_undo_restores_the_plain_text(
     paste(page, "Why\nIt holds fast.", html)
     expect(editor(page)).to_contain_text("## Why")
     assert text_of(page) == "## Why\n\nIt **holds** [fast](https://a.example/)."
-    page.keyboard.type(" Always.")
+    page.keyboard.insert_text(" Always.")
     expect(page.locator(".preview strong")).to_have_text("holds")
     page.keyboard.press("Control+z")
     page.keyboard.press("Control+z")
