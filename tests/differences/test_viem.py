@@ -157,12 +157,27 @@ CALLS = (
         "arguments that the contract refuses",
         "viem encodes any arguments, but Imprint refuses those whose transaction would fail.",
         lambda case, ours, theirs: (
-            isinstance(ours, Refused)
-            and isinstance(theirs, str)
-            and case["functionName"] in ("createPost", "updatePostPrice")
+            isinstance(ours, Refused) and isinstance(theirs, str) and _would_fail(**case)
         ),
     ),
 )
+
+
+def _would_fail(functionName: str, args: list[Any]) -> bool:  # noqa: N803  viem's names
+    """Whether the contract's limits refuse a call."""
+    if functionName == "updatePostPrice":
+        return int(args[1]) > 10**18
+    if functionName != "createPost":
+        return False
+    (post,) = args
+    sizes = {name: len(text.encode()) for name, text in post.items() if isinstance(text, str)}
+    return (
+        int(post["priceInNative"]) > 10**18
+        or len(post["hashtags"]) > 10
+        or not all(sizes[name] for name in ("postCid", "postTitle", "thumbnailCid"))
+        or sizes["postTitle"] > 100
+        or sizes["description"] > 500
+    )
 
 
 def _refuses(reason: str, name: str, why: str) -> Known:
@@ -355,12 +370,33 @@ def write_message(fields: dict[str, Any]) -> str | Refused:
     return text
 
 
+STRICTER_WRITTEN = (
+    (("The first line",), "a malformed scheme or domain", "viem writes some of these."),
+    (("This is not a host",), "a malformed host", "viem writes some of these."),
+    (
+        ("This is not a URI",),
+        "a malformed URI",
+        "viem writes URIs that have a scheme and any text.",
+    ),
+    (("The chain id",), "a negative chain ID", "viem writes any integer."),
+    (("A login message must be",), "a text that is not ASCII", "viem writes any characters."),
+    (("The statement",), "a statement with other characters", "viem writes any characters."),
+    (("The request id",), "a request ID with other characters", "viem writes any characters."),
+)
+"""The beginnings of Imprint's reasons, the name of the difference, and what viem does instead."""
+
 WRITTEN = (
-    Known(
-        "fields that break the grammar",
-        "viem writes statements, request IDs and URIs without checking every character, but "
-        "Imprint refuses what EIP-4361 does not allow.",
-        lambda fields, ours, theirs: isinstance(ours, Refused) and isinstance(theirs, str),
+    *(
+        Known(
+            name,
+            why,
+            lambda case, ours, theirs, reasons=reasons: (
+                isinstance(ours, Refused)
+                and ours.reason.startswith(reasons)
+                and isinstance(theirs, str)
+            ),
+        )
+        for reasons, name, why in STRICTER_WRITTEN
     ),
     Known(
         "an unusual domain",
