@@ -5,6 +5,7 @@ import math
 import re
 from html import escape
 from html.parser import HTMLParser
+from random import Random
 from typing import Any
 
 import pytest
@@ -12,8 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markupsafe import Markup
 
-from imprint.domain.posts.openings import MAX_TEXT
+from imprint.domain.posts.openings import MAX_TEXT, count_attempts
 from imprint.domain.posts.text_work import MAX_STEPS, TextWork
+from imprint.web.site.texts import markdown
 from imprint.web.site.texts.pictures import picture_size
 from imprint.web.site.texts.post_html import ATTRIBUTES, TAGS, sanitised, text_markup
 
@@ -252,6 +254,28 @@ def test_editor_blocks_are_rendered() -> None:
 )
 def test_malformed_editor_blocks_are_rendered_safely(content: str) -> None:
     check_safe(post_html(content))
+
+
+PIECES = (
+    *("[", "]", "(", ")", "!", "*", "**", "_", "~~", "`", "``", "\\", "\n", "  \n", "<", ">", "#"),
+    *("&", "&amp;", "&#35;", "a", "b ", " ", "é", "http://a.example", "<http://a.example>", "<b>"),
+    *("[^1]", "\n\n[^1]: note\n\n", "[r]", "[r]: /u 't'\n\n", "|", "\n- ", "$", "{", ":", "@", "^"),
+)
+
+
+def test_trying_rules_by_character_finds_the_same_tokens_as_trying_all_rules(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    parser = markdown._build_parser()
+    monkeypatch.setattr(
+        markdown._InlineParser, "try_by_character", lambda self: count_attempts(self.ruler)
+    )
+    thorough = markdown._build_parser()
+    random = Random(1)
+    for _ in range(1_000):
+        text = "".join(random.choices(PIECES, k=random.randrange(1, 30)))
+        tokens = [each.as_dict() for each in parser.parse(text, {"work": TextWork()})]
+        assert tokens == [each.as_dict() for each in thorough.parse(text, {"work": TextWork()})]
 
 
 ROW = "|a|b|c|\n|-|-|-|\n"
