@@ -106,8 +106,14 @@ async def test_pages_of_a_static_copy_do_not_need_the_service(world: World, tmp_
     await export(world, tmp_path / "copy")
     dead = {"form", "input", "button", "iframe", "textarea", "select", "noscript"}
     assert elements_in(tmp_path / "copy") & dead == set()
-    for name, content in files_in(tmp_path / "copy").items():
-        if name.endswith(".html") and 'http-equiv="refresh"' not in content.decode():
+    pages = {
+        name: content
+        for name, content in files_in(tmp_path / "copy").items()
+        if name.endswith(".html")
+    }
+    assert [name for name, content in pages.items() if b'<link rel="icon"' not in content] == []
+    for content in pages.values():
+        if b'http-equiv="refresh"' not in content:
             assert content.count(b"<script") == content.count(
                 b'<script type="application/ld+json">'
             )

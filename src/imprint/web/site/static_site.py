@@ -212,6 +212,8 @@ class StaticSite:
             '<!doctype html>\n<html>\n<head>\n<meta charset="utf-8">\n'
             f"<title>{title}</title>\n"
             f'<link rel="canonical" href="{escape(self.copy.base + path)}/">\n'
+            # Without this, a browser may request /favicon.ico before it follows the redirect.
+            '<link rel="icon" href="data:,">\n'
             '<meta name="robots" content="noindex">\n'
             f'<meta http-equiv="refresh" content="0; url={below}">\n</head>\n'
             f'<body><a href="{below}">{title}</a></body>\n</html>\n'
