@@ -2,7 +2,7 @@
 
 A transaction is held open on the server after all of its changes: a trigger on the nonce
 that it spends last waits for a lock held by the test. Any write that the transaction blocks
-cannot complete meanwhile.
+cannot complete meanwhile. The collector's transactions are held by a document that they detach.
 """
 
 import asyncio
@@ -27,6 +27,8 @@ END
 $$;
 CREATE TRIGGER hold AFTER INSERT ON nonces FOR EACH ROW WHEN (new.nonce = 'held')
 EXECUTE FUNCTION hold();
+CREATE TRIGGER hold AFTER INSERT ON detached FOR EACH ROW WHEN (new.cid = 'held')
+EXECUTE FUNCTION hold();
 """
 
 WAITING = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objid = 42 AND NOT granted"
@@ -39,7 +41,8 @@ def kind():
 
 @asynccontextmanager
 async def holding(database: Database) -> AsyncIterator[asyncpg.Connection]:
-    """Hold every transaction that spends the nonce 'held' until the context exits."""
+    """Hold every transaction that spends the nonce or inserts the document 'held' until the context
+    exits."""
     session = await asyncpg.connect(database.address)
     try:
         await session.execute(HOLD)
@@ -146,8 +149,29 @@ async def test_a_thumbnail_just_dropped_by_another_draft_is_reclaimed(world, dat
     assert await database.rows(COMPARE_USAGE) == []
 
 
+async def test_a_thumbnail_of_two_signers_counts_once_if_an_intent_expires_meanwhile(
+    world, database
+):
+    draft = await world.prepare(await world.draft(), thumbnail="held")
+    await world.begin_thumbnail(world.write(Action.PUBLISH, world.bob), "first")
+    world.later(hours=1)
+    condemned = await world.condemn()
+    await world.begin_thumbnail(world.write(Action.PUBLISH, world.bob), "held")
+    world.later(hours=1)
+    async with holding(database) as session:
+        expired = asyncio.ensure_future(world.condemn(limit=1))
+        await until_held(session)
+        # A draft that was not read before is deleted by the rule, not by a single statement.
+        write = world.write(Action.DELETE)
+        deleted = asyncio.ensure_future(world.stores.drafts.delete_draft(write, draft.cid))
+        await until_waiting(session)
+    assert await expired == condemned == {("first", "public")}
+    assert await deleted is not None
+    assert await database.rows(COMPARE_USAGE) == []
+
+
 async def until_waiting(session: asyncpg.Connection) -> None:
-    """Wait until a write is blocked on the lock of a document."""
-    waiting = WAITING.replace("objid = 42", "objid <> 42")
+    """Wait until a write is blocked by the transaction that is held."""
+    waiting = "SELECT count(*) FROM pg_locks WHERE objid IS DISTINCT FROM 42 AND NOT granted"
     while not await session.fetchval(waiting):  # noqa: ASYNC110 - as above
         await asyncio.sleep(0.01)

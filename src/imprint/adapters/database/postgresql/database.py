@@ -384,7 +384,8 @@ class PostgresqlDatabase(Database):
         for attempt in range(_ATTEMPTS - 1):
             try:
                 return await self._attempt(locks, rule, args, durable, last=False)
-            except Retry:
+            except Retry as retry:
+                locks = retry.locks
                 pause = random() * _PAUSE * 2**attempt  # noqa: S311  nobody gains by guessing
                 await asyncio.sleep(pause)
         return await self._attempt(locks, rule, args, durable, last=True)
@@ -407,7 +408,7 @@ class PostgresqlDatabase(Database):
             except (*LOST, *CONFLICT) as error:
                 if last:
                     raise
-                raise Retry from error
+                raise Retry(locks) from error
             result = await rule(PostgresqlTransaction(connection, last=last, locks=locks), *args)
             failpoints.reach("during_commit")
             if await connection.execute(_COMMIT) != "COMMIT":

@@ -66,7 +66,21 @@ class NotCommitted(asyncpg.InterfaceError):
 
 
 class Retry(Exception):
-    """The transaction conflicts with another, or its connection broke before it began."""
+    """The transaction conflicts with another, or its connection broke before it began.
+
+    The next attempt begins with all locks that this one needed, because locks that are taken at
+    once are taken in order.
+    """
+
+    def __init__(self, locks: frozenset[str]) -> None:
+        super().__init__()
+        self.locks = locks
+
+
+_TRY_LOCKS = """
+SELECT bool_and(pg_try_advisory_xact_lock(key)) AS locked
+FROM unnest(CAST($1 AS BIGINT[])) AS key"""
+"""Takes the locks that are free."""
 
 
 class PostgresqlTransaction:
@@ -100,17 +114,25 @@ class PostgresqlTransaction:
             await self._run(self._connection.run_many, texts[0], values)
 
     async def lock(self, names: Collection[str]) -> None:
-        more = frozenset(names) - self._locks
-        if more:
+        held, more = self._locks, frozenset(names) - self._locks
+        if not more:
+            return
+        self._locks |= more
+        in_order = not held or max(map(lock_key, held)) < min(map(lock_key, more))
+        if in_order or self._last:
             await self._run(self._connection.execute, lock_statements(more))
-            self._locks |= more
+            return
+        # Two transactions that wait out of order could wait for each other.
+        (row,) = await self._run(self._connection.run, _TRY_LOCKS, [[*map(lock_key, more)]])
+        if not row["locked"]:
+            raise Retry(self._locks)
 
     async def _run(self, method: Callable[..., Awaitable[T]], *given: object) -> T:
         try:
             return await method(*given)
         except CONFLICT as error:
             if not self._last:
-                raise Retry from error
+                raise Retry(self._locks) from error
             if isinstance(error, CLASH):
                 raise Unstorable(type(error).__name__) from error
             raise

@@ -238,7 +238,10 @@ async def _condemn_documents(  # noqa: PLR0917  a rule takes its values in order
     if by_server:
         ahead = await _time_ahead(tx, now)
         now, detached_before = now - ahead, detached_before - ahead
-    for row in await tx.fetchall(EXPIRED_INTENTS, now=micros(now), limit=limit):
+    expired = await tx.fetchall(EXPIRED_INTENTS, now=micros(now), limit=limit)
+    # Without their locks, a write could detach the same documents, and overwrite their owners.
+    await tx.lock(set().union(*(document_lock(row["cid"], row["network"]) for row in expired)))
+    for row in expired:
         await _expire(tx, row)
     last = after or _BEFORE_ALL
     listed = await tx.fetchall(
