@@ -27,7 +27,7 @@ fuzz: $(READY) ## Send random requests and compare the responses with the descri
 
 fuzz-parsers: $(READY) tests/parsers/.venv/ready ## Fuzz the parsers by coverage (RUNS=1000 inputs each, or MINUTES=60 each; TARGET=name)
 	PYTHONPATH=src:. tests/parsers/.venv/bin/python -m tests.parsers.fuzz $(if $(TARGET),--target $(TARGET)) \
-		$(if $(RUNS),--runs $(RUNS)) $(if $(MINUTES),--minutes $(MINUTES))
+		$(if $(RUNS),--runs $(RUNS)) $(if $(MINUTES),--minutes $(MINUTES) --jobs $$(nproc))
 
 check: $(READY) ## Lint, formatting, types, import contracts and house rules (with Node: of all TypeScript, too)
 	@if command -v npm > /dev/null; then $(MAKE) --no-print-directory check-site; \
