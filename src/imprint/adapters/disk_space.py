@@ -79,7 +79,7 @@ class DiskReserve:
             return error.errno in _FULL
         if not isinstance(error, sqlite3.Error):
             return False
-        # Errors in the use of the module have no code.
+        # Errors that report a misuse of the `sqlite3` module have no code.
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
         if code in _UNOPENED:
             with suppress(OSError):

@@ -324,7 +324,7 @@ def _folder_entry(name: str, file: BinaryIO) -> BackupEntry:
 
 
 def _open_regular(path: Path, name: str, follow: bool = False) -> BinaryIO:
-    """Open a regular file. Refuse a link, a device or a pipe, which could be endless."""
+    """Open a regular file. Refuse links, devices and pipes: reading one might never end."""
     refusal = BackupUnusable(f"{ascii(name)[1:-1]} is not a regular file.")
     if not stat.S_ISREG(path.stat(follow_symlinks=follow).st_mode):
         raise refusal
@@ -370,7 +370,7 @@ def _create(path: Path, text: str) -> None:
             file.write(text + "\n")
             file.flush()
             os.fsync(file.fileno())
-        # The first of two processes wins, because a link never replaces an existing key.
+        # If two processes create a key, the first wins: `link` never replaces an existing file.
         os.link(temporary, path)
     except FileExistsError:
         pass

@@ -58,7 +58,7 @@ def read_members(file: BinaryIO) -> Iterator[Member]:
 def find_near_end(file: BinaryIO, name: str) -> Member | None:
     """Return the last member if it has this name, or None if it does not or cannot be located.
 
-    Bytes inside another member may look like a header. Only `read_members` is reliable.
+    Bytes inside another member may look like a header, so only `read_members` is reliable.
     """
     end = file.seek(0, os.SEEK_END)
     wanted = name.encode() + b"\0"

@@ -1,10 +1,10 @@
 """Contract calls over JSON-RPC, all executed on one block of one node.
 
-Every batch begins with the node's chain id and newest block, and ends with its block number. A node
-executes a batch in order, so if the number has not changed, all calls in between ran on that block.
-Otherwise the batch is sent again with every call pinned to the block's hash. A query thus usually
-takes one exchange and never mixes results of two blocks. A node counts as failed if it is on
-another chain, or if its newest block is too old or far behind another node's.
+Every batch begins with the node's chain id and newest block, and ends with the number of its newest
+block. A node executes a batch in order, so if the number has not changed, all calls in between ran
+on that block. Otherwise the batch is sent again with every call pinned to the block's hash. A query
+thus usually takes one exchange and never mixes results from two blocks. A node counts as failed if
+it is on another chain, or if its newest block is too old or far behind another node's.
 """
 
 import asyncio

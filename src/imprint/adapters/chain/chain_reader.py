@@ -41,7 +41,8 @@ from imprint.ports.installation import NodeStatus
 Read = TypeVar("Read")
 
 TIMEOUT = 10.0
-"""Timeout in seconds of one exchange: long, because many logs take time and no client waits."""
+"""Timeout in seconds of one exchange: long, because fetching many logs takes time, and no client is
+waiting."""
 
 OTHER_TIMEOUT = 2.0
 """Timeout in seconds for logs that are fetched from another node only for comparison."""
@@ -311,7 +312,8 @@ class JsonRpcChainReader:
     async def other_logs(
         self, first: int, last: int, topics: Collection[bytes], head: BlockRef
     ) -> list[Log]:
-        """Like `logs`, but from another node than `logs` last used, if one responds in time."""
+        """Like `logs`, but from a node other than the one that `logs` last used, if one responds in
+        time."""
 
         async def attempt(node: int) -> list[Log]:
             return await self._logs_of(node, first, last, topics, head)
@@ -396,8 +398,8 @@ class JsonRpcChainReader:
     async def find_log(self, place: LogPosition, topic: bytes, head: BlockRef) -> Log | None:
         """The marketplace's log at this position, or None if nodes prove that it is absent.
 
-        A node proves absence with another block at that height, with the block's bloom filter, or
-        with its receipts. If several nodes are configured, two must agree.
+        A node proves absence by returning a different block at that height, the block's bloom
+        filter, or its receipts. If several nodes are configured, two must agree.
         """
         wanted = self._filter((topic,))
 
@@ -519,7 +521,8 @@ class JsonRpcChainReader:
     async def _try_receipts(
         self, wanted: LogFilter, hashes: Sequence[str], block: BlockRef, head: BlockRef
     ) -> list[Log] | None:
-        """The logs of these receipts, or None if the receipts cannot be read but the head can."""
+        """The logs in these receipts, or None if a node has the block but none returns the
+        receipts."""
 
         async def attempt(node: int) -> list[Log]:
             logs, _ = await self._receipt_logs(node, wanted, hashes, block, head)
@@ -551,7 +554,7 @@ class JsonRpcChainReader:
         block: BlockRef,
         head: BlockRef,
     ) -> tuple[list[Log], int]:
-        """The logs of these receipts, and the bloom-filter bits they set."""
+        """The logs in these receipts, and the bloom-filter bits they set."""
         logs, bloom = list[Log](), 0
         for start in range(0, len(hashes), RECEIPTS_AT_ONCE):
             some = hashes[start : start + RECEIPTS_AT_ONCE]
@@ -616,8 +619,8 @@ class JsonRpcChainReader:
             raise NodeFailure("a block or log is malformed") from error
 
     def _filter(self, topics: Collection[bytes]) -> LogFilter:
-        """The filter for these topics. The configured adapter logs purchases made through the
-        adapter, and the marketplace logs all other events."""
+        """The filter for these topics. The configured adapter emits the logs of purchases made
+        through it, and the marketplace emits all others."""
         emitters = {topic: self._marketplace for topic in topics if topic != BOUGHT}
         if self._adapter is not None and BOUGHT in topics:
             emitters[BOUGHT] = self._adapter
@@ -712,6 +715,6 @@ def _block_of(block: _BlockHeader | None, transactions: Iterable[str]) -> Block 
     if block.logs_bloom is not None and len(block.logs_bloom) == 2 + BLOOM_BITS // 4:
         bloom = int.from_bytes(parse_hex_bytes(block.logs_bloom), "big")
         if bloom == ALL_BITS or (hashes and not bloom):
-            # Some chains have no bloom filters, and send one with no bits or all bits set.
+            # Nodes of chains without bloom filters send one with no bits set or all bits set.
             bloom = None
     return Block(ref, parse_hex_number(block.timestamp), bloom, block.parent_hash, hashes)

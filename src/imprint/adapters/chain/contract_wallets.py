@@ -18,10 +18,12 @@ TIMEOUT = 2.0
 """Timeout in seconds of one verification, no matter what the wallet's code does."""
 
 GAS = 15_000_000
-"""Gas limit of the call: enough for two calls and a factory, and below the limit of every chain."""
+"""Gas limit of the call: enough for the wallet to be called twice and deployed by a factory, and
+below the limit of every chain."""
 
 CALLER = "0x" + "496d7072696e74".rjust(40, "0")
-"""Sender of the call: an address without a key, but not zero, which some contracts trust."""
+"""Sender of the call: an address without a key. Not the zero address, because some contracts trust
+it."""
 
 _VERDICTS = {b"\0": False, b"\1": True}
 

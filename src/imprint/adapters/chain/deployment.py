@@ -151,7 +151,7 @@ class ContractDeployment:
             if known is None:
                 raise NotDeployed(f"The node refused the transaction: {refusal}.") from refusal
         except (NodeFailure, TimeoutError):
-            # The transaction may have arrived.
+            # Without a valid response, the transaction may still have arrived.
             return
 
     async def wait(self, transaction_hash: str) -> DeployedContract:
@@ -175,8 +175,9 @@ class ContractDeployment:
     ) -> DeployedContract:
         """Wait indefinitely until an externally signed transaction has created the contract.
 
-        The contract is assumed to be created in the block after the last one observed without it,
-        so that no event is earlier. Raises `NotDeployed` if the nonce was used for something else.
+        The block that created the contract is assumed to be the one after the last block seen
+        without it, so that no event of the contract is missed. Raises `NotDeployed` if the nonce
+        was used for something else.
         """
         block = prepared.head + 1
         while True:

@@ -153,7 +153,7 @@ class _Connection(asyncio.Protocol):
         try:
             return await response
         finally:
-            # The exception of a future refers to this frame.
+            # A failed future refers to this frame through its exception: avoid a reference cycle.
             del response
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -172,7 +172,7 @@ class _Connection(asyncio.Protocol):
             self._fail(NodeFailure("the response is not HTTP"))
             return
         if self._received > MAX_HEAD + _SMALLEST_CHUNK * len(self._body):
-            # The parser keeps the header fields, and the trailer fields after a chunked body.
+            # The parser keeps header fields in memory, and the trailer fields of a chunked body.
             self._fail(NodeFailure("the head of the response is too long"))
 
     def connection_lost(self, error: Exception | None) -> None:
@@ -180,7 +180,7 @@ class _Connection(asyncio.Protocol):
         if self._has_head and not self._has_length and error is None:
             # Without a length, the end of the connection is the end of the response.
             self.on_message_complete()
-        # Also after a complete interim response, because no other can follow it.
+        # Also after a complete interim response, because the final response can no longer follow.
         self._fail(ConnectionResetError())
 
     def on_header(self, name: bytes, value: bytes) -> None:
@@ -194,7 +194,7 @@ class _Connection(asyncio.Protocol):
 
     def on_body(self, piece: bytes) -> None:
         if self._parser is None:
-            # The rest of the data that exceeded the limit.
+            # The response has exceeded a limit: ignore the rest of the received data.
             return
         self._body += piece
         if len(self._body) > self._max_response:

@@ -310,7 +310,7 @@ class JsonRpc:
         try:
             await self.learn_heads(chain_id, deadline)
         except Unavailable:
-            # The next exchange reports the failure. Not every reader should cause a retry here.
+            # The next exchange reports the failure. Pause, so that not every read causes a retry.
             now = asyncio.get_running_loop().time()
             self.heads.complete_until = max(self.heads.complete_until, now + FIRST_PAUSE)
 
@@ -386,7 +386,7 @@ class JsonRpc:
             now = loop.time()
             rounds = max(1, rounds)
             try:
-                # Only a share, so that an unresponsive node leaves some time for the next.
+                # Only a share of the time, so that an unresponsive node leaves some for the next.
                 async with asyncio.timeout_at(now + (deadline - now) / rounds):
                     found = await attempt(node)
             except (NodeFailure, Unavailable, TimeoutError) as failure:

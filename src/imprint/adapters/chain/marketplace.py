@@ -74,7 +74,7 @@ class JsonRpcMarketplace:
             if decide_access(facts, reader) is Access.DENIED:
                 return facts
         if len({(facts.entry.author, facts.entry.cid) for facts in found}) > 1:
-            # The nodes grant access to different posts.
+            # The nodes all grant access, but disagree about the author or the document.
             raise Unavailable.chain()
         return found[0]
 
@@ -130,7 +130,7 @@ class JsonRpcMarketplace:
         await self._find_code(self._address)
         if self._unproved_adapter is not None:
             await self._check_adapter(self._unproved_adapter)
-            # Neither the code nor the marketplace of an adapter can change.
+            # Checked only once: neither the code nor the marketplace of an adapter can change.
             self._unproved_adapter = None
 
     async def _check_adapter(self, adapter: Address) -> None:

@@ -78,9 +78,10 @@ class BucketStore:
         label: Label | None = None,
         fence: int = 0,
     ) -> None:
-        """Store a document under a name that contains its fence, keeping copies with other fences.
+        """Store a document under a name that contains its fence.
 
-        For a public document, which may be stored many times, copies with lower fences are deleted.
+        Copies with other fences are kept. Only for a public document are copies with lower fences
+        deleted, because it may be stored many times.
         """
         await verify_received(cid, document, network)
         size = len(document)
@@ -91,12 +92,12 @@ class BucketStore:
                 await self._client.put(_key(network, cid, fence), document, deadline)
                 failpoints.reach("unsynced_put")
         except Unavailable:
-            # The bucket may be full, or a permission may be missing, so the next probe checks.
+            # The bucket may be full, or a permission may be missing. The next probe tries to write.
             self._probed = False
             raise
         self._remember(network, cid, max(fence, self._fences.get((network, cid), 0)))
         if fence and network is Network.PUBLIC:
-            # Leftover copies are removed with the document.
+            # If this fails, the copies that are left are removed with the document.
             with suppress(Unavailable):
                 async with self._client.operation("tidy up", TIDY_SECONDS) as deadline:
                     await self._delete_below(cid, network, fence, deadline)
@@ -242,7 +243,7 @@ class BucketStore:
                 with suppress(StoreMisconfigured):
                     found = await strangers.get(MARKER, deadline)
         except Unavailable:
-            # The result is unknown until the next check of the marker.
+            # Not known yet. The next check of the marker tries again.
             return
         if found is not None:
             raise StoreMisconfigured(
@@ -279,7 +280,7 @@ class BucketStore:
 
     def _remember(self, network: Network, cid: Cid, fence: int) -> None:
         if fence == 0 and network is Network.PRIVATE:
-            # The default fence of drafts, which need not be cached.
+            # Need not be cached: without a cached fence, reads of private documents try fence 0.
             self._fences.pop((network, cid))
             return
         self._fences.put((network, cid), fence)
@@ -360,7 +361,7 @@ def open_bucket(
 def open_objects(access: BucketAccess, policy: RetryPolicy = DEFAULT_POLICY) -> ObjectStore:
     """Open the objects under the prefix. Raises `ValueError`."""
     client = {
-        # Unencrypted endpoints that are not allowed have been refused with the settings.
+        # If an unencrypted endpoint is not allowed, the settings have already been refused.
         "allow_http": (access.endpoint or "").startswith("http://"),
         "connect_timeout": timedelta(seconds=policy.connect_timeout),
         "timeout": LONGEST_REQUEST,

@@ -103,7 +103,7 @@ class Circuit:
         now = self.clock()
         if now < self._next_trial:
             return False
-        # Other operations wait for the outcome of this one, or for another pause.
+        # Until this trial succeeds or another pause is over, no other operation is admitted.
         self._next_trial = now + CIRCUIT_SECONDS
         return True
 
@@ -146,7 +146,7 @@ class BucketClient:
         """Yield the loop-time deadline of an operation that may take `seconds`, plus time to
         transfer `size` bytes.
 
-        A `StoreFailure` inside the block, or a missed deadline, is logged and becomes
+        A `StoreFailure` inside the `with` block, or a missed deadline, is logged and becomes
         `Unavailable`.
         """
         if self._closed or not self._circuit.admits():
@@ -181,7 +181,8 @@ class BucketClient:
     ) -> None:
         """Replace the object that has this tag, or create one if the tag is None.
 
-        Raises `AlreadyThere`, even if an earlier attempt succeeded but its response was lost.
+        Raises `AlreadyThere` if the object has changed or already exists, even if an earlier
+        attempt of this call caused that and its response was lost.
         """
 
         async def send() -> None:

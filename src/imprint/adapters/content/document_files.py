@@ -2,7 +2,7 @@
 
     <folder>/<two letters>/<cid>        a document, complete and durable, never changed
     <folder>/<two letters>/<cid>.fence  its fence, if it was stored with one
-    <folder>/.incoming/                 files being written. Garbage after a crash
+    <folder>/.incoming/                 files being written, or left behind by a crash
     <folder>/.lock                      held while a fence and its document change together
 
 The two letters precede the last character of the cid, where every letter is equally likely.
@@ -29,7 +29,7 @@ from imprint.adapters.disk_space import sync_path
 from imprint.domain.formats.cids import Cid, NotACid, parse_cid
 
 ANY_FENCE = 2**63 - 1
-"""A value above every fence. A removal with this value deletes any document."""
+"""A value above every fence. A removal below this value deletes a document with any fence."""
 
 LOCK_SECONDS = 4.0
 """Timeout in seconds of the lock, which is normally held only for a few system calls."""
@@ -110,10 +110,8 @@ class DocumentFiles:
         return sorted(path.name for path in self._path.iterdir() if path != self._incoming)
 
     def list_documents(self, shard: str, before: float = math.inf) -> list[Cid]:
-        """In one two-letter folder, the cids of documents last modified before this Unix time.
-
-        Files that are not documents are skipped.
-        """
+        """The cids of the documents in one two-letter folder that were last modified before this
+        Unix time. Files that are not documents are skipped."""
         folder = self._path / shard
         cids = []
         for path in sorted(folder.iterdir()) if folder.is_dir() else ():

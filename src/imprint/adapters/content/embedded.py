@@ -129,7 +129,7 @@ LEFTOVER_AGE = timedelta(hours=1)
 """Age after which an incoming file counts as left behind by a crash."""
 
 THREADS = 8
-"""Number of disk threads. A file system combines concurrent syncs."""
+"""Number of disk threads: several, because a file system combines concurrent syncs."""
 
 MAX_QUEUED = 1024
 """Maximum number of running and queued operations. Further operations fail immediately. The limit
@@ -266,7 +266,8 @@ class EmbeddedStore:
         files, abandoned = self._files[network], Event()
 
         def store() -> None:
-            # Read before `abandoned` is checked, which is set before the document is dropped.
+            # Read before checking `abandoned`: a caller that gives up first sets `abandoned`, and
+            # then drops the document.
             given = document
             if not abandoned.is_set():
                 files.store(cid, verify_document(cid, given, network), abandoned, fence)
@@ -276,7 +277,7 @@ class EmbeddedStore:
                 await self._run(store, self._seconds + len(document) / BYTES_PER_SECOND)
         except (asyncio.CancelledError, Unavailable):
             abandoned.set()
-            # The document need not stay in memory until a thread gets to it.
+            # Free the memory now, instead of when a thread gets to the queued write.
             document = b""
             raise
 
@@ -381,7 +382,7 @@ class EmbeddedStore:
             await _translate_errors(self._writes.submit(write))
         except (asyncio.CancelledError, Unavailable):
             write.abandoned = True
-            # The document need not stay in memory until the writer thread gets to it.
+            # Free the memory now, instead of when the writer thread gets to the queued write.
             write.change = _nothing
             raise
 
@@ -407,7 +408,8 @@ class EmbeddedStore:
         running.add_done_callback(self._give_place_back)
         ended = asyncio.wrap_future(running)
         ended.add_done_callback(_retrieve)
-        # Not cancelled: its slot must not become free while its thread or document is in use.
+        # Shielded, because the slot must not become free while the work still occupies a thread
+        # or holds a document.
         waiting = _within(asyncio.shield(ended), self._seconds if seconds is None else seconds)
         return await _translate_errors(waiting)
 
@@ -529,7 +531,7 @@ class SmallDocuments:
 
 
 def _open_small(root: Path, access: Access) -> dict[Network, SmallDocuments]:
-    """Open the small documents of all networks. If one fails, close those already open."""
+    """Open the small documents of all networks. If a file cannot be opened, close the others."""
     opened: dict[Network, SmallDocuments] = {}
     try:
         for network in Network:

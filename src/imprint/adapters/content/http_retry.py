@@ -99,7 +99,7 @@ class RetryingClient:
         """Yield the loop-time deadline of an operation that may take `seconds`, plus time to
         transfer `size` bytes.
 
-        A `StoreFailure` inside the block, or a missed deadline, is logged and becomes
+        A `StoreFailure` inside the `with` block, or a missed deadline, is logged and becomes
         `Unavailable`.
         """
         if self._closed:

@@ -171,7 +171,8 @@ class KuboRpc:
     async def find_pins(self, part: str, deadline: float) -> dict[str, str]:
         """Roots and names of the recursive pins whose names contain this text.
 
-        The node visits every recursive pin, but this is still faster than deleting one block.
+        The node visits every recursive pin. A removal can afford that, because deleting even one
+        block takes longer.
         """
         params = [("type", "recursive"), ("names", "true"), ("name", part), _OFFLINE]
         response = await self._send("pin/ls", params, deadline)
@@ -587,7 +588,7 @@ class KuboStore:
             ours = {pin_cid for pin_cids in own.values() for pin_cid in pin_cids}
             others = [each for each in await self._find_all_pins(cid, deadline) if each not in ours]
             if await self._is_any_pinned(others, cid, deadline):
-                # The blocks cannot be deleted without unpinning documents of others.
+                # The blocks cannot be deleted without unpinning other installations' documents.
                 raise StoreFailure("another installation also uses the damaged blocks")
         fences = {}
         for network, pin_cids in own.items():

@@ -541,7 +541,7 @@ class PinataStore:
                 raise StoreFailure("a shared file was deleted by another installation")
 
     async def _look_up(self, cid: Cid, network: Network, deadline: float) -> str | None:
-        """Pinata's cid of a document, or None if no file has the document's cid as a keyvalue."""
+        """Pinata's cid for a document, or None if no file has the document's cid as a keyvalue."""
         records = await self._find(cid, network, deadline)
         self._cids.pop((network, cid))
         if not records:
@@ -557,7 +557,7 @@ class PinataStore:
     async def _is_stored(
         self, record: Record, cid: Cid, document: bytes, where: Network, deadline: float
     ) -> bool:
-        """Whether Pinata stored these bytes: compares its cid to known ones, or reads them back."""
+        """Whether Pinata stored these bytes, judging by its cid or by reading the bytes back."""
         if record.cid == cid:
             return True
         one_chunk = codec_of(cid) is Codec.RAW and len(document) <= KUBO_LAYOUT.chunk

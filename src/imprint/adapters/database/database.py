@@ -117,8 +117,8 @@ class Database(ABC):
     ) -> T:
         """Like `cached`, but refuse an ended session.
 
-        `read` checks a session that it is given. For a cached result, `refuse_ended` checks the
-        session.
+        `read` checks the session that it is given, if any. If the result is cached, `refuse_ended`
+        checks the session instead.
         """
         return await read(session)
 
@@ -142,7 +142,7 @@ class Database(ABC):
         """Current time for leases in microseconds. None means the clock of the database server."""
 
     async def probe(self, *, grow: bool = False) -> None:
-        # Every SQLite commit extends the log, so this commit also covers `grow`.
+        # On SQLite, every commit extends the log, so `grow` needs no further statement.
         try:
             async with asyncio.timeout(_PROBE_SECONDS):
                 await self.change(HEARTBEAT, durable=False)

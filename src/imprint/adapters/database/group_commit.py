@@ -17,7 +17,8 @@ from typing import Any, Generic, TypeVar
 W = TypeVar("W")
 
 CALL_SECONDS = 4.5
-"""Seconds within which a caller gets a result or an error. With overhead, still below five."""
+"""Seconds within which a caller gets a result or an error. Including overhead, the time stays below
+five seconds."""
 
 MAX_QUEUED = 4096
 """Maximum length of the queue, which exceeds the number of concurrent requests."""

@@ -150,7 +150,8 @@ SEARCH_TABLE = "post_search"
 """Name of the table with the words of posts, for which SQLite creates internal tables."""
 
 _INDEX_STORES = "imprint.adapters.stores.posts."
-"""Prefix of modules whose rules use only index tables and the files compared with posts."""
+"""Prefix of the modules whose rules use only index tables, and the files that they compare with
+posts."""
 
 EMPTY_POSTGRESQL = (
     f"TRUNCATE {', '.join(sorted(INDEX_TABLES))}",

@@ -116,7 +116,7 @@ Rule = Callable[[Transaction, *Ts], Coroutine[Any, Any, T]]
 
 CONDEMN_LOCK = frozenset({"sweep"})
 """Name of the lock that lets only one transaction at a time mark documents for deletion. Two
-transactions at once could empty a group unnoticed."""
+concurrent transactions could together leave a group empty without either noticing."""
 
 
 def owner_lock(owner: str) -> frozenset[str]:

@@ -28,7 +28,8 @@ MAX_PIXELS = 16_000_000
 """Pixel limit of an image: the resolution of a good camera, and 64 MB when decoded."""
 
 MAX_JPEG_PIXELS = 4 * MAX_PIXELS
-"""Pixel limit of a JPEG file. Above `MAX_PIXELS`, it is decoded at half its width and height."""
+"""Pixel limit of a JPEG file. A file with more than `MAX_PIXELS` is decoded at half its width and
+height."""
 
 MAX_PROGRESSIVE_PIXELS = 2 * MAX_PIXELS
 """Pixel limit of a multi-scan JPEG file, whose decoder needs 6 bytes per pixel at any scale."""

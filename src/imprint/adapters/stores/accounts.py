@@ -168,7 +168,7 @@ async def _drop_avatar(tx: Transaction, row: Row, write: Write, successor: Cid |
     if old is None:
         return
     if old == successor:
-        # The bytes of the picture were already counted, and then reserved again.
+        # The picture was already counted, and the intent reserved its bytes a second time.
         await count_usage(tx, write.signer, -size)
         return
     await detach(tx, old, Network.PUBLIC, write.signer, size, micros(write.at))

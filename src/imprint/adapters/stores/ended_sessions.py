@@ -19,10 +19,10 @@ _LAST_GENERATION = 2**62
 _ENDED = "SELECT 1 FROM ended_sessions WHERE generation > :generation AND subject"
 
 IS_ENDED = f"(EXISTS ({_ENDED} = :session) OR EXISTS ({_ENDED} = :reader))"
-"""Condition that a session was ended. For an `IN` list of subjects, SQLite would build a table."""
+"""Condition that a session was ended. Not an `IN` list, for which SQLite would build a table."""
 
 IS_ENDED_IN_POSTGRESQL = f"EXISTS ({_ENDED} IN (:session, :reader))"
-"""Like `IS_ENDED`, for PostgreSQL, which opens the table only once for a list."""
+"""Like `IS_ENDED`, for PostgreSQL, which opens the table only once for an `IN` list."""
 
 FIND_ENDED = f"SELECT {IS_ENDED} AS ended"
 

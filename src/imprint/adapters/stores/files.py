@@ -43,7 +43,8 @@ FILE = FILE_COLUMNS + " FROM files f LEFT JOIN file_groups g ON g.id = f.group_i
 """Joins a file with its group. A file without a group is damaged, and must not be skipped
 silently."""
 
-# The rules check the states of single files: a damaged state would make a file seem absent.
+# The rules check the state of a single file. If the statements did, a file with a damaged state
+# would seem absent.
 
 VERSION_BY_CID = FILE + " WHERE f.cid = :cid"
 VERSION_BY_POST = FILE + " WHERE f.post_id = :post_id"
@@ -86,8 +87,8 @@ ON CONFLICT (tag) DO UPDATE
 SET posts = tags.posts + excluded.posts, drafts = tags.drafts + excluded.drafts""",
     postgresql="",
 )
-"""Counts the files of a tag. On PostgreSQL, a stored count would be one row that all writers of the
-tag wait for."""
+"""Counts the files of a tag. Skipped on PostgreSQL, where all writers of a tag would have to wait
+for the row with its count."""
 COUNT_USAGE = """
 UPDATE owners SET used_bytes = used_bytes + :bytes, drafts = drafts + :drafts
 WHERE owner = :owner"""
@@ -135,7 +136,7 @@ AND EXISTS (SELECT 1 FROM file_tags o WHERE o.tag = :tag AND o.position = t.posi
 
 @lru_cache(maxsize=32)
 def list_tagged(tags: int, drafts_too: bool) -> str:
-    """Build the statement that lists files with `tags` given tags by walking the index of :tag0.
+    """Build the statement that lists files with this many tags by walking the index of :tag0.
 
     SQLite keeps the order of left joins: it walks the tag index, then finds each file.
     """

@@ -119,7 +119,8 @@ DELETE FROM reports WHERE id IN (
         SELECT post_id FROM reports WHERE closed_at IS NULL
         GROUP BY post_id ORDER BY count(*) DESC, min(at) LIMIT 1)
     ORDER BY at, id LIMIT :limit)"""
-"""Drops reports of the most reported post, so that a flood of reports displaces itself."""
+"""Drops reports of the most reported post, so that a flood of reports of one post does not displace
+reports of other posts."""
 CLOSE_REPORT = "UPDATE reports SET closed_at = :at WHERE id = :id AND closed_at IS NULL"
 
 
@@ -251,7 +252,7 @@ def decision_of(row: Row) -> LoggedDecision:
 
 
 async def _is_chosen(tx: Transaction, chosen: int) -> bool:
-    """Whether lists already show this selection. Without a choice, a new catalog shows all
+    """Whether lists already show this selection. If nothing was ever chosen, they show all
     posts."""
     found = {row["name"]: row["value"] for row in await tx.fetchall(SHOWN_COUNTERS)}
     all_posts = _SHOWS.index(Show.ALL)
@@ -262,7 +263,7 @@ async def _choose_shown(tx: Transaction, chosen: int) -> None:
     """Choose which posts are shown from now on. Existing posts are updated later."""
     await tx.fetchall(WAIT_FOR_POSTS)
     await tx.execute(SET_COUNTER, name="show", value=chosen)
-    # If this process is interrupted, the next start continues.
+    # Marks the update as unfinished. If this process is interrupted, the next start continues it.
     await tx.execute(SET_COUNTER, name="shown", value=-1)
 
 

@@ -123,8 +123,8 @@ _LIST_TAGGED = """
 LEFT JOIN LATERAL (SELECT * FROM files x WHERE x.position = found.position LIMIT 1) f ON true
 LEFT JOIN LATERAL (SELECT * FROM file_groups x WHERE x.id = f.group_id LIMIT 1) g ON true
 ORDER BY found.position DESC"""
-"""Finds positions before it reads any file, and each file by a separate subquery, so that the tags
-are walked in list order no matter what the planner estimates."""
+"""Finds the positions before it reads any file, and reads each file in a separate subquery, so that
+the tags are walked in list order no matter what the planner estimates."""
 
 _ALSO_TAGGED = """
 AND (SELECT true FROM file_tags o WHERE o.tag = :tag AND o.position = t.position)"""

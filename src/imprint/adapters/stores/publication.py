@@ -446,7 +446,7 @@ async def _apply(tx: Transaction, event: PostCreated, at: datetime, canonical: b
     identity = _identity(event.place)
     await tx.execute(SET_EVENT_STATUS, **identity, status=status.value, file_id=bound)
     if displaced is not None:
-        # An event that found this file already published was only stored. It may apply now.
+        # Events that found this file already published were only stored. One may apply now.
         await apply_kept(tx, displaced)
     return status
 
@@ -505,7 +505,7 @@ async def _bind(tx: Transaction, event: PostCreated, file: File, at: datetime) -
     )
     await retag(tx, file, post)
     await set_hashtags_of_chain(tx, post, await _indexed_hashtags(tx, event))
-    # The index may have seen this post before, without its document.
+    # The index may have read this post before its document was stored here.
     await tx.execute(WANT_TEXT_OF_POST, post_id=str(event.post_id))
 
 

@@ -239,8 +239,8 @@ def _read_members(log: SentLog, chain_id: int) -> tuple[LogPosition, tuple[bytes
     tx_hash, block_hash = _hash_or_none(log.tx_hash), _hash_or_none(log.block_hash)
     index, block_number = _count_or_none(log.index), _count_or_none(log.block_number)
     if block_hash is None or index is None:
-        # Not every query selects these members. The stand-in must be the same each time this
-        # log is sent, and unique to it.
+        # Not every query selects the block hash and the log index. The stand-in must be the same
+        # each time this log is sent, and different for every other log.
         known = f"{tx_hash} {block_hash} {block_number} {index}".encode()
         block_hash, index = stand_in_block_hash(known, *topics, data), index or 0
     return LogPosition(chain_id, block_hash, block_number, index, tx_hash), topics, data
@@ -293,8 +293,9 @@ class _Context:
 class _Container:
     """An array or object being searched. `logs` is an object's array of logs.
 
-    `beside_logs` means that its values should be logs. `in_place` means that it should itself be a
-    log; if no log has been found in it since `found_before`, it is malformed.
+    `beside_logs` means that the values of this container should be logs. `in_place` means that the
+    container itself should be a log. It is malformed if no log is found in it, that is, if the
+    number of logs found is still `found_before` at its end.
     """
 
     value: object
@@ -370,8 +371,8 @@ def _read_context(value: dict[str, Any], outer: _Context) -> _Context:
     chain_ids = tuple(one["chainId"] for one in described if one.get("chainId") is not None)
     tx_hash, status = value.get("transactionHash"), None
     if "logs" in value:
-        # A receipt, or a transaction with its logs. Without a hash it may be an envelope, whose
-        # `status` is of something else, unless it is one of the two that a receipt has.
+        # A receipt, or a transaction with its logs. Without a hash, it may be an envelope whose
+        # `status` means something else, so only 0 and 1 are taken for the status of a receipt.
         tx_hash, status = tx_hash or value.get("hash"), value.get("status")
         if not tx_hash and _read_number(status) not in (0, 1):
             status = None

@@ -111,7 +111,7 @@ class ProviderB:
         key = DeliveryKey(self.name, hashlib.sha256(digest).hexdigest(), nonce)
         # Decompressed a second time: unverified data is never held in memory as a whole.
         read = b"".join(self._decompress(body, gzipped))
-        # Not signed, but the only mention of the network in some deliveries.
+        # Not signed, but in some deliveries nothing else names the network.
         network = headers.get("stream-network")
         return self._read(key, read, (network,) if is_given(network) else ())
 

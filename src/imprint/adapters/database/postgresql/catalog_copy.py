@@ -61,7 +61,7 @@ async def copy_catalog(url: str, target: Path) -> None:
     except sqlite3.Error as error:
         raise Unavailable.database() from error
     finally:
-        # A server that no longer responds needs no further message.
+        # Not closed gracefully, because the server may no longer respond.
         source.terminate()
     sync_path(target)
     sync_path(target.parent)

@@ -64,21 +64,22 @@ from imprint.ports.damage import Damage
 from imprint.traces import timed_call
 
 CONNECTIONS = 10
-"""Maximum number of connections per process. Writes of one owner wait for each other anyway."""
+"""Maximum number of connections per process. A few suffice, because writes of one owner wait for
+each other anyway."""
 
 _SEARCHES = 2
 """Number of connections reserved for searches, the slowest reads, in a pool of eight or more."""
 
 _COMMIT = "SET LOCAL statement_timeout = 0; COMMIT"
-"""Disables the server's timeout for commits, because an interrupted commit that waits for a standby
-still counts as done. Only the client stops waiting."""
+"""Commits without the server's timeout, because a commit that is interrupted while it waits for a
+standby has taken effect all the same. Only the client stops waiting."""
 
 _GROW = """
 BEGIN;
 CREATE TABLE probe_{pid} AS SELECT generate_series(1, 2000) AS number;
 ROLLBACK"""
-"""Statements that allocate 72 KB and leave nothing behind. Updating only the heartbeat would
-replace a row in its page, which works even on a full disk."""
+"""Statements that allocate 72 KB and leave nothing behind. Updating the heartbeat alone would not
+detect a full disk, because it replaces a row within its page."""
 
 _SIZE = """
 SELECT coalesce(sum(pg_total_relation_size(oid)), 0) FROM pg_class
@@ -108,10 +109,10 @@ def open_postgresql(
     `before_creation` is called before a catalog is created, and may raise. Leases use the server's
     clock, or `clock` if one is given.
 
-    Raises the errors of `expect_schema`, `Unfinished` for the target of an unfinished move, and
-    `UnsuitableServer`. Connections are made later, on the event loop that uses them.
+    Raises the same errors as `expect_schema`, `Unfinished` for the target of an unfinished move,
+    and `UnsuitableServer`. Connections are made later, on the event loop that uses them.
     """
-    # The caller reports why the database cannot be opened, and may retry for hours.
+    # Logged as DEBUG only: the caller reports why opening fails, and may retry for hours.
     with translated(logging.DEBUG), ThreadPoolExecutor(1, "catalog-schema") as thread:
         preparation = prepare(url, access, before_creation)
         identity = thread.submit(asyncio.run, preparation).result()
@@ -121,7 +122,7 @@ def open_postgresql(
 def examine_catalog(url: str) -> tuple[int, int]:
     """The schema version (0 without a catalog) and the size of the tables in bytes.
 
-    Raises the errors of `open_postgresql`.
+    Raises the same errors as `open_postgresql`.
     """
 
     async def examine() -> tuple[int, int]:
@@ -140,7 +141,7 @@ async def prepare(
 ) -> Identity:
     """Create or migrate the schema if the access allows it, and return the database's id.
 
-    Raises the errors of `open_postgresql`.
+    Raises the same errors as `open_postgresql`.
     """
     connection, migrations = await connect(url), known_migrations("postgresql")
     try:
@@ -153,7 +154,7 @@ async def prepare(
             try:
                 await asyncio.to_thread(before_creation)
             except CannotStart:
-                # Another process may have created the catalog and documents meanwhile.
+                # Another process may have created the catalog and stored documents meanwhile.
                 if not await find_schema(connection):
                     raise
         if access.creates:

@@ -41,8 +41,8 @@ _SUM_DIGITS = 15
 """Number of hexadecimal digits of a row's hash that are summed, chosen to fit a BIGINT."""
 
 _NOT_MOVED = INDEX_TABLES | {"schema_migrations", "counters", UNFINISHED}
-"""Tables that are not copied. The heartbeat restarts, and the position sequence, the fence and the
-numbers of erased revisions are set at the end."""
+"""Tables that are not copied. Of the counters, the heartbeat starts anew. The position sequence,
+the fence and the numbers of erased revisions are set at the end."""
 
 _IDENTITY = "installation"
 """Tables whose rows in the target are replaced, because a service started too early leaves an id
@@ -136,7 +136,7 @@ async def _claim(writer: Connection) -> list[Table]:
                 raise CannotMove("The target is in use: it already has records.")
         async with writer.transaction():
             await writer.execute(f"DELETE FROM {_IDENTITY}")  # noqa: S608
-            # A service that was started too early may have begun an index, without the files.
+            # A service that was started too early may have begun an index that lacks the files.
             for statement in EMPTY_POSTGRESQL:
                 await writer.execute(statement)
             await writer.execute(_PROGRESS)

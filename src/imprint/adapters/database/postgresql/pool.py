@@ -51,14 +51,14 @@ SESSION = {
     "application_name": "imprint",
     "default_transaction_isolation": "read committed",
     "statement_timeout": "4s",
-    # With the wait for a connection, a read ends within five seconds.
+    # Short enough for a read to end within five seconds, including the wait for a connection.
     "lock_timeout": "2500ms",
     # A process that freezes in the middle of a transaction must not block the others for long.
     "idle_in_transaction_session_timeout": "10s",
     "jit": "off",
     # Lists walk an index in order. A bitmap would fetch all of an owner's drafts for one page.
     "enable_bitmapscan": "off",
-    # One plan per statement for all values: the plan that is tested to use indexes.
+    # One plan per statement for all values. Tests check that these plans use indexes.
     "plan_cache_mode": "force_generic_plan",
 }
 """Session settings of every connection."""
@@ -164,7 +164,7 @@ class Connection(_Connection):
 
 
 class _Lent:
-    """Borrows a pooled connection for a block. A generator would take twice as long as a class."""
+    """A context manager that borrows a pooled connection. A generator would take twice as long."""
 
     __slots__ = ("_connection", "_pool")
 
@@ -213,7 +213,7 @@ class Pool:
         self._closed = False
 
     def connection(self) -> _Lent:
-        """A connection for a block, with no open transaction before or after."""
+        """Lend a connection to a `with` block, with no open transaction before or after it."""
         return _Lent(self)
 
     async def rows(self, text: str, values: Sequence[object]) -> "list[asyncpg.Record]":

@@ -71,7 +71,7 @@ class SnapshotCache(Generic[T]):
 
 
 class RememberedReads:
-    """Cached reads of the index, each with the snapshot that was current before it.
+    """Cached reads of the index, each with the snapshot that was current before the read.
 
     As long as the snapshot is unchanged, no transaction has ended during the read or after it.
     """

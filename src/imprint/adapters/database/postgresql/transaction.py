@@ -80,7 +80,7 @@ class Retry(Exception):
 _TRY_LOCKS = """
 SELECT bool_and(pg_try_advisory_xact_lock(key)) AS locked
 FROM unnest(CAST($1 AS BIGINT[])) AS key"""
-"""Takes the locks that are free."""
+"""Takes those locks that are free, and returns whether all of them were."""
 
 
 class PostgresqlTransaction:
@@ -122,7 +122,7 @@ class PostgresqlTransaction:
         if in_order or self._last:
             await self._run(self._connection.execute, lock_statements(more))
             return
-        # Two transactions that wait out of order could wait for each other.
+        # Two transactions that wait for locks in different orders could deadlock.
         (row,) = await self._run(self._connection.run, _TRY_LOCKS, [[*map(lock_key, more)]])
         if not row["locked"]:
             raise Retry(self._locks)
@@ -147,14 +147,15 @@ class _Queue:
 
 
 class KeyedLocks:
-    """One lock per name. Transactions of one process wait here instead of occupying connections."""
+    """One lock per name. Transactions of one process wait for each other here, where they occupy no
+    connections."""
 
     def __init__(self) -> None:
         self._queues: defaultdict[str, _Queue] = defaultdict(_Queue)
 
     @asynccontextmanager
     async def hold(self, names: Iterable[str]) -> AsyncIterator[None]:
-        """Hold the locks for all names until the block ends.
+        """Hold the locks for all names until the `with` block exits.
 
         Every caller takes the locks in the same order. The wait has no timeout of its own.
         """
@@ -177,14 +178,15 @@ class KeyedLocks:
 
 
 def begin_statements(locks: frozenset[str], durable: bool) -> str:
-    """Begin a transaction and take its locks."""
+    """Build the statements that begin a transaction and take its locks."""
     off = "" if durable else "SET LOCAL synchronous_commit = off;"
     return f"BEGIN;{off}{lock_statements(locks)}"
 
 
 def lock_statements(names: frozenset[str], shared: frozenset[str] = frozenset()) -> str:
-    """Take these named locks, the shared ones in shared mode."""
-    # All transactions take locks in the same order, so that no two wait for each other.
+    """Build the statements that take named locks: those in `shared` in shared mode, all others
+    exclusively."""
+    # All transactions take locks in the same order, so that they cannot deadlock.
     kinds = {lock_key(name): "_shared" if name in shared else "" for name in names | shared}
     return ";".join(
         f"SELECT pg_advisory_xact_lock{kind}({key})" for key, kind in sorted(kinds.items())

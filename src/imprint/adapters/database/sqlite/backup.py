@@ -31,8 +31,8 @@ def copy_catalog(source: Path, target: Path) -> None:
     """Copy a snapshot of the catalog. The copy gets its final name when it is complete.
 
     Raises `FileExistsError` for an existing target, and `DamagedCopy` for a damaged source. The
-    source is checked, too. The copy is built from the source's tables, so it would not reveal index
-    entries whose rows a damaged table has lost.
+    source is checked, too: the copy's indexes are built from the source's tables, so the copy
+    cannot show that a damaged table has lost rows.
     """
     if target.exists():
         raise FileExistsError(target)

@@ -54,7 +54,7 @@ Connect = Callable[[Path, int], sqlite3.Connection]
 
 @contextmanager
 def closing_on_error(connection: sqlite3.Connection) -> Iterator[None]:
-    """Close a connection if the block fails.
+    """Close a connection if the `with` block raises an exception.
 
     An abandoned connection may live on in the error's traceback. Until the connection is gone,
     SQLite keeps the descriptors of all other closed connections to the file, and repeated attempts
@@ -84,7 +84,7 @@ def connect_writer(
         connection.execute(f"PRAGMA page_size = {page_size}")
         _switch_to_wal(connection)
         connection.execute("PRAGMA foreign_keys = ON")
-        # Savepoints need a journal, and a file for it would cost more than the change.
+        # Savepoints need a journal, and writing it to a file would cost more than the change.
         connection.execute("PRAGMA temp_store = MEMORY")
         connection.execute(f"PRAGMA journal_size_limit = {_LOG_SIZE}")
         # On macOS a plain fsync stops at the drive's cache. Elsewhere these settings do nothing.

@@ -88,14 +88,14 @@ def open_sqlite(
     """Open the database in this file.
 
     Leases use `clock`, which all processes sharing the file must have in common. A copy that no
-    other process uses is not locked against a move. A small database is checked first.
+    other process uses is not locked against a move. A small database is checked for damage.
 
-    Raises the errors of `expect_schema`, `DamagedLog` if commits would be lost, and `BeingMoved`
-    while the catalog is being moved.
+    Raises the same errors as `expect_schema`, `DamagedLog` if commits would be lost, and
+    `BeingMoved` while the catalog is being moved.
     """
     found = read_schema(path)
     if found is not None:
-        # If opening is refused, no file is left next to the database.
+        # Checked before a lock file is created, so that a refusal leaves no new file behind.
         expect_schema(found, known_migrations(), access)
     lock = None if is_copy else UseLock(path, makes_file=access is not Access.READ)
     try:
@@ -120,7 +120,7 @@ def read_schema(path: Path) -> int | None:
         with closing(connect_looker(path)) as connection:
             return find_schema(connection)
     except (sqlite3.Error, OSError):
-        # Opening the file reports the reason.
+        # The reason is reported when the file is opened.
         return None
 
 
@@ -144,7 +144,7 @@ def _open(path: Path, clock: Monotonic, access: Access) -> "SqliteDatabase":
             database.note_findings(findings)
         return database
     except (sqlite3.Error, OSError) as error:
-        # The caller reports why the database cannot be opened, and may retry for hours.
+        # Logged as DEBUG only: the caller reports why opening fails, and may retry for hours.
         _log.debug("The catalog cannot be opened: %s", error)
         raise Unavailable.database() from error
 
@@ -534,7 +534,7 @@ class SqliteDatabase(Database):
         refuse_ended: Rule[Session, None],
     ) -> T:
         version, result = self._find_cached(key)
-        # No other cache key is a text in the form of a session id.
+        # A session that was found live is cached under its id, and no other key has this form.
         if session is not None and self._cache.find(session.id, _MISSING) is not _MISSING:
             session = None
         if result is _MISSING:
@@ -568,7 +568,7 @@ class SqliteDatabase(Database):
             translated, partial(self._connect, self._path, CACHE_KILOBYTES)
         )
         try:
-            # The first read inside fixes the snapshot.
+            # The first read in this transaction fixes the snapshot.
             connection.execute("BEGIN")
             yield _Snapshot(SqliteTransaction(connection))
         except Damaged as damaged:

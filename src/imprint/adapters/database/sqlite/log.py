@@ -84,7 +84,7 @@ def check_log(path: Path, boot: str | None) -> bool:
 
     SQLite reads the log up to the first frame with a wrong checksum and overwrites the rest.
     Overwriting is right for a commit that a crash interrupted, because no commit can follow it. If
-    commits do follow, the frame was damaged after it was written. The exception is a power failure,
+    commits do follow, the frame was damaged after it was written, unless there was a power failure,
     which may leave only some of the last frames on the disk. Damage to the very last commit cannot
     be distinguished from a crash.
 
@@ -123,11 +123,12 @@ def begin_log(connection: sqlite3.Connection, path: Path, boot: str | None) -> N
     """Empty a database's log and record the boot that writes it from now on.
 
     Otherwise, remains of commits that SQLite has dropped would count as damage. If the log cannot
-    be emptied, nothing is recorded, and nothing will be refused.
+    be emptied, no boot is recorded, and `check_log` does not refuse the log.
     """
     with suppress(sqlite3.Error, OSError):
-        # Opens the log. A checkpoint that must do so itself keeps a read lock from then on and,
-        # if another process has just written, waits for its own lock with the writer's lock taken.
+        # Open the log before the checkpoint. A checkpoint that opens the log itself keeps a read
+        # lock. If another process has just written, the checkpoint then takes the writer's lock
+        # and waits for its own read lock.
         connection.execute("SELECT count(*) FROM sqlite_schema").fetchall()
         busy, *_ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
         if not busy and boot is not None:

@@ -86,7 +86,8 @@ def examine_catalog(
 
 
 def _check(connection: sqlite3.Connection, what: str) -> tuple[str, ...]:
-    """Findings about a table and its indexes, or up to this many findings about all tables."""
+    """Findings of an integrity check. `what` is a table to check with its indexes, or the maximum
+    number of findings about all tables."""
     try:
         rows = connection.execute(f"PRAGMA integrity_check({what})").fetchall()
     except sqlite3.DatabaseError as error:

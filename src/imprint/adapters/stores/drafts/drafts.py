@@ -115,8 +115,8 @@ class SqlDraftStore:
         if rate is not None:
             await self._limits.admit(key, rate, write.at)
         file = None if cid is None else await self._files.file_by_cid(cid)
-        # The nonce comes last: another attempt of this write may replace the file meanwhile, and
-        # spends the nonce in the same transaction.
+        # The nonce is checked last: another attempt of this write may replace the file meanwhile,
+        # and spends the nonce in the same transaction.
         await self._database.read(refuse_spent, write.signer, write.nonce)
         return file
 
@@ -162,7 +162,7 @@ class SqlDraftStore:
 
 
 async def begin_write(tx: Transaction, intent: Intent, quota: Quota) -> int | None:
-    """Record an intent with its number. If that is too low, reserve and return the owner's next.
+    """Record an intent with its number. If its number is too low, reserve and return the next one.
 
     Keeps a document that was marked for deletion. Refuses a document that exceeds its signer's
     quota.
@@ -349,7 +349,7 @@ async def _drop_thumbnail(
     if thumbnail is None:
         return
     if thumbnail == successor:
-        # The bytes of the thumbnail were already counted, and then reserved again.
+        # The thumbnail was already counted, and the intent reserved its bytes a second time.
         await count_usage(tx, draft.owner, -size)
         return
     await detach(tx, thumbnail, Network.PUBLIC, write.signer, size, micros(write.at))

@@ -239,7 +239,8 @@ async def _condemn_documents(  # noqa: PLR0917  a rule takes its values in order
         ahead = await _time_ahead(tx, now)
         now, detached_before = now - ahead, detached_before - ahead
     expired = await tx.fetchall(EXPIRED_INTENTS, now=micros(now), limit=limit)
-    # Without their locks, a write could detach the same documents, and overwrite their owners.
+    # Lock the documents. Otherwise, a write could detach them at the same time and overwrite their
+    # recorded owners.
     await tx.lock(set().union(*(document_lock(row["cid"], row["network"]) for row in expired)))
     for row in expired:
         await _expire(tx, row)
@@ -364,7 +365,7 @@ async def _expire(tx: Transaction, intent: Row) -> None:
 
 
 async def _abandon(tx: Transaction, intent: Row, size: int) -> None:
-    """Release an ineffective intent's usage: this many bytes, and a draft if it creates one."""
+    """Release what an ineffective intent reserved: `size` bytes, and a draft if it creates one."""
     drafts = 1 if intent["action"] == Action.CREATE else 0
     if size or drafts:
         await count_usage(tx, intent["signer"], -size, drafts=-drafts)

@@ -53,7 +53,7 @@ class PostgresqlDraftStore(SqlDraftStore):
     ) -> int | None:
         admitted = None if rate is None else admission(key, rate, write.at)
         statement = writes.open_create_statement(intent, admitted, quota)
-        # Not settled, because an interrupted statement leaves at most an intent, which expires.
+        # May be interrupted, because it then leaves at most an intent, which expires.
         row = None if statement is None else await self._server.run_alone(statement)
         if row is None:
             return await super().open_create(write, rate, key, intent, quota)

@@ -403,7 +403,8 @@ PREPARE_SAME = _prepare(_UNCOUNT_THUMBNAIL)
 def add_statement(
     write: Write, intent: Intent, version: Version, position: int
 ) -> tuple[Statement, File]:
-    """Add a draft in a new group and return it. Valid only if the statement returns a row."""
+    """The statement that adds a draft in a new group, and the draft. The draft is valid only if the
+    statement returns a row."""
     file = draft_of(version, version.group_id, position=position)
     values = _effect(write, intent) | _version(file)
     values["group_id"] = file.group_id
@@ -414,7 +415,7 @@ def add_statement(
 def replace_statement(
     write: Write, intent: Intent, old: File, version: Version, position: int
 ) -> tuple[Statement, File]:
-    """Replace a draft with a version and return the new draft."""
+    """The statement that replaces a draft with a version, and the new draft."""
     file = draft_of(version, old.group_id, old.hashtags, old.thumbnail_cid, position)
     values = _effect(write, intent) | _version(file) | _known(old) | _retired(old, State.SUPERSEDED)
     values["old_tags"] = list(old.hashtags)
@@ -435,7 +436,7 @@ def delete_statement(write: Write, old: File) -> Statement:
 def prepare_statement(
     write: Write, intent: Intent, old: File, hashtags: Sequence[str]
 ) -> tuple[Statement, File]:
-    """Set a draft's thumbnail and hashtags and return the draft."""
+    """The statement that sets a draft's thumbnail and hashtags, and the changed draft."""
     file = replace(old, hashtags=tuple(hashtags), thumbnail_cid=intent.cid)
     text = hashtags_text(file.hashtags)
     values = _effect(write, intent) | _known(old)

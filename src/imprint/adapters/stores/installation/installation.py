@@ -194,8 +194,8 @@ class SqlLeaseStore:
 
     async def take_lease(self, name: str, holder: str, length: timedelta) -> bool:
         async def take(tx: Transaction) -> bool:
-            # The clock is read inside. Otherwise, a transaction that waited would mistake a lease
-            # taken meanwhile for one taken with a wrong clock.
+            # The clock is read inside the transaction. Otherwise, a transaction that waited would
+            # mistake a lease taken meanwhile for one taken with a wrong clock.
             now, microseconds = self.database.lease_now(), length // _MICROSECOND
             row = await tx.fetchone(
                 TAKE_LEASE, name=name, holder=holder, length=microseconds, now=now

@@ -271,7 +271,7 @@ async def _find_priced_post(tx: Transaction, post_id: int) -> PricedPost | None:
 
 
 async def _find_recorded_post(tx: Transaction, post_id: int) -> RecordedPost | None:
-    # One transaction for both, because a final block says nothing about a post read before it.
+    # Both in one transaction, because a newer final block says nothing about a post read earlier.
     post, state = await _find_post(tx, post_id), await tx.fetchone(sql.INDEX_STATE)
     if post is None or state is None:
         return None
@@ -403,7 +403,8 @@ def _walks_by_place(query: _Query, after: PostPosition | None) -> Iterator[_Step
 
 
 def _walks_by_value(query: _Query, after: PostPosition | None) -> Iterator[_Step]:
-    """The walks of a sorted list: posts with the position's value, then posts with lower values."""
+    """The walks of a sorted list: posts with the same value as the position, then posts with lower
+    values."""
     if query.which.order is PostOrder.SALES:
         same, lower, also = sql.SAME_SALES, sql.FEWER_SALES, query.also()
         value: Value = END if after is None else min(after.value, END)
@@ -521,7 +522,7 @@ async def _find_account(tx: Transaction, address: Address) -> AccountSummary | N
         row["held"],
         profile,
     )
-    # A reorg may leave the row of an account without any activity.
+    # After a reorg, there may be a row for an account without any activity.
     did_anything = summary.posts or summary.purchases.count or summary.held
     return summary if did_anything or profile else None
 
@@ -616,8 +617,8 @@ async def _shown_totals(tx: Transaction) -> ShownTotals:
 async def _times(
     tx: Transaction, statement: str, who: Address, since: datetime, limit: int
 ) -> list[datetime]:
-    """The newest timestamps since a given time, oldest first. Timestamps are read in batches, so
-    that few older ones are read."""
+    """The newest timestamps since a given time, oldest first. They are read in batches, so that
+    few timestamps before that time are read."""
     earliest, before = micros(since), END
     times: list[int] = []
     while len(times) < limit:

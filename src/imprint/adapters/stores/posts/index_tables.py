@@ -112,8 +112,8 @@ _REMOVE_TOTALS = "DELETE FROM market_totals WHERE only_row = :only_row"
 OWN_FILES = _in_both(f"""
 SELECT f.cid, f.owner, g.hashtags FROM {_KEYS} JOIN files f ON f.cid = {_PARTS[0]}
 JOIN file_groups g ON g.id = f.group_id WHERE g.hashtags_of_chain = 0""")  # noqa: S608
-"""For the files with these cids, selects the owners and the hashtags of the publish requests,
-including replaced versions, which an event restores."""
+"""For the files with these cids, selects the owners and the hashtags of the publish requests.
+Includes replaced versions, because an event can restore one."""
 
 BOUND_FILES = _in_both(f"""
 {FILE_COLUMNS} FROM {_KEYS} JOIN files f ON f.post_id = {_PARTS[0]}

@@ -209,7 +209,7 @@ async def _adopt(tx: Transaction, expected: IndexState, adapter: Address | None)
     state = await _read_state(tx)
     if state != expected:
         raise IndexMoved
-    # An adapter holds each token briefly, so it has an account if it ever bought one.
+    # An adapter that ever bought a token has an account, because it briefly held the token.
     if await tx.fetchone(_TRADED, old=expected.source.adapter or "", new=adapter or "") is not None:
         return False
     await tx.execute(_ADOPT, adapter=adapter)
@@ -248,7 +248,7 @@ async def _undo(tx: Transaction, number: int) -> None:
     """Restore the state before this block."""
     before: dict[str, dict[str, str | None]] = {table.name: {} for table in _TABLES}
     for row in await tx.fetchall(_UNDO_FROM, number=number):
-        # The last row belongs to the lowest block.
+        # If several rows have the same key, the last one stays: the one of the lowest block.
         before[row["table_name"]][row["key"]] = row["before"]
     posts = {int(key): POSTS.decode_row(text) for key, text in before["posts"].items()}
     now = await POSTS.load_rows(tx, posts.keys())

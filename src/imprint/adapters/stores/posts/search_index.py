@@ -64,8 +64,8 @@ JOIN post_search s ON s.place = m.place
 ORDER BY s.place DESC"""
 
 ROUNDS = 4
-"""Maximum number of queries while few matches are in scope. Each requests twice as many
-matches as the previous one."""
+"""Maximum number of queries per search. While too few matches are in scope, another query requests
+twice as many."""
 
 FindRule = Rule[SearchQuery, int, int, PostScope, Matches]
 
@@ -96,7 +96,7 @@ WALKED = 2 * 1024 * 1024
 """Number of characters after which a scan ends."""
 
 _ROW = 256
-"""Number of characters that an empty row counts as."""
+"""Number of characters that each row counts as, in addition to its text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,7 +236,7 @@ async def walk_posts(
 def _tsquery_term(term: SearchTerm) -> str:
     """A term in PostgreSQL syntax. Words have only letters and digits, so they need no escaping.
 
-    A bucket number goes before each `~`.
+    The database function inserts a bucket number before each `~`.
     """
     mark = ":*" if term.prefix else ""
     return " & ".join(f"'~{word}'{mark}" for word in term.words)
