@@ -63,8 +63,8 @@ class Erasure:
         return found
 
     async def erase(self, target: Target) -> Erased:
-        """Erase everything about a target, and destroy its documents immediately. Refuses as
-        `find` does."""
+        """Erase everything about a target, and destroy its documents immediately. Refuses the same
+        targets as `find`."""
         found = await self.find(target)
         await self._withhold(target, found)
         if target.kind is TargetKind.AUTHOR:

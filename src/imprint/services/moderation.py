@@ -154,7 +154,7 @@ class CurrentMeasures:
         refuse_withheld((await self.current()).on_cid(cid))
 
     async def check_missing(self, kind: TargetKind, value: str) -> None:
-        """Refuse a post or CID without a stored file if its event on the chain is withheld."""
+        """Refuse a post or CID that has no stored file if its event on the chain is withheld."""
         measures = await self.current()
         if self.store is None or not measures.withholds:
             return
@@ -219,7 +219,7 @@ def _parse_tag(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Moderation:
-    """The operator's desk: decisions and their log, and the reports of readers."""
+    """The operator's desk: decisions and their log, and the reports by readers."""
 
     store: ModerationStore
     index: PostIndexReader

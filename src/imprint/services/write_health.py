@@ -14,7 +14,8 @@ A successful probe counts only if no write has failed in that time.
 
 @dataclass(slots=True)
 class _Failures:
-    """Failed writes at one dependency in one window: their number, and the first and last time."""
+    """Writes that failed because of one dependency in one window, and when they first and last
+    did."""
 
     since: float
     last: float

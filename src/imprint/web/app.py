@@ -566,7 +566,7 @@ def _middleware(
         given["respond_to_failure"] = failure_responder(refuse_page, own_paths)
     chosen = [Middleware(RequestMiddleware, **given)]
     if options.trusted_proxies:
-        # Replaces the proxy's address in the scope with the client's, which the limits count.
+        # Replaces the proxy's address in the scope with the client's, which the rate limits use.
         proxies = TrustedProxies(options.trusted_proxies)
         chosen.insert(0, Middleware(ForwardedClient, proxies=proxies))
     if options.cors_origins:

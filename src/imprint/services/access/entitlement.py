@@ -2,10 +2,10 @@
 
 A positive decision is reused for a few seconds (IMPRINT_CHAIN_CACHE_SECONDS, 5 by default) unless a
 log that may change it is seen earlier. A negative one is never reused, so that a buyer can read
-immediately. The only exception is anonymous requests, which no purchase can entitle. They may get a
-negative decision that is up to a second old, so that not every anonymous request calls the node.
-Cache times are measured by a monotonic clock, so setting the machine's clock does not prolong
-access.
+immediately. The only exception is anonymous requests, which no purchase can entitle. Anonymous
+requests may get a negative decision that is up to a second old, so that not every one of them calls
+the node. Cache times are measured by a monotonic clock, so setting the machine's clock does not
+prolong access.
 
 While the chain is unreachable, pages and feeds rely on the price in the index
 (`trusts_index`), for at most an hour, unless this process knows that the chain refused the
@@ -82,7 +82,7 @@ class _CachedFacts:
 
 @dataclass(frozen=True, slots=True)
 class AccessDecision:
-    """How a reader may read a post, and the post's price, both at one block."""
+    """The access of a reader to a post, and the post's price, both as of the same block."""
 
     access: Access
     price: int
@@ -92,8 +92,8 @@ class AccessDecision:
 class Entitlement:
     """Decides access to posts. Positive decisions are cached for `cache_time`.
 
-    The cache is per process. `invalidate` is called for the logs in deliveries that this
-    process receives, and by its watcher, which reads the logs of every block.
+    The cache is per process. `invalidate` is called for the logs in webhook deliveries to this
+    process, and by its `EntitlementWatcher`, which reads the logs of every block.
     """
 
     marketplace: MarketplaceReader
@@ -118,10 +118,10 @@ class Entitlement:
     async def decide(
         self, file: File, post_id: int, reader: Address | None
     ) -> AccessDecision | None:
-        """Return how `reader` may read a file as this post, or None if the file is not the post's.
+        """Return the access of `reader` to a post, or None if `file` is not the post's document.
 
-        The chain's entry must name the file's owner as author and contain the file's CID. Any other
-        entry does not belong to this file. Concurrent calls for the same post and reader share one
+        The chain's entry must name the file's owner as author and contain the file's CID.
+        Otherwise, the result is None. Concurrent calls for the same post and reader share one
         request to the chain.
         """
         key = (post_id, reader)
@@ -135,15 +135,15 @@ class Entitlement:
         shared = self._single_flight.is_running(key)
         decision = await self._ask_chain(file, key)
         if shared and (decision is None or decision.access is Access.DENIED):
-            # That exchange began before this request, and the reader may have bought since. An
-            # exchange that now runs for this key began after this request.
+            # The shared request to the chain began before this call, and the reader may have bought
+            # the post since. Any request that is now running for this key began after this call.
             if reader is None and (facts := self._recent_refusal(file, post_id)) is not None:
                 return _decide(facts, file, None)
             decision = await self._ask_chain(file, key)
         return decision
 
     def has_grant(self, post_id: int, reader: Address | None) -> bool:
-        """Whether a positive decision about a post is cached, so that the chain is not queried."""
+        """Whether a positive decision about a post is cached. If so, the chain is not queried."""
         grant = self._grants.get((post_id, reader))
         return grant is not None and self.monotonic() < grant.until
 
@@ -213,7 +213,7 @@ class Entitlement:
             raise
         _FROM_CHAIN.inc()
         self.note_contact()
-        # An invalidation during the exchange may concern the facts that were returned.
+        # If the cache was invalidated during the request, these facts may be outdated already.
         if invalidations != self._invalidations:
             return facts
         post_id, reader = key

@@ -21,17 +21,17 @@ WAIT_SECONDS = 15.0
 """How long a read waits for the purchase transaction that it names."""
 
 POLL_SECONDS = 0.5
-"""Seconds that a waiting read first pauses before it queries the chain again.
+"""The first pause of a waiting read between two queries to the chain, in seconds.
 
-Each pause is half as long again as the one before, so that invented transactions cost a node
-few queries.
+Each pause is 1.5 times as long as the previous one, so that a made-up transaction hash causes few
+queries.
 """
 
 MAX_WAITS = 32
 """Maximum number of waiting reads per process."""
 
 READ = "read"
-"""The action that spends the nonce of a challenge."""
+"""The action that `NonceUsed` names if the nonce of a challenge was already spent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +105,8 @@ class Payments:
     ) -> Purchase | None:
         """Wait until this transaction is in a block, and return its purchase.
 
-        Returns None after a while, or at once if this client, or all clients together, have too
-        many waiting reads. Raises `Unavailable`.
+        Returns None if this takes too long. If this client, or all clients together, have too many
+        waiting reads, queries the chain once without waiting. Raises `Unavailable`.
         """
         if not self.waiting.take(client):
             return await self.find_purchase(tx_hash, post_id, buyer)

@@ -106,10 +106,10 @@ class Reads:
         return bound.file
 
     async def shown_post(self, post: IndexedPost) -> File:
-        """Return a post of the index if it is free. Used only for pages and feeds.
+        """Return a post from the index if it is free. Used only for pages and feeds.
 
-        While the chain is unreachable, the price in the index counts, for at most an hour
-        after the last contact with the chain.
+        While the chain is unreachable, the price in the index is used, for at most an hour after
+        the last contact with the chain.
         """
         if self.entitlement.is_silent and (file := await self._free_in_index(post)) is not None:
             return file
@@ -226,8 +226,8 @@ class Reads:
     ) -> T:
         """Convert the text of a file that one of the methods above returned.
 
-        Concurrent requests for the same conversion share the result, and clients take turns. Only
-        results with a length are cached. Raises `Unavailable` after a long wait.
+        Concurrent requests for the same conversion share the result, and clients take turns. With
+        `keep`, the result is cached and must have a length. Raises `Unavailable` after a long wait.
         """
         load = partial(self.content_of, file)
         return await self.texts.of(client, (file.cid, into), load, convert, keep=keep)
@@ -269,9 +269,9 @@ class Reads:
         return file if decision is not None and decision.access is Access.FREE else None
 
     async def public_size(self, cid: Cid) -> int | None:
-        """Return the size in bytes of a public document, which is the thumbnail of a live file.
+        """Return the size in bytes of a public document, such as the thumbnail of a live file.
 
-        Returns 0 if the size is unknown, and None for any other document.
+        Returns 0 if the size is unknown, and None if no public document has this CID.
         """
         return await self.files.public_size(cid)
 

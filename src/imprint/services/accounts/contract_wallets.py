@@ -1,4 +1,4 @@
-"""Contract wallets, which are called only for signatures not made by a key, within rate limits.
+"""Contract wallets, which are called within rate limits, for signatures that no key has made.
 
 A node is called for every such signature, valid or not. Therefore, each client and each wallet has
 a rate limit, and few calls run at once, so that invalid signatures exhaust neither the quota of a
@@ -29,7 +29,7 @@ _UNAVAILABLE = WALLET_CHECKS.labels("unavailable")
 
 @dataclass(frozen=True, slots=True)
 class WalletProofs:
-    """Completes a proof that depends on a contract. Without `wallets`, nothing is called."""
+    """Checks signatures that only a contract can verify. Without `wallets`, refuses all of them."""
 
     wallets: ContractWallets | None
     clients: RateLimiter
@@ -62,7 +62,8 @@ class WalletProofs:
         return unproved.proof
 
     def _limit(self, wallet: str, client: str) -> None:
-        # Take a slot first: a call that cannot be made now is not counted either.
+        # Take a slot first, so that a call without a free slot does not count towards the rate
+        # limits.
         if not self.running.take(client):
             _LIMITED.inc()
             raise Unavailable(Code.OVERLOADED, "Too many signatures are being checked.")

@@ -77,7 +77,7 @@ class Login:
     async def authenticate(self, authorization: str | None) -> LiveSession:
         """Return the session in an Authorization header.
 
-        Refuses as `recognize` does, and also refuses a session that has been ended.
+        Refuses the same headers as `recognize`, and also a session that has been ended.
         """
         session = self.recognize(authorization)
         await self.store.refuse_ended(session)

@@ -59,9 +59,9 @@ class Profiles:
     async def update(self, claim: TypedDataClaim, picture: bytes | None) -> Profile:
         """Replace the signer's profile, and keep or replace its picture.
 
-        Refuses as `ProfileVerifier.verify` does, and with `writing_session_scope`, `rate_limited`,
-        `nonce_used`, `quota_exceeded` and `author_refused`. Also refuses bytes that are not an
-        acceptable image.
+        Refuses in the same cases as `ProfileVerifier.verify`, and with `writing_session_scope`,
+        `rate_limited`, `nonce_used`, `quota_exceeded` and `author_refused`. Also refuses bytes that
+        are not an acceptable image.
         """
         if claim.session is not None:
             raise beyond_scope(AccountAction.PROFILE)
@@ -79,7 +79,8 @@ class Profiles:
         return await self._commit(update, intent)
 
     async def _store(self, write: Write, picture: bytes) -> Intent:
-        """Store the picture as a public document. The commit ends the intent to store it."""
+        """Record an intent, and store the picture as a public document. The commit ends the
+        intent."""
         recoded = await self._recode(write, picture)
         cid = await asyncio.to_thread(document_cid, recoded)
         until = self.clock() + self.lease
@@ -88,7 +89,8 @@ class Profiles:
         await self._noting(self.drafts.begin_write(intent, self.quota))
         failpoints.reach("after_intent")
         label = Label(f"{write.signer} avatar", write.signer, write.signer, State.ONCHAIN)
-        # Other profiles may use and drop the same picture, so a late removal must not destroy it.
+        # Other profiles may use the same picture and drop it. With the fence, a late removal for
+        # one of them cannot destroy the picture that is stored now.
         fence = await self.garbage.fence()
         try:
             await self.content.put(cid, recoded, Network.PUBLIC, label, fence)
@@ -116,7 +118,7 @@ class Profiles:
         return saved
 
     async def _noting(self, call: Awaitable[T]) -> T:
-        """Return the result of a database call, and count the call if it fails."""
+        """Return the result of a database call. A failure is recorded in `health`."""
         try:
             return await call
         except Unavailable as problem:

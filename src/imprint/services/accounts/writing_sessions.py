@@ -58,15 +58,16 @@ class WritingSessions:
     async def open(self, claim: OpeningClaim) -> WritingSession:
         """Open the session that a wallet has signed. Each signature works only once.
 
-        Refuses as `OpeningVerifier.verify` does, and with `author_refused`, `rate_limited`,
-        `nonce_used` and `too_many_writing_sessions`.
+        Refuses in the same cases as `OpeningVerifier.verify`, and with `author_refused`,
+        `rate_limited`, `nonce_used` and `too_many_writing_sessions`.
         """
         now = self.clock()
         opening = self.openings.verify(claim, now)
         if isinstance(opening, Unproved):
             opening = await self.wallets.prove(opening, claim.client)
         await self.measures.check_writer(opening.wallet)
-        # A signed opening can be replayed for a day, which must not exhaust the wallet's rate.
+        # A signed opening can be replayed for a day. Replays must not use up the wallet's rate
+        # limit.
         await self.store.check_nonce(opening.wallet, opening.nonce)
         if self.rate is not None:
             await self.limits.admit(write_key(opening.wallet), self.rate, now)
@@ -100,7 +101,7 @@ class WritingSessions:
     ) -> Write:
         """Return the write that a session's key has signed. The session may have been revoked.
 
-        Refuses as `WriteVerifier.read` does, and with `writing_session_scope`,
+        Refuses in the same cases as `WriteVerifier.read`, and with `writing_session_scope`,
         `writing_session_invalid` and `writing_session_expired`.
         """
         write, signed = self.writes.read(claim, action, self.clock(), cid, BOUND_FORMS)
@@ -113,7 +114,7 @@ class WritingSessions:
         return write
 
     async def _load(self, session_id: str) -> WritingSessionKey:
-        # No other text is sent to the database, which may reject it.
+        # The database might reject a text that cannot be an ID.
         found = await self.store.find_session(session_id) if _ID.fullmatch(session_id) else None
         if found is None:
             raise no_writing_session()

@@ -41,7 +41,8 @@ LARGEST_SIZE = 10_000
 """Maximum number of blocks in a request. No node allows more by default."""
 
 SHRINK_DIVISOR = 2
-"""A refusal divides the range size by this number. A success adds the quotient to the size."""
+"""A refusal divides the range size by this number. A success adds the size divided by this
+number."""
 
 SUCCESSES_UNTIL_RETRY = 100
 """Number of successes after which a refused range size is tried again, in case it works now."""
@@ -152,7 +153,7 @@ class LogRange:
 
 @dataclass(slots=True, eq=False)
 class _Request:
-    """A running or finished request for logs, for readers that have not read its response."""
+    """A running or finished request for logs, kept for readers that have not read its response."""
 
     first: int
     last: int
@@ -162,10 +163,11 @@ class _Request:
     blocks: LogRange | None = None
 
     def serves(self, reader: "LogReader", head: BlockRef) -> bool:
-        """Whether a reader may use the response. If heads differ, both must be above the blocks.
+        """Whether a reader may use the response. If the request was made for another head, both
+        heads must be above the requested blocks.
 
-        No reader gets a response twice. A reader requests the newest blocks again to find out
-        whether the node left out a log.
+        No reader gets the same response twice, because a reader requests the newest blocks again to
+        find out whether the node left out a log.
         """
         if reader in self.had_by or self.last > head.number:
             return False
@@ -175,7 +177,8 @@ class _Request:
 
 
 def _weigh_logs(logs: Sequence[PlacedLog]) -> int:
-    """Return the weight of a block's logs. An oversized block fills the whole cache."""
+    """Return the weight of a block's logs in a cache, which is at most the capacity of the
+    cache."""
     return min(max(1, len(logs)), MAX_RECEIPT_LOGS)
 
 
@@ -203,7 +206,7 @@ class LogStream:
         self.disputed = BoundedCache[BlockRef, None](MAX_DISPUTED)
         """Blocks whose logs nodes omit, or about whose logs nodes disagree."""
         self._suspected = BoundedCache[BlockRef, bool](MAX_DISPUTED)
-        """Blocks for which a node returned too few logs, and whether that was proven."""
+        """Blocks for which a node may have left out logs, and whether receipts have proven it."""
         self._compared: BlockRef | None = None
         self._compared_history = BoundedCache[tuple[int, BlockRef], None](MAX_BLOCKS)
         """Ranges of old blocks whose logs were compared with the logs of another node."""
@@ -256,7 +259,7 @@ class LogStream:
     async def compare_history(
         self, events: EventStore, chain_id: int, final: BlockRef | None, head: BlockRef
     ) -> History:
-        """Compare the chain that ends in `head` with the final block and with event blocks."""
+        """Compare the chain that ends in `head` with the stored final block and events."""
         if final is None:
             return History.AGREES
         if head.number >= final.number:
@@ -385,8 +388,8 @@ class LogStream:
     async def _compare_history(self, blocks: LogRange, last: int, head: BlockRef) -> None:
         """Mark blocks up to `last` as suspect if another node returns different logs for them.
 
-        There are too many of these blocks to request their filters. Each range is compared once, as
-        far as another node returns logs.
+        There are too many of these blocks to request their filters. Each range is compared once,
+        unless the other node fails.
         """
         key = blocks.first, blocks.last
         if key in self._compared_history:
@@ -454,7 +457,7 @@ class LogStream:
         DISPUTED_BLOCKS.set(0)
 
     def settle(self, block: BlockRef) -> None:
-        """Stop tracking the logs of a block."""
+        """Stop tracking a block as disputed."""
         if block in self.disputed:
             log.warning("the logs of a block are no longer disputed", extra={"block": block.number})
         self.disputed.pop(block)
@@ -494,7 +497,7 @@ async def examine_history(chain: ChainReader, events: EventStore, chain_id: int)
 
 @dataclass(slots=True, eq=False)
 class LogReader:
-    """Reads logs with these first topics for a projection, in the largest ranges nodes allow."""
+    """Reads logs by first topic for a projection, in the largest ranges that nodes allow."""
 
     stream: LogStream
     topics: Collection[bytes] = MARKET_TOPICS
@@ -589,8 +592,8 @@ class LogReader:
                 self._shrink(last - first + 1)
                 continue
             if first - 1 not in stream.oversized:
-                # This block is to blame, not the size of the range. If the previous one is too, the
-                # node may refuse every range.
+                # This block is to blame, not the size of the range. If the previous block was
+                # refused too, the node may refuse every range.
                 self.size, self.ceiling = before
             stream.oversized.put(first, None)
         return LogRange(first, await stream.block_at(first, head), refused=True)

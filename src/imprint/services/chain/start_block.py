@@ -125,7 +125,8 @@ class StartBlock:
         try:
             existed = await marketplace.existed_at(self.number - 1)
         except Unavailable:
-            # A node without old states cannot tell, and the service needs no old states otherwise.
+            # A node without old states cannot tell, and nothing else in the service needs old
+            # states.
             return []
         if not existed:
             return []
@@ -133,7 +134,8 @@ class StartBlock:
         return [Concern(detail, _REMEDY)]
 
     async def _returns_logs(self, first: int, last: int, head: BlockRef, least: int = 0) -> bool:
-        """Whether the node returns the logs of these blocks, if it responds at all."""
+        """Whether the node returns at least `least` logs of these blocks. Raises `Unavailable` if
+        the node does not respond."""
         try:
             return len(await self.chain.logs(first, last, (POST_CREATED,), head)) >= least
         except Unavailable:

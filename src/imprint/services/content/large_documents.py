@@ -52,12 +52,13 @@ class FairQueue:
         self._waiting: dict[str, deque[Turn]] = {}
 
     def turn(self, key: str) -> AbstractAsyncContextManager[None]:
-        """Hold a slot until the block ends."""
+        """Hold a slot until the `with` block exits."""
         return self.take(Turn([key]))
 
     @asynccontextmanager
     async def take(self, turn: Turn) -> AsyncIterator[None]:
-        """Hold a slot until the block ends. Others may `join` the turn while it waits."""
+        """Hold a slot until the `with` block exits. Other callers may `join` the turn while it
+        waits."""
         if self._free:
             self._free -= 1
         else:
@@ -137,6 +138,6 @@ class LargeDocuments:
     def storing(self, signer: str) -> AbstractAsyncContextManager[None]:
         """Hold a slot to store a large document of this signer.
 
-        Raises `Unavailable` as `make` does.
+        Raises `Unavailable` if no slot becomes free in time.
         """
         return self._storing.turn(signer)

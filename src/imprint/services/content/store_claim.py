@@ -87,7 +87,7 @@ class InstallationClaim:
     async def _claim(self, mark: bool) -> str | None:
         """Return the ID in the store. With `mark`, an unmarked store is marked first.
 
-        Returns None if the store stays unmarked. Raises as `verify` does.
+        Returns None if the store stays unmarked. Raises the same errors as `verify`.
         """
         holder = await self.content.claimed_by(self.identity.id)
         if holder is None:
@@ -124,7 +124,7 @@ class InstallationClaim:
             self._refusal = None
 
     async def mark_copy(self) -> None:
-        """Mark the target store of a migration. Raises as `verify` does."""
+        """Mark the target store of a migration. Raises the same errors as `verify`."""
         holder = await self.content.claimed_by(self.identity.id)
         if holder is None:
             sample = await self.take_sample()

@@ -37,11 +37,12 @@ class _Running:
 
 
 class TextConversions:
-    """Converts texts and caches the results by key. Access to the text is decided earlier.
+    """Converts texts and caches the results by key. Callers must check access to the text first.
 
-    Clients that want the same conversion share its result. A conversion begins when the turn of any
-    of its clients comes, continues if the first client disconnects, and stops when no client is
-    left. The text is loaded only at that turn, so that waiting texts are not in memory.
+    Clients that want the same conversion share its result. A conversion begins when it is the turn
+    of any of its clients, continues if the first client disconnects, and stops when no client is
+    left. The text is loaded only when the conversion begins, so that waiting conversions take no
+    memory.
     """
 
     def __init__(self, capacity: int = CAPACITY, at_once: int = AT_ONCE) -> None:
@@ -66,8 +67,8 @@ class TextConversions:
     ) -> T:
         """Return a converted text. The key identifies the document and the type of conversion.
 
-        Only results with a length are cached. Raises `Unavailable` after a long wait, and
-        the errors of `load` and `convert`.
+        With `keep`, the result is cached and must have a length. Raises `Unavailable` after a long
+        wait, and the same errors as `load` and `convert`.
         """
         known: T | None = self.find(key)
         if known is not None:

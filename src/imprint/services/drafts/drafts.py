@@ -97,8 +97,8 @@ class Drafts:
 
     async def create(self, claim: TypedDataClaim, content: Content) -> File:
         """Create a draft in a new group."""
-        # A small document is made before the write is admitted, so that opening and beginning take
-        # one step.
+        # A small document is built before the write is admitted, so that one transaction both
+        # admits the write and records the intent.
         if isinstance(content, str) and not self.disk.low:
             write = await self._verify(claim, Action.CREATE)
             begin = self._open_create
@@ -125,9 +125,9 @@ class Drafts:
             draft = _own_draft(write, found)
             made = self._make(write, content)
         else:
-            # Invalid content is refused before the draft is looked up, small or large.
+            # Content of any size is validated before the draft is looked up.
             made = await self._make_large(write, content)
-            # Another attempt of this write may have replaced the draft meanwhile.
+            # Another attempt at this write may have replaced the draft meanwhile.
             found = await self.drafts.open_write(write, None, write_key(write.signer), cid)
             draft = _own_draft(write, found)
         intent, version = await self._put_version(write, draft.group_id, made, self._begin)
@@ -140,8 +140,8 @@ class Drafts:
     ) -> Cid:
         """Give a draft a public thumbnail and hashtags, and return the thumbnail's CID.
 
-        The file remains a draft until an event on the chain publishes it. Refuses as `update` does,
-        and also refuses bytes that are not an acceptable image.
+        The file remains a draft until an event on the chain publishes it. Refuses in the same cases
+        as `update`, and also refuses bytes that are not an acceptable image.
         """
         write, found = await self._prove(claim, Action.PUBLISH, cid)
         draft = _own_draft(write, found)
@@ -152,7 +152,8 @@ class Drafts:
         intent = self._intent(write, thumbnail, len(recoded), Network.PUBLIC)
         await self._begin(intent)
         label = Label(f"{draft.name} thumbnail", draft.owner, draft.group_id, draft.state)
-        # Other drafts may use and drop the same thumbnail, so a late removal must not destroy it.
+        # Other drafts may use the same thumbnail and drop it. With the fence, a late removal for
+        # one of them cannot destroy the thumbnail that is stored now.
         await self._put(intent, recoded, label, await self.garbage.fence())
         prepared = await self._commit(
             self.drafts.prepare_draft(write, intent, cid, hashtags, draft)
@@ -163,8 +164,9 @@ class Drafts:
     async def delete(self, claim: TypedDataClaim, cid: Cid) -> File:
         """Delete a draft and return its last state.
 
-        Refuses as `update` does, and also refuses a draft that its owner has published on the
-        chain. A third party who publishes the CID cannot prevent the owner from deleting the draft.
+        Refuses in the same cases as `update`, and also refuses a draft that its owner has published
+        on the chain. A third party who publishes the CID cannot prevent the owner from deleting the
+        draft.
         """
         write, found = await self._prove(claim, Action.DELETE, cid)
         draft = _own_draft(write, found)
@@ -177,8 +179,9 @@ class Drafts:
     async def revise(self, claim: TypedDataClaim, post_id: int, content: Content) -> Revision:
         """Add a corrected version to a post. The document on the chain stays unchanged.
 
-        Refuses as `RevisionVerifier.verify` does, refuses an unknown or withheld post, and refuses
-        with `writing_session_scope`, `author_refused`, `not_author` and `too_many_revisions`.
+        Refuses in the same cases as `RevisionVerifier.verify`. Also refuses an unknown or withheld
+        post, and refuses with `writing_session_scope`, `author_refused`, `not_author` and
+        `too_many_revisions`.
         """
         if claim.session is not None:
             raise beyond_scope(PostAction.REVISE)
@@ -220,7 +223,7 @@ class Drafts:
         return post
 
     async def _verify(self, claim: TypedDataClaim, action: Action, cid: Cid | None = None) -> Write:
-        """Return the write that a claim proves, by the signer's key or by the signer's contract.
+        """Return the write in a claim, if the signer's key or the signer's contract signed it.
 
         The write may also be signed by the key of a writing session. The catalog checks whether the
         session is revoked. Refuses with `author_refused`, except for a delete.
@@ -239,7 +242,8 @@ class Drafts:
     async def _prove(
         self, claim: TypedDataClaim, action: Action, cid: Cid | None = None, *, reads: bool = True
     ) -> tuple[Write, File | None]:
-        """Verify the signature and its freshness, the signer's rate, and that the nonce is unused.
+        """Verify the signature, its freshness, the signer's rate limit, and that the nonce is
+        unused.
 
         Also returns the live file with this CID, read at the same time if `reads` is set. Refuses
         everything but a delete while disk space is low.
@@ -346,7 +350,7 @@ class Drafts:
         return await self._note_intent(self.drafts.begin_write(intent, self.quota))
 
     async def _open_create(self, intent: Intent) -> int | None:
-        """Record the intent to create a draft and open the write. May refuse as `_prove` does."""
+        """Record the intent to create a draft and open the write. May refuse like `_prove`."""
         write, key = intent.write, write_key(intent.write.signer)
         opened = self.drafts.open_create(write, self.rate, key, intent, self.quota)
         return await self._note_intent(opened)

@@ -103,8 +103,8 @@ class GarbageCollector:
         is_over: Callable[[], bool] = lambda: False,
         progress: Callable[[int], None] = lambda destroyed: None,
     ) -> int:
-        """Destroy everything that is due, until `is_over`, and return the number of destroyed
-        documents.
+        """Destroy everything that is due, until `is_over` returns true, and return the number of
+        destroyed documents.
 
         A document that the store cannot remove is left for the next round. If the store fails for a
         whole batch and does not respond, the remaining documents are left, too. Nothing is
@@ -194,7 +194,8 @@ class GarbageCollector:
                     log.critical(
                         "a document in use was destroyed, and is restored", extra={"cid": cid}
                     )
-                # If the document is no longer needed by now, it must not stay forever.
+                # This detaches the document only if it is no longer needed by now. Otherwise, an
+                # unneeded document would stay forever.
                 await self.garbage.detach_strays([cid], network, self.clock())
                 return
             if attempt < PUT_BACK_ATTEMPTS - 1:
@@ -214,8 +215,8 @@ class StrayScan:
     documents may not be recorded yet. A stray is kept for the same grace period as every detached
     document.
 
-    If there are more strays than a power loss would leave, this is the wrong catalog, or an old
-    copy. In this case, the strays are `held` until an operator decides.
+    If there are more strays than a power loss would leave, the catalog is probably the wrong one,
+    or an old copy. In this case, the strays are `held` until an operator decides.
     """
 
     garbage: GarbageStore
@@ -227,7 +228,7 @@ class StrayScan:
     _sample: dict[Network, list[Cid]] = field(default_factory=dict)
 
     async def run(self) -> None:
-        """Scan when all documents stored before the start are old enough, and daily after that.
+        """Scan as soon as all documents stored before the start are old enough, and then daily.
 
         While strays are held, check every minute whether they are still there.
         """
@@ -292,7 +293,7 @@ class StrayScan:
         return detached
 
     async def _detach(self, network: Network, bound: int) -> int:
-        """Detach only the strays that were counted."""
+        """Detach at most `bound` strays, because there may be more by now."""
         detached = 0
         async for cids in self._batches(network):
             strays = await self.garbage.find_strays(cids, network)

@@ -72,7 +72,7 @@ class CopyableDatabase(Protocol):
     """A database that can write a copy of itself."""
 
     async def backup_to(self, path: Path) -> None:
-        """Write a consistent copy during concurrent writes. Raises `CatalogDamaged`."""
+        """Write a consistent copy, even during concurrent writes. Raises `CatalogDamaged`."""
 
 
 class CatalogCopy(Protocol):
@@ -253,7 +253,8 @@ class Restore:
             await self._verify(copy.archives, count.total, progress)
             if not await keep_newer_log(copy.moderation, log):
                 raise NotABackup("The log of measures is of another installation.")
-            # The installation that was saved may still be running.
+            # The installation that was backed up may still be running, so the restored one needs
+            # another ID.
             await InstallationClaim(copy.installation, copy.archives, self.content).rename()
         finally:
             await copy.close()

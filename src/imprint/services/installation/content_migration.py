@@ -80,7 +80,7 @@ class ContentMigration:
             while batch := await self.archives.documents_after(network, after, BATCH):
                 yield network, batch
                 after = batch[-1].cid
-                # This lets the lease be renewed meanwhile.
+                # Let other tasks run, such as the renewal of the lease.
                 await asyncio.sleep(0)
 
     async def _copy(self, stored: StoredDocument, network: Network) -> None:

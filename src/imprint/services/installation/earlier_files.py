@@ -130,7 +130,7 @@ class EarlierImport:
             await self.content.put(cid, document, Network.PRIVATE, label_of(file), fence)
             await self.archives.import_file(ExportedFile(file), 0, fence)
 
-        # An author may take the number meanwhile.
+        # Repeat the attempt if the author's own draft has taken the number meanwhile.
         await add_with_fence(self.garbage, attempt, (FenceRaised, ImportConflict))
         added = await self.files.file_by_cid(cid)
         is_post = added is not None and added.state is State.ONCHAIN

@@ -295,7 +295,7 @@ def walk_records(
 ) -> Iterator[ExportedRecord]:
     """Yield every record in order. Raises `NotAnExport`.
 
-    `is_new` checks that each page and index is read only once.
+    `is_new` returns whether a page or an index has not been read before.
     """
     waiting, listed = [(cid, 0) for cid in reversed(manifest.pages)], 0
     while waiting:
@@ -478,7 +478,7 @@ class Import:
                 )
             if len(reasons) >= MAX_CONFLICTS:
                 break
-            # This lets the lease be renewed meanwhile.
+            # Let other tasks run, such as the renewal of the lease.
             await asyncio.sleep(0)
         if reasons:
             raise ImportConflicts(reasons)
@@ -542,10 +542,10 @@ async def add_with_fence(
     attempt: Callable[[int], Awaitable[Added]],
     again: tuple[type[Exception], ...] = (FenceRaised,),
 ) -> Added:
-    """Store the documents of a file and add it, with the current fence.
+    """Call `attempt` with the current fence, to store the documents of a record and add the record.
 
-    The attempt is repeated after exceptions in `again`, mostly because documents were marked for
-    deletion meanwhile. Only a collector that has not noticed the pause does this. Raises
+    The attempt is repeated after exceptions in `again`. They are rare: most of them mean that a
+    garbage collector that has not noticed the pause marked documents for deletion meanwhile. Raises
     `CollectionNotPaused`.
     """
     for _ in range(MAX_ATTEMPTS):

@@ -18,7 +18,8 @@ SAMPLE = 1_000
 """Number of wrapped keys in a sample. File IDs are random, so any sample is representative."""
 
 DAMAGE = 1
-"""Number of sampled keys per unknown master key that are taken for damaged records."""
+"""Up to this number of sampled keys of the same unknown master key are taken for damaged
+records."""
 
 _REMEDY = (
     "Nothing was changed. Set the master key with which they were stored in "
@@ -57,8 +58,8 @@ class MasterKeys:
     async def examine(self) -> KeySample:
         """Check that the configured keys decrypt the stored documents, without changing anything.
 
-        Returns a sample that counts only keys of master keys that are not configured. Raises as
-        `verify` does.
+        Returns a sample that counts only keys that were wrapped by master keys that are not
+        configured. Raises the same errors as `verify`.
         """
         await self._compare()
         sample = await self._take_sample()

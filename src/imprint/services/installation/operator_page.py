@@ -158,7 +158,8 @@ PANEL_SECONDS = 4.0
 """The timeout of a panel. A panel that times out says so."""
 
 CHAIN_SECONDS = 3.0
-"""The timeout for nodes, which is shorter so that panels can still show data from the database."""
+"""The timeout for nodes, shorter than that of a panel, which can then still show data from the
+database."""
 
 LISTED = 10
 """Number of events listed per category."""
@@ -246,7 +247,7 @@ class Operations:
         return list(made)
 
     async def _make(self, key: str, title: str, making: Awaitable[Panel]) -> Panel:
-        """Return the panel with its name, or with the reason if it cannot be built."""
+        """Return the finished panel, or one that says why the panel could not be built."""
         try:
             async with asyncio.timeout(PANEL_SECONDS):
                 return (await making).named(key, title)
@@ -408,7 +409,7 @@ class Operations:
         say, last = self.say, await self.store.last_deliveries([*self.providers])
         rows = []
         for provider, is_configured in self.providers.items():
-            # The database has no record of a provider without ids for its deliveries.
+            # The database records no deliveries of a provider that gives them no IDs.
             known_times = (last[provider], self.received.get(provider))
             received = max((each for each in known_times if each is not None), default=None)
             seen = read_counter(DELIVERIES, {"provider": provider})
@@ -596,7 +597,7 @@ def _mismatch_rows(found: EventsToExamine) -> tuple[tuple[str, ...], ...]:
 
 
 def _mark_of(member: str, well: bool) -> Mark:
-    """Return the mark of a check. A failure is bad only if it makes the service not ready."""
+    """Return the mark of a check. A failure is `BAD` only if it makes the service not ready."""
     if well:
         return Mark.GOOD
     return Mark.BAD if member in ("database", "storage") else Mark.WARN

@@ -100,7 +100,7 @@ class Condition:
 class Readiness:
     """Probes all dependencies concurrently. Simultaneous callers share one probe.
 
-    The outcomes of actual writes override the results immediately.
+    The outcomes of actual writes override the results of the probe immediately.
     """
 
     database: DatabaseHealth
@@ -112,8 +112,8 @@ class Readiness:
     checks: Sequence[tuple[str, Callable[[], bool]]] = ()
     """Pairs of a member of `Condition` and a function that returns whether all is well.
 
-    Background tasks already know this. A member may occur in several pairs, and is true if all of
-    their functions return true.
+    The functions return what background tasks have already found out. A member may occur in several
+    pairs, and is true only if all of their functions return true.
     """
     find_disputed: Callable[[], Awaitable[Sequence[BlockRef]]] | None = None
     """Returns the blocks whose logs are disputed. None if no process follows the chain."""

@@ -82,8 +82,8 @@ class Repair:
     async def restore_documents(self, progress: Progress) -> None:
         """Restore missing or damaged documents from the backup, and report the ones it lacks."""
         if not self.report.dry_run:
-            # Without the store, every document would seem lost. The probe writes, so a dry run
-            # trusts the store.
+            # Without the store, every document would seem lost. A dry run must not probe, because
+            # the probe writes.
             await self.content.probe()
         missing: dict[tuple[Cid, Network], str] = {}
         done = 0
@@ -103,7 +103,8 @@ class Repair:
                 del missing[cid, network]
                 self.report.documents_from_backup += 1
                 if not self.report.dry_run:
-                    # With records on a server, a collector may be about to remove the document.
+                    # If the records are on a database server, the collector of another process may
+                    # be about to remove the document.
                     fence = await self.garbage.fence()
                     await self.content.put(cid, document, network, None, fence)
         self.report.lost += [f"{name}." for name in missing.values()]

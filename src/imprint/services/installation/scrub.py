@@ -82,8 +82,8 @@ class Scrub:
         return False
 
     async def _scrub_in_turn(self) -> None:
-        """Run one pass after other processes have run theirs. A process knows only its own
-        findings."""
+        """Run one pass as soon as no other process runs one. Every process needs its own pass,
+        because it knows only its own findings."""
         while not await self.scrub():  # noqa: ASYNC110  another process ends the wait
             await asyncio.sleep(RETRY_SECONDS)
 
@@ -91,7 +91,7 @@ class Scrub:
         try:
             batch = await self.records.verify_records(self._after, BATCH)
         except Damaged as damaged:
-            # The walk cannot pass a damaged page.
+            # The walk cannot continue past a damaged page.
             self._note_record(damaged.what)
             return False
         for record in batch:
@@ -159,7 +159,8 @@ async def verify_documents(files: FileStore, content: ContentStore, file: File) 
 async def _verify_others(
     records: RecordStore, files: FileStore, content: ContentStore
 ) -> AsyncIterator[tuple[str, bool]]:
-    """Yield each damaged profile, revision or document of theirs, and whether it is a record."""
+    """Yield each damaged profile and revision, and each damaged document of one. The flag is true
+    for records."""
     async for found in _verify_profiles(records, files, content):
         yield found
     async for revision_id, revision in walk_revisions(records):
@@ -173,9 +174,9 @@ async def _verify_others(
 async def _verify_profiles(
     records: RecordStore, files: FileStore, content: ContentStore
 ) -> AsyncIterator[tuple[str, bool]]:
-    """Yield each damaged profile and each bad or missing picture, and whether it is a record.
+    """Yield each damaged profile, and each bad or missing picture. The flag is true for profiles.
 
-    Raises `Unavailable` as `verify_documents` does.
+    Raises `Unavailable` if the store does not respond.
     """
     async for address, profile in walk_profiles(records):
         if profile is None:
@@ -207,7 +208,7 @@ async def walk_revisions(records: RecordStore) -> AsyncIterator[tuple[str, Revis
 
 
 async def damaged_decisions(records: RecordStore) -> AsyncIterator[str]:
-    """Return the operator's decisions that are damaged."""
+    """Yield the operator's decisions that are damaged."""
     after = 0
     while batch := await records.verify_decisions(after, BATCH):
         for _, damage in batch:
@@ -257,7 +258,7 @@ async def _walk(records: RecordStore) -> AsyncIterator[tuple[int, VerifiedRecord
         try:
             batch = await records.verify_records(after, BATCH)
         except Damaged as damaged:
-            # The walk cannot pass a damaged page.
+            # The walk cannot continue past a damaged page.
             yield done, VerifiedRecord(after, None, damaged.what)
             return
         if not batch:

@@ -70,7 +70,7 @@ class UsageMonitor:
         condition = await self.check()
         READY.set(_READINESS.get(condition.status, 0))
         found = {each.name: getattr(condition, each.name) for each in fields(condition)}
-        # `/readyz` shows a chain that has changed its history, or hides logs, under `chain`.
+        # `/readyz` reports a replaced history and disputed logs under `chain`.
         history, logs = found.pop("history"), found.pop("logs")
         found["chain"] = found["chain"] and history and logs
         for name, is_well in found.items():

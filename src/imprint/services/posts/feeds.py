@@ -56,12 +56,13 @@ FEED_SECONDS = 20.0
 CONVERTING = "The texts of this feed are still being converted."
 
 NOTED_EVERY = timedelta(minutes=1)
-"""Minimum time between recorded fetches of a feed. Feed readers poll, and recording is a commit."""
+"""Minimum time between recorded fetches of a feed. Feed readers poll often, and every recorded
+fetch takes a commit."""
 
 _Find = Callable[[IndexedPost], Awaitable[File]]
 
 ShowText = Callable[[str, FeedEntry], Awaitable[str | None]]
-"""Converts the shown part of a post into HTML for a client, or returns None for no text."""
+"""Converts the shown part of a post into HTML for a client, or returns None to show no text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +235,7 @@ class Feeds:
             # Posts that the owner wrote are in the other list.
             if each.post.author != owner
         ]
-        # There may be more posts below the end of a full list, which it does not show.
+        # A full list may continue below its last post, so the page must not reach further back.
         ends = [wrote[-1].place] if len(wrote) == FEED_SIZE else []
         ends += [held[-1].arrived] if len(held) == FEED_SIZE else []
         end = max(ends, default=None)
@@ -302,7 +303,7 @@ class Feeds:
 
 @dataclass(frozen=True, slots=True)
 class _Owned:
-    """A post that an owner wrote or holds, with the position and time since which this is so."""
+    """A post that an owner wrote or acquired, with the position and time of that event."""
 
     place: int
     post: IndexedPost

@@ -86,7 +86,8 @@ tracks whole blocks.
 """
 
 SECONDS_PER_HEAD = 10.0
-"""Seconds for which the indexer reads up to one head. Nodes may later lack the head's state."""
+"""Seconds for which the indexer reads up to one head. Afterwards, nodes may no longer have the
+head's state."""
 
 RESTART_GRACE = timedelta(seconds=15)
 """How long the final block must be missing before the index is emptied, because a node may be
@@ -237,7 +238,7 @@ class _Pass:
     is_open: bool = False
 
     def hold(self, number: int) -> None:
-        """Let no block from this one on become final, because logs may be missing."""
+        """Keep this block and all later blocks from becoming final, because logs may be missing."""
         self.is_open, self.target = True, min(self.target, number - 1)
 
 
@@ -307,7 +308,8 @@ class Indexer:
             try:
                 done, failures = await self._read_to_head(lease, progress), 0
             except Unavailable:
-                # Single failures are skipped eventually. If the node is down, all requests fail.
+                # Single receipts or descriptions that keep failing are skipped eventually. More
+                # failures mean that the node is down.
                 failures += 1
                 if failures > ROUNDS_UNTIL_SKIPPED:
                     raise
@@ -332,7 +334,7 @@ class Indexer:
         final = max(state.final, state.source.first_block - 1)
         target = head.number - self.reorg_depth
         if progress is None and head.number - reached <= READ_TWICE:
-            # No more is final than an earlier pass has read, and nothing after a reorg.
+            # Only blocks that an earlier pass has read may become final, and none after a reorg.
             last = state.block
             agrees = last is not None and await self.stream.is_canonical(last, head)
             target = min(target, reached if agrees else -1)
@@ -441,12 +443,14 @@ class Indexer:
         part, disputed = await self._prove_omitted(one_pass, part)
         undo_from = _find_difference(one_pass, part, disputed)
         if undo_from is not None and any(number >= undo_from for number in disputed):
-            # Events that were undone could not be applied again.
+            # The logs of disputed blocks are unknown, so their events could not be applied again
+            # after being undone.
             raise Unavailable.chain()
         last = part.last.number
         if undo_from is None and last <= indexed:
             if part.last != head or (last < indexed and not shrunk):
-                # The logs are unchanged. A node that is behind the index proves nothing more.
+                # The logs are unchanged. A node that is behind the index does not prove that later
+                # blocks are gone.
                 return
             undo_from = head.number + 1 if last < indexed else None
         start = min(indexed + 1, last + 1 if undo_from is None else undo_from)
@@ -521,13 +525,14 @@ class Indexer:
         if target <= state.final:
             return state.final, state.final_hash
         if target < state.source.first_block:
-            # No block in the index is final, and no log of this block is in it.
+            # No block in the index is final, and the block `state.final` precedes the index.
             return state.final, None
         return target, (await self.stream.block_at(target, one_pass.head)).block_hash
 
     def _note_unreadable(self, blocks: LogRange) -> None:
         """Count the unreadable receipts. Raises `Unavailable` to retry for a while."""
-        # All failures are counted in the same round, so that many take no longer than one.
+        # All receipts are counted in the same round, so that skipping many takes no more rounds
+        # than skipping one.
         counts = {each: _count_failure(self._failures, each) for each in blocks.unreadable}
         if any(count < ROUNDS_UNTIL_SKIPPED for count in counts.values()):
             raise Unavailable.chain()

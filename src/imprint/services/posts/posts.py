@@ -183,7 +183,8 @@ class Derived(Generic[T]):
         key = id(source)
         refer: Callable[[], object]
         try:
-            # The last reference may be dropped in another thread, which only notes that.
+            # The last reference may be dropped in another thread, so the callback only records the
+            # key.
             refer = ref(source, lambda _: self._gone.append(key))
         except TypeError:
             refer = partial(_itself, source)
@@ -289,8 +290,8 @@ class Posts:
     async def proof(self, post_id: int) -> RecordedPost:
         """Return a post and its record in a final block of the chain.
 
-        Refuses as `post` does, refuses a post that names no document, and refuses with `not_final`
-        until its block is final.
+        Refuses in the same cases as `post`. Also refuses a post that names no document, and refuses
+        with `not_final` until the post's block is final.
         """
         found = await _expect_post(self.index, await self.index.recorded_post(post_id))
         await self.measures.check_post(found.post)
@@ -463,7 +464,8 @@ class Posts:
 
 def _own_post(post: IndexedPost, decision: Decision | None) -> OwnPost:
     if decision is not None and decision.measure is Measure.WITHHELD:
-        # Given to nobody, and the author's name with them if the measure is on the author.
+        # Not even the author gets these values. They include the byline, because the measure may be
+        # on the author.
         post = replace(post, title="", description="", thumbnail_cid="", byline=None, revision=None)
     return OwnPost(post, decision)
 

@@ -291,7 +291,8 @@ class Search:
         following: _Start | None = start
         for _ in range(MOST_WINDOWS):
             if start.window == _END and hits.found:
-                # Later pages show the same window, no matter what is published meanwhile.
+                # Fix the start of the window, so that posts published meanwhile do not shift later
+                # pages.
                 start = _Start(hits.found[0].place + 1, start.key, start.place, start.by_score)
             room = limit - len(shown)
             page, after = await self._page(which, start, hits, room)
@@ -320,7 +321,8 @@ class Search:
         order = sorted((key, place) for place, key in keys.items())[::-1]
         places = [each[1] for each in order if each < (start.key, start.place)]
         if hits.is_cut:
-            # Reading this window again may end elsewhere, so no page ends inside it.
+            # If this window is read again, it may be cut at another position. The next page
+            # therefore begins a new window.
             places.sort(reverse=True)
         # One more post shows whether another page follows.
         found = await self._read(which, places, room + 1, posts)

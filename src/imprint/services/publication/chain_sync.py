@@ -93,7 +93,7 @@ async def verify_event(
 ) -> PostCreated | None:
     """Return the event at its position on the chain, or None if it is missing or differs.
 
-    Raises `Unproved` if the nodes contradict themselves about it.
+    Raises `Unproved` if the nodes give contradictory responses about the event.
     """
     found = await chain.find_log(event.place, POST_CREATED, head)
     events, _ = read_events(() if found is None else (found,))
@@ -169,7 +169,8 @@ class Publications:
 
 @dataclass(slots=True)
 class Follower:
-    """Reads the log stream in rounds. `history` says whether the node agrees with final blocks."""
+    """Reads the log stream in rounds. `history` says whether the node agrees with the stored final
+    block."""
 
     stream: LogStream
     events: EventStore

@@ -89,7 +89,8 @@ class Webhooks:
     ) -> Delivery:
         """Verify and decode a delivery. Large deliveries are decoded in a thread, one at a time.
 
-        Anybody may send a delivery, and other requests need the event loop and the processors.
+        Anybody may send a delivery, so decoding must not block the event loop or occupy all
+        processors.
         """
         small = SMALL_COMPRESSED if "content-encoding" in headers else SMALL_DELIVERY
         if len(body) <= small:

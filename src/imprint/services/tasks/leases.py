@@ -82,7 +82,8 @@ class HeldLease:
 
     async def take(self) -> bool:
         """Take or renew the lease. Returns False if another holder has it."""
-        # The time counts from before the request, so the lease never ends later here than there.
+        # The duration is counted from before the request, so that this process never believes that
+        # it holds a lease that has already expired in the database.
         until = self.monotonic() + self.length.total_seconds()
         taken = await self.leases.take_lease(self.name, self.holder, self.length)
         self._until = until if taken else -math.inf
@@ -101,10 +102,11 @@ class HeldLease:
         while not self._lost:
             await asyncio.sleep(self.length.total_seconds() / RENEWALS)
             until = self._until
-            # If the database is unavailable for a moment, the next attempt comes in time.
+            # If the database is unavailable only for a moment, the next attempt is early enough.
             with suppress(Unavailable):
                 await self.take()
-            # After its end, the lease may be free again, but another process may have held it.
+            # If the lease had already expired, it counts as lost even if it was taken again,
+            # because another process may have held it meanwhile.
             self._lost = self.lost or self.monotonic() >= until
         log.warning(
             "a lease was lost",
@@ -112,7 +114,8 @@ class HeldLease:
         )
 
     async def release(self) -> None:
-        """Release the lease if it is still held. Without a database, the lease expires instead."""
+        """Release the lease if it is still held. If the database is unavailable, the lease expires
+        by itself."""
         self._until = -math.inf
         try:
             await self.leases.release_lease(self.name, self.holder)
@@ -165,14 +168,15 @@ class LeaseMonitor:
         """Check once. Two failed checks raise the alarm, and one successful check clears it."""
         now = self.monotonic()
         if now - self._looked_at > SHORTEST_LIMIT.total_seconds():
-            # The machine slept, or this process was paused: so may have been the one that does the
-            # work.
+            # The machine slept, or this process was paused. The process that does the work may have
+            # been paused too, so it gets the full limit again.
             self._since = now
         self._looked_at = now
         try:
             age = await self.leases.lease_age(self.name)
         except Unavailable:
-            # Nobody can take a lease meanwhile. Taking it takes a moment when the database is back.
+            # No process can take a lease while the database is unavailable, and processes need a
+            # moment to take it afterwards.
             self._since = self.monotonic()
             raise
         self.show_age(math.nan if age is None else age.total_seconds())
@@ -205,7 +209,7 @@ async def hold_lease(
     holder: str,
     monotonic: Monotonic = monotonic,
 ) -> AsyncIterator[HeldLease | None]:
-    """Hold a lease within the block and renew it in the background.
+    """Hold a lease within the `with` block, and renew it in the background.
 
     Yields None if another holder has it.
     """
@@ -219,7 +223,7 @@ async def hold_lease(
 
 @asynccontextmanager
 async def kept(lease: HeldLease) -> AsyncIterator[None]:
-    """Renew a held lease in the background within the block, then release it."""
+    """Renew a held lease in the background within the `with` block, then release it."""
     try:
         async with prolonged(lease):
             yield
@@ -229,13 +233,14 @@ async def kept(lease: HeldLease) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def prolonged(lease: HeldLease) -> AsyncIterator[None]:
-    """Renew a held lease in the background within the block."""
+    """Renew a held lease in the background within the `with` block."""
     renewal = asyncio.create_task(lease.keep())
     try:
         yield
     finally:
         renewal.cancel()
-        # Not awaited directly: ignoring its cancellation would also ignore that of this task.
+        # Awaiting the renewal directly would mean suppressing `CancelledError`, and with it a
+        # cancellation of this task.
         (ended,) = await asyncio.gather(renewal, return_exceptions=True)
         if isinstance(ended, Exception):
             raise ended

@@ -64,7 +64,7 @@ class SingleFlight(Generic[Key, Result]):
     async def run(self, key: Key, start: Callable[[], Coroutine[Any, Any, Result]]) -> Result:
         """Return the result of this key's running task, or of a new task created by `start`.
 
-        Raises the errors of the task, and `Unavailable` if the task was cancelled.
+        Raises the same errors as the task, and `Unavailable` if the task was cancelled.
         """
         task = self._running.get(key)
         if task is None:

@@ -204,8 +204,8 @@ class Range:
 def requested_range(request: Request, tag: str, size: int) -> Range | None:
     """Return the requested part of a document. None means the whole document.
 
-    A range whose `If-Range` names another version also gives the whole document. Raises
-    `OutOfRange` for a range that begins after the end.
+    If `If-Range` names another version, the result is the whole document, too. Raises `OutOfRange`
+    for a range that begins after the end.
     """
     given = _ONE_RANGE.match(request.headers.get("range", ""))
     if given is None or request.headers.get("if-range", tag) != tag:
@@ -252,7 +252,7 @@ class _Found:
 
 @dataclass(frozen=True, slots=True)
 class GatewayRoutes:
-    """Serve `/ipfs/{cid}`. Private and unknown CIDs are not found, in any representation."""
+    """Serve `/ipfs/{cid}`. Private and unknown CIDs get a 404 in every representation."""
 
     reads: Reads
     posts: Posts
@@ -275,7 +275,8 @@ class GatewayRoutes:
         file = await self.reads.free_document(cid)
         if file is not None:
             representation = replace(representation, box=None)
-            # The post's author may set a price at any time.
+            # The post's author may set a price at any time, so the response must not be cached for
+            # long.
             found = _Found(cid, representation, file.size, SHORT_LIVED)
             return await self._respond(request, found, partial(self.reads.document_of, file))
         if await self._may_be_elsewhere(request, cid, representation):

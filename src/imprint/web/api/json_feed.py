@@ -51,7 +51,7 @@ def _item(entry: FeedEntry, text: str | None, links: FeedLinks) -> FeedItem:
             post.hosted,
             text is not None and not entry.is_opening,
         ),
-        # One of the two is mandatory.
+        # JSON Feed requires either the HTML or the text.
         text,
         teaser(entry, links) if text is None else None,
         links.picture(post),

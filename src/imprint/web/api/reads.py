@@ -73,7 +73,8 @@ def _newest_body(version: PostVersion) -> MakeBody:
 
 
 def _named_body(version: PostVersion) -> MakeBody:
-    """Return the builder of a version's body, which has the statement that its author signed."""
+    """Return a function that builds the body of a version, with the statement that its author
+    signed."""
     record, revision = read_record(version.file), version.revision
     proof = None
     if revision is not None:
@@ -174,11 +175,11 @@ class ReadRoutes:
     ) -> Response:
         """Return the text of a file in the body that `make` builds, by default with its record.
 
-        The proof of an `opened` post is spent after the text was read.
+        The proof of an `opened` post is spent after the text has been read.
         """
         build = make or (lambda content: Content(content, read_record(file)))
         tag = entity_tag(file.cid)
-        # A proof is spent only by a text, so a response with a proof always has the text.
+        # Whoever spends a proof must get the text, so a request with a proof never gets a 304.
         has_proof = opened is not None and opened.proof is not None
         if not has_proof and is_current(request, tag):
             return not_modified(tag, cache)

@@ -64,8 +64,8 @@ def _describe_a() -> Schema:
 
 
 def _describe_b() -> Schema:
-    # Its shape depends on the operator's filter. Clients that try it out send an object; a
-    # generated type for "any array or object" would help nobody.
+    # The shape of a delivery depends on the operator's filter. Clients that try out the endpoint
+    # send an object; a generated type for "any array or object" would help nobody.
     return {
         "description": "Arrays and objects, nested in any way, that contain logs.",
         "anyOf": [_open_object({}), {"type": "array", "items": {}}],

@@ -60,7 +60,7 @@ class Body:
     """An instance of the struct. A signed write has one example per form of signature."""
     media_type: str = "application/json"
     parts: tuple[tuple[str, str], ...] = ()
-    """The media types of the form parts that have a media type."""
+    """The name and media type of each form part that has a media type."""
     required: bool = True
 
 

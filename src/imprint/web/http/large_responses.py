@@ -15,10 +15,11 @@ from imprint.domain.rate_limits import Budget
 from imprint.metrics import OVERLOADS
 
 PIECE = 64 * 1024
-"""Number of bytes passed to the server at a time. It waits until the client has read them."""
+"""Number of bytes passed to the server at a time. The server waits until the client has read
+them."""
 
 WAIT_SECONDS = 20.0
-"""Seconds that a response waits for memory. A client that does not read is dropped earlier."""
+"""Seconds that a response waits for memory. A client that stops reading is disconnected earlier."""
 
 MAX_WAITING = 128
 """Maximum number of waiting responses. One client may have a quarter of this number."""
@@ -83,8 +84,8 @@ class ResponseBudget:
     ) -> Reservation:
         """Load the body of one response. `expected` bytes are reserved while it is loaded.
 
-        Refuses with `overloaded` if the bytes do not become available in time, and raises
-        the errors of `load`.
+        Refuses with `overloaded` if the bytes do not become available in time, and raises the same
+        errors as `load`.
         """
         amount = min(expected, self.budget.share)
         await self._enter(client, "", amount)
@@ -100,8 +101,8 @@ class ResponseBudget:
     async def admit(self, client: str, make: Callable[[], Awaitable[bytes]]) -> Reservation:
         """Load the body of one response whose size is not known in advance.
 
-        A large body that does not fit is dropped, and built again when enough bytes are
-        available: `make` caches the expensive parts. Refuses and raises as `reserve` does.
+        A large body that does not fit is dropped, and built again when enough bytes are available:
+        `make` caches the expensive parts. Raises the same errors as `reserve`.
         """
         body = await make()
         if len(body) <= SMALL_DOCUMENT:
@@ -115,8 +116,8 @@ class ResponseBudget:
     async def share(self, client: str, name: str, expected: int, load: Load) -> Reservation:
         """Return the body with this name, loading it unless another response has it in memory.
 
-        `expected` bytes are reserved while the body is first loaded. Refuses as `reserve` does, and
-        raises the errors of `load`.
+        `expected` bytes are reserved while the body is first loaded. Raises the same errors as
+        `reserve`.
         """
         if expected <= SMALL_DOCUMENT:
             body, _ = await load()

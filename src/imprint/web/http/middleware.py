@@ -56,7 +56,7 @@ class PageCors(CORSMiddleware):
                 "Range",
                 "SIGN-IN-WITH-X",
                 "X-Request-Id",
-                # Clients of x402 send this header of responses with their requests.
+                # x402 clients send this response header with their requests.
                 "Access-Control-Expose-Headers",
                 *TRACE_HEADERS,
             ],
@@ -84,7 +84,7 @@ class PageCors(CORSMiddleware):
             await super().__call__(scope, receive, send)
 
     def preflight_response(self, request_headers: Headers) -> Response:
-        """Return Starlette's response, without its text if the page is not permitted."""
+        """Return Starlette's response, or an empty 204 if the page's origin is not permitted."""
         response = super().preflight_response(request_headers)
         if response.status_code == HTTPStatus.OK:
             return response

@@ -109,7 +109,7 @@ class UnreadBody:
         return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
     async def receive(self, take: Callable[[bytes], None]) -> None:
-        """Pass each chunk to `take` as it arrives. Refuses as `read` does."""
+        """Pass each chunk to `take` as it arrives. Refuses in the same cases as `read`."""
         try:
             async with asyncio.timeout(self.timeout):
                 await self._receive(take)
@@ -154,10 +154,10 @@ class UnreadContent(UnreadBody):
     async def parse(self, schema: type[WithContent]) -> tuple[WithContent, str | Callable[[], str]]:
         """Return the value and its content, or a function that decodes the content if it is large.
 
-        Refuses as `UnreadJson.parse` does, and for content that is too large or has NUL characters
-        or lone surrogates. Only the size of large content is checked here, and the function checks
-        the rest. The function takes up to a tenth of a second, so call it only for verified
-        signers.
+        Refuses in the same cases as `UnreadJson.parse`, and also refuses content that is too large
+        or has NUL characters or lone surrogates. Only the size of large content is checked here,
+        and the function checks the rest. The function takes up to a tenth of a second, so call it
+        only for verified signers.
         """
         sink = _ContentSink(self.max_content)
         await self.receive(sink.take)
@@ -294,7 +294,7 @@ class BodyReader:
     def open_content(self, request: Request, max_content: int) -> UnreadContent:
         """Open a JSON body with at most `max_content` bytes of UTF-8 content.
 
-        Refuses as `open_json` does.
+        Refuses in the same cases as `open_json`.
         """
         limit = ESCAPED * max_content + SMALL_BODY
         unread = UnreadContent(request, limit, self.timeout, max_content)
@@ -305,7 +305,7 @@ class BodyReader:
     def open_form(self, request: Request, max_file: int) -> UnreadForm:
         """Open a multipart form with a file of at most `max_file` bytes.
 
-        Refuses as `open_json` does.
+        Refuses in the same cases as `open_json`.
         """
         unread = UnreadForm(request, max_file + SMALL_BODY, self.timeout)
         unread.check_length()
@@ -354,7 +354,7 @@ def parse_json(body: bytes | bytearray) -> Any:
         value = json.loads(text, object_pairs_hook=_unique_keys, parse_constant=_refuse_constant)
     except (ValueError, RecursionError):
         raise _invalid_json() from None
-    # The searches are cheap, and few texts have escaped surrogates.
+    # Search before matching the pattern: searching is cheap, and few texts have escaped surrogates.
     if ("\\ud" in text or "\\uD" in text) and not _PAIRED.fullmatch(text):
         raise _invalid_json()
     return value

@@ -25,7 +25,7 @@ ICON_PATH = "/icon.svg"
 """The path of the icon of a site whose operator provides none."""
 
 OWN_NAME = "Imprint"
-"""The name of a site that sets no name. A site with this name has Imprint's icon."""
+"""The name of a site whose operator sets none. A site with this name has Imprint's icon."""
 
 _ENDINGS = {
     "image/png": "png",

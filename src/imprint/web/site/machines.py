@@ -244,7 +244,7 @@ _UNPRINTABLE = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 
 
 def _quoted(text: str) -> str:
-    """Return a text of one line as a YAML scalar."""
+    """Return a one-line text as a YAML scalar."""
     written = json.dumps(" ".join(text.split()), ensure_ascii=False)
     return _UNPRINTABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", written)
 
@@ -297,7 +297,8 @@ class MachineRoutes:
         else:
             response = _send(request, reservation, MARKDOWN, f"post-{post_id}")
             if is_paid:
-                # Its holders get another text, which a shared cache must not hide from them.
+                # Holders of the post get its full text, so a shared cache must not send them this
+                # response.
                 response.headers.update({"Cache-Control": OWN, "Vary": PAID_VARY})
         if not shown.is_listed:
             response.headers["X-Robots-Tag"] = "noindex"
@@ -311,7 +312,7 @@ class MachineRoutes:
             return None
         except Refusal as refusal:
             if refusal.code is Code.NOT_FOUND:
-                # The chain's entry is not the post of the index.
+                # The entry on the chain differs from the post in the index.
                 return None
             raise
 
@@ -326,7 +327,7 @@ class MachineRoutes:
         except BaseException:
             reservation.close()
             raise
-        # A proof is spent only by a text, so a response with a proof always has the text.
+        # Whoever spends a proof must get the text, so this response is never a 304.
         return LargeResponse(reservation, reservation.body, 200, headers, MARKDOWN)
 
     async def _write_post(self, client: str, shown: ShownPost) -> bytes:

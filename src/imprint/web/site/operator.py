@@ -56,7 +56,7 @@ HEADERS = {
     "Content-Security-Policy": content_policy(),
     "Cache-Control": "no-store",
     "X-Robots-Tag": "noindex, nofollow",
-    # Browsers send the origin of a form only if this permits it.
+    # Browsers send the header `Origin` with a form only if this policy permits it.
     "Referrer-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }

@@ -322,7 +322,7 @@ class SiteRoutes:
         return LargeResponse(reservation, reservation.body, 200, headers, HTML_TYPE)
 
     async def _post_page(self, client: str, shown: ShownPost) -> RenderedPage:
-        """Return the page of a post. A cached page needs neither the post's text nor waiting."""
+        """Return the page of a post. If it is cached, neither reads the post's text nor waits."""
         post, file = shown.post, shown.file or shown.opening
         shown_cid = None if file is None else file.cid
         # A measure on one of the further posts changes this page too.
@@ -396,8 +396,8 @@ class SiteRoutes:
     ) -> T:
         """Return the output of `write` for a text and its images.
 
-        Without images, the text is not read. The output is large, so clients take turns, as they
-        do for the text.
+        Without images, the text is not read. The output is large, so it is not cached, and clients
+        take turns.
         """
         reads = self.sources.reads
 

@@ -19,7 +19,7 @@ ProblemHandler = Callable[[Request, Any], Awaitable[Response]]
 """Handler that responds to an exception."""
 
 Refuse = Callable[[Response, str], Response]
-"""Renders the page shown in place of a problem response. The page contains this sentence."""
+"""Renders the page shown in place of a problem response, with a sentence about the problem."""
 
 PAGES = frozenset({"/", "/search", "/library", "/studio", "/operator", "/docs"})
 PAGE_PREFIXES = ("/p/", "/t/", "/a/", "/studio/", "/posts/", "/authors/")

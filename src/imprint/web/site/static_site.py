@@ -319,7 +319,8 @@ class StaticSite:
         return _MARKUP.sub(rewrite, page)
 
     async def _rebase(self, text: str) -> str:
-        """Correct the absolute links of a text."""
+        """Point the absolute links of a text to the copy, or to the service if the copy lacks the
+        page."""
         found = await self._locate_all(self.copy.addresses.findall(text))
         return self.copy.addresses.sub(lambda url: self._absolute(url, found), text)
 

@@ -285,7 +285,7 @@ def docs_page(openapi: Json, facts: Json, assets: PageAssets) -> str:
         element("title", f"API reference · {assets.site or info['title']}"),
         element("script", src=assets.theme),
         Markup(f'<link rel="stylesheet" href="{assets.style}">'),
-        # Without a site there is no icon; this keeps browsers from asking for one.
+        # Without a site there is no icon. The empty `data:` URL keeps browsers from requesting one.
         Markup(f'<link rel="icon" href="{"data:," if assets.site is None else "/icon.svg"}">'),
         _data("facts", facts),
         _data("operations", requests),

@@ -48,7 +48,7 @@ def inline_html(text: str) -> str:
 def blocks_html(blocks: Sequence[Block], pictures: Pictures, title: str, work: TextWork) -> str:
     """Render blocks as HTML, without a first heading that repeats the title.
 
-    A block of unknown kind is shown as a paragraph with its text. Raises the errors of
+    A block of unknown kind is shown as a paragraph with its text. Raises the same errors as
     `TextWork.spend`.
     """
     return "\n".join(_Writer(blocks, pictures, title, work).write())

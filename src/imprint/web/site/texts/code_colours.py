@@ -92,7 +92,7 @@ CODE_CLASSES = frozenset(name for _, name in _CLASSES)
 def coloured_code(code: str, language: str, work: TextWork) -> str:
     """Return escaped code with spans, or without them if it is long or its language is unknown.
 
-    Raises the errors of `TextWork.spend`.
+    Raises the same errors as `TextWork.spend`.
     """
     name = LANGUAGES.get(language.lower())
     if name is None or len(code) > MAX_CODE:

@@ -15,7 +15,8 @@ _REFERENCE = re.compile(_LABEL)
 
 
 def footnote(state: StateBlock, start_line: int, end_line: int, silent: bool) -> bool:
-    """Block rule of a footnote. Lines indented by four spaces belong to it."""
+    """Block rule of a footnote, to which following lines belong if they are indented by four
+    spaces."""
     if state.is_code_block(start_line):
         return False
     start = state.bMarks[start_line] + state.tShift[start_line]

@@ -49,7 +49,8 @@ _STARTS = {
 """The characters at which each inline rule can apply. At all others, only `text` can."""
 
 _SPECIAL_STEPS = 12
-"""Work charged for trying the rules of such a character, which may look far ahead."""
+"""Work charged for trying the rules of one of these characters, because a rule may look far
+ahead."""
 
 
 class _InlineState(StateInline):
@@ -69,7 +70,8 @@ class _InlineParser(ParserInline):
         return state.tokens
 
     def skipToken(self, state: StateInline) -> None:  # noqa: N802 - as in the class above
-        # The parser looks this up, too, but only after the rules. Brackets get here most often.
+        # The superclass also checks the cache, but only after it has looked up the rules. Brackets
+        # cause most of these calls.
         if (end := state.cache.get(state.pos)) is None:
             super().skipToken(state)
         else:
@@ -207,7 +209,7 @@ _markdown = _build_parser()
 def markdown_html(text: str, pictures: Pictures, title: str, work: TextWork) -> str:
     """Render a text as HTML, without a first heading that repeats the title.
 
-    Raises the errors of `TextWork.spend`.
+    Raises the same errors as `TextWork.spend`.
     """
     environment: dict[str, Any] = {"pictures": pictures, "work": work}
     tokens = place_footnotes(_markdown.parse(text, environment), environment)
@@ -227,7 +229,7 @@ def markdown_html(text: str, pictures: Pictures, title: str, work: TextWork) -> 
 def first_heading(text: str, work: TextWork) -> tuple[str, str] | None:
     """Return the first heading of a text, as written and as plain text, or None if there is none.
 
-    Raises the errors of `TextWork.spend`.
+    Raises the same errors as `TextWork.spend`.
     """
     environment: dict[str, Any] = {"work": work}
     tokens = _markdown.parse(text, environment)

@@ -55,7 +55,7 @@ def ipfs_path(given: str) -> str | None:
 def picture_markup(given: str, alt: str, pictures: Pictures) -> str:
     """Render an image. An image on another host becomes a link, so that pages do not load it."""
     source = picture_address(given)
-    # A text can contain such a name, or continue after its picture.
+    # A text can contain a forged image name, or characters right after a real one.
     if source is not None and (pictures.has(source) or not source.startswith(f"{SCHEME}:")):
         size = pictures.size(source)
         box = 'class="unsized"' if size is None else f'width="{size[0]}" height="{size[1]}"'
