@@ -1,7 +1,7 @@
 """Failpoints: named points at which a test kills the process, as a power cut would.
 
-A failpoint that is not armed costs next to nothing. No setting can arm a failpoint. Only a program
-that calls `arm` can, as the crash tests do before they run a command.
+A failpoint that is not armed costs next to nothing. No setting can arm a failpoint: only a call of
+`arm` can, which the crash tests make before they run a command.
 
     before_intent  after_intent                the record that a document will be stored
     during_put     unsynced_put  after_put     its bytes: written, renamed, durable

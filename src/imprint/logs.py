@@ -94,7 +94,7 @@ class TextFormatter(_Formatter):
 
 
 def _escape(line: str) -> str:
-    # Requests can contain any character; a record must stay on one line and not control a terminal.
+    # Requests can contain any character, but a record must stay on one line without control codes.
     if line.isprintable():
         return line
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in line)

@@ -2,9 +2,9 @@
 
 Counters only increase, and gauges hold a current value. Labels have few values, so that no metric
 grows with the number of files, readers or posts. Every worker has its own values, which
-`server/metrics_server.py` merges. Counters are summed, including those of workers that have exited,
-and the largest value of a gauge is used unless `SUMMED` or `LEAST` names the gauge. A gauge that is
-NaN is unknown and is not exported.
+`server/metrics_server.py` merges. Counters are summed, including those of workers that have exited.
+For a gauge, the largest value is used unless `SUMMED` or `LEAST` names it. A gauge that is NaN is
+unknown and is not exported.
 """
 
 import math

@@ -1,6 +1,6 @@
 """Parses and writes login messages: the text of EIP-4361 ("Sign-In with Ethereum").
 
-The file has three sections: the URI grammar (RFC 3986), timestamps (RFC 3339), and the message
+This module has three sections: the URI grammar (RFC 3986), timestamps (RFC 3339), and the message
 itself. Every pattern matches in linear time.
 """
 

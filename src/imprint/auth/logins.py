@@ -9,7 +9,7 @@ Refusals, in the order of the checks:
 | its domain is not allowed, or its scheme is neither http nor https     | `invalid_login_message` |
 | its chain id is wrong (a version other than 1 fails the grammar)       | `invalid_login_message` |
 | its URI is given and names a host or port other than its domain        | `invalid_login_message` |
-| its URI is the content of a post: it signs in for one read only        | `invalid_login_message` |
+| its URI is a post's content: the message is a challenge, not a login   | `invalid_login_message` |
 | its address is not the one sent with it                                | `signature_invalid`     |
 | issued too long ago or in the future, expired, not valid yet           | `signature_stale`       |
 | the signature is malformed or not of that address                      | `signature_invalid`     |
@@ -92,7 +92,7 @@ class LoginVerifier:
     def verify(self, claim: LoginClaim, now: datetime) -> Login | Unproved[Login]:
         """Return the login that `claim` proves, or would prove if its signer is a contract.
 
-        Whether the nonce is unused is checked later.
+        The nonce is checked later.
 
         Refuses with `invalid_login_message`, `invalid_address`, `signature_stale` and
         `signature_invalid`, as listed at the top of this module.

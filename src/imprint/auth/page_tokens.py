@@ -30,8 +30,8 @@ NONCE_BYTES = 12
 class PagePosition:
     """A list, and the position after which it continues.
 
-    The position in a list of drafts includes the session that read the list. Tokens of an older
-    release have only `until`, the end of that session.
+    The position in a list of drafts includes the session that read the list. Tokens issued by
+    an older release have only `until`, the end of that session.
     """
 
     filter: ListFilter

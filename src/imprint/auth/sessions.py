@@ -117,7 +117,7 @@ class IssuedSession:
 class Sessions:
     """Issues and verifies sessions of one issuer for one audience.
 
-    Sessions last for `seconds`. Sessions issued under another setting keep their own expiry.
+    Sessions last for `seconds`. Sessions issued before this setting changed keep their expiry.
     """
 
     def __init__(
@@ -171,7 +171,7 @@ class Sessions:
             address = parse_address(claims.sub)
             generation = _generation(claims.jti)
         except ValueError as error:
-            # Errors of base64, JSON, UTF-8 and the address are all ValueErrors.
+            # Invalid base64, JSON, UTF-8 and addresses all raise a ValueError.
             raise _invalid() from error
         lasts = claims.exp - claims.iat
         ours = claims.iss == self._issuer and claims.aud == self._audience
@@ -190,7 +190,7 @@ class Sessions:
             raise _invalid() if _SCHEME.match(authorization) else _unnamed()
         signed, header, claims, signature = match.groups()
         key = self._keys.get(_decode_header(decode_base64url(header)).kid)
-        # The texts can be compared, because base64url has exactly one text for these bytes.
+        # Comparing the encoded texts is enough: these bytes have only one base64url encoding.
         if key is None or not hmac.compare_digest(_sign(key, signed), signature):
             raise _invalid()
         return _decode_claims(decode_base64url(claims))
@@ -230,8 +230,8 @@ _COOKIE = re.compile(r"([0-9]{1,12})\.([0-9a-f]{64})")
 class OperatorSessions:
     """Verifies the operator's secret, and issues and verifies the session in the cookie.
 
-    A session is its expiry time and a keyed hash of it. Nothing is stored: changing the secret ends
-    all sessions, except while the old one is given as `previous`.
+    A session consists of its expiry time and a keyed hash of that time. Nothing is stored: changing
+    the secret ends all sessions, except while the old one is given as `previous`.
     """
 
     def __init__(self, secret: bytes, previous: bytes | None = None) -> None:

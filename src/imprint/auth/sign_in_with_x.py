@@ -1,8 +1,7 @@
 """Single-request sign-in (x402 extension `sign-in-with-x`): challenges and their proofs.
 
-A challenge is stateless. Its nonce contains a MAC over the time at which it was issued and the path
-for which it was issued, with a key derived from the session secret. Refusals, in the order of the
-checks:
+A challenge is stateless. Its nonce contains a MAC over its time of issue and its path, with a key
+derived from the session secret. Refusals, in the order of the checks:
 
 | wrong                                                                | code                    |
 |----------------------------------------------------------------------|-------------------------|
@@ -126,7 +125,7 @@ class Challenges:
         """Return the proof that `claim` gives for reading this path, or would give if its signer is
         a contract.
 
-        Whether the nonce is unused is checked later. Refuses as listed at the top of this module.
+        The nonce is checked later. Refuses as listed at the top of this module.
         """
         address = parse_signer(claim.address)
         message = _message_of(claim, address)
@@ -156,7 +155,7 @@ class Challenges:
 
 
 def is_challenged(uri: Uri) -> bool:
-    """Whether challenges name this URI. A signed challenge is not a login."""
+    """Whether a challenge may name this URI. A signed challenge must not pass as a login."""
     return _CHALLENGED.fullmatch(uri.text) is not None
 
 

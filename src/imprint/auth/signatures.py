@@ -27,8 +27,8 @@ HIGHEST_S = CURVE_ORDER // 2
 a signature (EIP-2)."""
 
 MAX_SIGNATURE_BYTES = 16 * 1024
-"""Length limit of a contract signature in bytes, so that the validator's call data fits the 49 152
-bytes of init code that a chain runs (EIP-3860)."""
+"""Length limit of a contract signature in bytes, so that the validator's call data fits into
+the 49 152 bytes of init code that a chain runs (EIP-3860)."""
 
 _SHAPE = re.compile(r"0x(?:[0-9a-fA-F]{128}|[0-9a-fA-F]{130})")
 _HEX = re.compile("0x[0-9a-fA-F]*")

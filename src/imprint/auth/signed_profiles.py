@@ -52,8 +52,8 @@ class ProfileVerifier:
     ) -> ProfileUpdate | Unproved[ProfileUpdate]:
         """Return the update that `claim` proves, or would prove if its signer is a contract.
 
-        Whether the nonce is unused is checked later. `check_body` checks the picture. Refuses, in
-        this order: `invalid_typed_data`, `invalid_profile`, `invalid_address`, `signature_stale`,
+        The nonce is checked later. `check_body` checks the picture. Refuses, in this order:
+        `invalid_typed_data`, `invalid_profile`, `invalid_address`, `signature_stale`,
         `body_mismatch`, `signature_invalid`.
         """
         values = self._read_envelope(claim.envelope)

@@ -1,12 +1,12 @@
 """Signed writes: a typed-data claim becomes the proof of who writes what.
 
-A write may be signed in three forms, which are distinguished by their types:
+A write may be signed in one of three forms, which are distinguished by their types:
 
 | form        | what the signature is bound to                                            |
 |-------------|---------------------------------------------------------------------------|
 | `imprint-1` | the action                                                                |
 | `inkdao-1`  | the action, the address, and the cid of the draft that it changes         |
-| `imprint-2` | all of these, the service, and the content, or the thumbnail and hashtags |
+| `imprint-2` | the above, the service, and the content or the thumbnail and hashtags     |
 
 The digest is computed only from constants, settings and the message. The domain and the types that
 a client sends must equal ours, and are not hashed.
@@ -273,8 +273,8 @@ class WriteVerifier:
     ) -> Write | Unproved[Write]:
         """Return the write that `claim` proves, or would prove if its signer is a contract.
 
-        Whether the nonce is unused is checked later. `check_body` checks the body. Refuses as
-        `read` does, and also with `signature_invalid`.
+        The nonce is checked later. `check_body` checks the body. Refuses as `read` does, and
+        also with `signature_invalid`.
         """
         write, signed = self.read(claim, action, now, cid, self._forms)
         return prove(write, write.signer, keccak256(signed), claim.signature)
@@ -377,7 +377,7 @@ def find_type(envelope: object, kinds: Sequence[Struct]) -> tuple[Struct, dict[s
 def _declares(types: object, kind: StructType) -> bool:
     if not isinstance(types, dict) or types.get(kind.name) != kind.declared:
         return False
-    # The count comes first, so that many declared types are refused cheaply.
+    # The number of types is checked first, so that a long list is refused cheaply.
     return len(types) == 1 or (len(types) == 2 and types.get("EIP712Domain") == _DOMAIN_MEMBERS)
 
 

@@ -110,9 +110,8 @@ class OpeningVerifier:
     def verify(self, claim: OpeningClaim, now: datetime) -> Opening | Unproved[Opening]:
         """Return the request that `claim` proves, or would prove if its signer is a contract.
 
-        Whether the nonce is unused is checked later. Refuses, in this order: `invalid_typed_data`,
-        `invalid_address`, `body_mismatch`, `signature_stale`, `writing_session_expired`,
-        `signature_invalid`.
+        The nonce is checked later. Refuses, in this order: `invalid_typed_data`, `invalid_address`,
+        `body_mismatch`, `signature_stale`, `writing_session_expired`, `signature_invalid`.
         """
         values = self._read_envelope(claim.envelope)
         seconds = now.timestamp()
@@ -180,7 +179,7 @@ class WritingSessionKey:
         """Refuse a write unless this key may sign it and signed these bytes.
 
         Refuses with `writing_session_invalid`, `writing_session_expired` or
-        `writing_session_scope`. Whether the session is revoked is checked when the write is opened.
+        `writing_session_scope`. Revocation is checked when the write is opened.
         """
         session = self.session
         if session.wallet != write.signer or write.at < session.not_before:
@@ -189,7 +188,7 @@ class WritingSessionKey:
             raise _expired()
         if not _SIGNATURE.fullmatch(signature):
             raise no_writing_session()
-        # A high `s` is accepted: WebCrypto produces them, and a nonce is accepted only once.
+        # A high `s` is accepted: WebCrypto produces such signatures, and a nonce works only once.
         encoded = encode_dss_signature(int(signature[2:66], 16), int(signature[66:], 16))
         try:
             self.key.verify(encoded, sha256(signed).digest(), _PREHASHED)
@@ -200,7 +199,7 @@ class WritingSessionKey:
 
 
 def _read_public_key(value: object) -> bytes:
-    """The 65 bytes of a point. The point at infinity has no such encoding."""
+    """The 65 bytes of a point. The point at infinity is refused: its encoding is shorter."""
     if not isinstance(value, str) or not _POINT.fullmatch(value):
         refuse_typed_data("The member publicKey must be 0x04 followed by 128 hex digits.")
     point = bytes.fromhex(value[2:])

@@ -279,7 +279,7 @@ def _payments(
         adapters.clock,
         limits.enforced(limits.logins),
         adapters.marketplace,
-        # Waiting reads leave most slots to other requests.
+        # Reads that wait for a purchase leave most of the request slots to other requests.
         Budget.of(min(MAX_WAITS, limits.concurrent // SHARE), parts=share),
     )
 

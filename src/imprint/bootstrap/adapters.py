@@ -118,7 +118,7 @@ class Adapters:
 
 @dataclass(slots=True)
 class OpenDatabase:
-    """A database that a failed attempt to open all adapters leaves open for the next attempt."""
+    """A database left open by a failed attempt to open all adapters, for the next attempt."""
 
     database: Database | None = None
 
@@ -194,7 +194,7 @@ def open_nodes(
 
 @asynccontextmanager
 async def open_node(url: str, chain_id: int, contract: Address) -> AsyncIterator[ChainReader]:
-    """A reader of one contract's logs from one node, without using settings.
+    """A reader of one contract's logs from one node. It does not use any settings.
 
     Raises `CannotStart` for an invalid URL, and for a node of another chain.
     """
@@ -212,7 +212,7 @@ async def open_node(url: str, chain_id: int, contract: Address) -> AsyncIterator
 
 @contextmanager
 def tracing(settings: Settings) -> Iterator[None]:
-    """Record spans in this block if the settings name a collector. Raises `CannotStart`."""
+    """Record spans in the `with` block if the settings name a collector. Raises `CannotStart`."""
     url = settings.server.tracing_url
     if url is None:
         yield
@@ -244,7 +244,7 @@ def make_data_folder(settings: Settings) -> None:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         text = f"The folder {folder} cannot be created: {error.strerror}."
-        # For example below /proc, where no folder can be created.
+        # This happens below /proc, for example, where no folder can be created.
         if isinstance(error, FileNotFoundError) and folder.parent.is_dir():
             raise CannotStart(text) from error
         raise _cannot_start(text, error, Unavailable.storage()) from error
@@ -335,7 +335,7 @@ def _open_pinata(
 
 
 def pinata_account(storage: Storage) -> "Account":
-    """The configured Pinata account. Settings that lack its JWT or gateway were refused before."""
+    """The configured Pinata account. Settings that lack its JWT or gateway have been refused."""
     from imprint.adapters.content.pinata import Account
 
     jwt = storage.pinata_jwt.reveal() if storage.pinata_jwt is not None else ""
@@ -394,7 +394,7 @@ def open_database(
                 try:
                     refuse_documents(settings)
                 except CannotStart:
-                    # Another process may have created both meanwhile, the catalog first.
+                    # Meanwhile, another process may have created the catalog and then documents.
                     if read_schema(path) == 0:
                         raise
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -422,11 +422,11 @@ def _not_opened(
 
 
 def describe_database(database: SqliteDatabase | PostgresqlDatabase) -> str:
-    """Describe where records are stored, without user and password."""
+    """Describe where records are stored, without the user and the password."""
     if isinstance(database, SqliteDatabase):
         return f"sqlite:///{database.path}"
     parts = urlsplit(database.url.reveal())
-    # A list of hosts has several ports, which `parts.port` refuses.
+    # A URL may list several hosts with their ports, which `parts.port` cannot parse.
     host = parts.netloc.rpartition("@")[2] or parse_qs(parts.query).get("host", [""])[0]
     return f"postgresql://{host}{parts.path}"
 
@@ -461,7 +461,7 @@ def refuse_documents(settings: Settings) -> None:
 
 
 async def _find_owner(settings: Settings) -> str | None:
-    """The installation whose documents the content store has, or None. Raises `Unavailable`."""
+    """The installation that owns the content store's documents, or None. Raises `Unavailable`."""
     if holder := await read_marker(settings):
         return f"the installation {holder}"
     folder = content_folder(settings)
@@ -588,7 +588,7 @@ def _webhook_providers(settings: Settings) -> dict[str, WebhookProvider]:
 
 
 def has_network_name(settings: Settings) -> bool:
-    """Whether any network name is known for the configured chain, for recognizing deliveries."""
+    """Whether deliveries for the configured chain can be recognized by a network name."""
     return bool(network_names(settings.chain.id, settings.webhooks.networks))
 
 

@@ -77,7 +77,7 @@ def build_indexer(
 
 
 WATCHED_TASKS = frozenset({"follower", "indexer", "collector"})
-"""Names of all monitored tasks that are not switched off."""
+"""Names of the tasks that are monitored unless they are switched off."""
 
 
 def build_monitors(settings: Settings, adapters: Adapters) -> dict[str, LeaseMonitor]:

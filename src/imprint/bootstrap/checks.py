@@ -57,21 +57,21 @@ MOST_LISTED = 100
 _STORE_REMEDY = "Check the address of the store in the settings, and whether it is running."
 
 DATABASE, STORE, NODE = "the database", "the store", "a node"
-"""Prerequisites of checks, as named by skipped checks."""
+"""Prerequisites of checks, as named in the findings of skipped checks."""
 
 
 # The settings
 
 
 def check_settings(settings: Settings) -> Finding:
-    """Check the settings for anything suspicious. Invalid settings were refused before."""
+    """Check the settings for anything suspicious. Invalid settings have already been refused."""
     if settings.warnings:
         return Finding("settings", Status.WARNING, " ".join(settings.warnings))
     return Finding("settings", Status.OK, "All settings are valid, and no secret is weak.")
 
 
 def check_signing(settings: Settings) -> Finding:
-    """Check that signatures for this deployment are valid for no other."""
+    """Check that no other deployment accepts signatures made for this one."""
     signing, chain_id = settings.signing, settings.chain.id
     name = signing.name
     if name == declared_in(Signing)["name"].default and not signing.require_bound:
@@ -129,7 +129,7 @@ def check_webhooks(settings: Settings) -> Finding:
 
 
 def check_new_installation(settings: Settings, *folders: Path) -> Finding:
-    """Check whether a start could create the missing parts, without creating anything."""
+    """Check whether a starting service could create the catalog, without creating anything."""
     for folder in folders:
         there = next(each for each in (folder, *folder.absolute().parents) if each.exists())
         if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
@@ -141,7 +141,7 @@ def check_new_installation(settings: Settings, *folders: Path) -> Finding:
 
 
 async def check_database(database: DatabaseHealth, settings: Settings, access: Access) -> Finding:
-    """Check that records can be read or written, and that the server needs no change."""
+    """Check that records can be read or written, and that the database server needs no change."""
     writes = access is not Access.READ
     try:
         await (database.probe() if writes else database.probe_reads())
@@ -153,7 +153,7 @@ async def check_database(database: DatabaseHealth, settings: Settings, access: A
 
 
 async def check_server(database: DatabaseHealth) -> Finding | None:
-    """Find the changes to make on the database server, if any. Writes nothing."""
+    """Report the changes that the database server needs, if any. Writes nothing."""
     try:
         warnings = await database.warnings()
     except Unavailable as problem:

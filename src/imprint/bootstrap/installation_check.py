@@ -1,6 +1,6 @@
 """All installation checks. `imprint check` runs all of them, and a starting service runs some.
 
-A failed check does not stop the others. Checks with a missing prerequisite are skipped.
+A failed check does not stop the others. A check whose prerequisite is missing is skipped.
 """
 
 import logging
@@ -166,7 +166,7 @@ def build_start_block(settings: Settings, adapters: Adapters) -> StartBlock:
 
 
 async def check_start_block(settings: Settings, adapters: Adapters) -> None:
-    """Raise `CannotStart` for an impossible start block, which only a node can reveal."""
+    """Raise `CannotStart` if a node shows that the configured start block is impossible."""
     try:
         await build_start_block(settings, adapters).verify()
     except Unavailable as problem:
@@ -174,7 +174,7 @@ async def check_start_block(settings: Settings, adapters: Adapters) -> None:
 
 
 async def log_findings(settings: Settings, adapters: Adapters) -> None:
-    """Log the problems of a started service, one line each."""
+    """Log the problems found once the service has started, one line each."""
     start = build_start_block(settings, adapters)
     webhooks = check_webhooks(settings)
     _log(check_signing(settings), check_disk(adapters.disk))

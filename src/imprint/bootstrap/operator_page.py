@@ -76,7 +76,7 @@ def build_operations(
 
 
 def _describe_publication(settings: Settings, say: Say) -> dict[str, str | None]:
-    """Publication and chain settings as text by label, with None for missing settings."""
+    """Publication and chain settings as text, keyed by label. A missing setting is None."""
     given, chain, accent = settings.publication, settings.chain, settings.publication.accent
     is_named = given.name != declared_in(Publication)["name"].default
     return {

@@ -71,7 +71,7 @@ _FINNEY = 10**15
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """A sample post. `author` is the author's number, and `buyers` is the number of buyers."""
+    """A sample post. `author` is the author's index, and `buyers` is the number of buyers."""
 
     title: str
     description: str

@@ -229,7 +229,7 @@ async def _check_documents(
     report: RepairReport,
     progress: Progress,
 ) -> None:
-    """Report which documents would come from the backup."""
+    """Report which documents would be restored from the backup."""
     try:
         content = open_content(settings, utc_now, stores.installation.identity, Access.READ)
         try:

@@ -33,8 +33,8 @@ async def open_when_reachable(
 ) -> T:
     """Retry until an attempt reaches every dependency, and return its result.
 
-    After each failed attempt, `on_wait` is called with the missing dependency. Raises the errors of
-    an attempt, except `NotReachable` and `Unavailable`.
+    After each failed attempt, `on_wait` is called with the missing dependency. Raises the same
+    errors as an attempt, except `NotReachable` and `Unavailable`.
     """
     pause, began, logged = FIRST_PAUSE, seconds(), -LOG_SECONDS
     while True:
@@ -62,7 +62,8 @@ async def open_when_reachable(
 async def in_daemon_thread(function: Callable[[], T]) -> T:
     """Run a blocking function in a thread and return its result.
 
-    The thread does not keep the process alive, because waiting for a file lock may take seconds.
+    The thread does not keep the process alive, so that the process can exit while the function
+    waits for a file lock, which may take seconds.
     """
     loop = asyncio.get_running_loop()
     done: asyncio.Future[T] = loop.create_future()
@@ -84,7 +85,7 @@ async def in_daemon_thread(function: Callable[[], T]) -> T:
         try:
             loop.call_soon_threadsafe(settle, result, error)
         except RuntimeError:
-            # The loop has ended meanwhile, and the process is about to exit.
+            # The event loop has closed in the meantime, and the process is about to exit.
             log.debug("no longer waiting for %s", function)
 
     threading.Thread(target=run, name="startup", daemon=True).start()

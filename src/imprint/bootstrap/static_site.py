@@ -42,7 +42,7 @@ async def write_site(
     progress: Progress,
     report: Callable[[str], None],
 ) -> int:
-    """Write the site as of now into a folder, and return the number of posts.
+    """Write the current state of the site into a folder, and return the number of posts.
 
     `base` is the URL, without a trailing slash, at which the site will be published. Raises
     `CannotStart` for a folder that must not be replaced, and `NotExported`.

@@ -120,8 +120,8 @@ async def upgrade_installation(
 ) -> UpgradePlan:
     """Copy the catalog, then upgrade records and documents, and return the plan that was run.
 
-    The upgrade may be killed at any moment and run again. Meanwhile, no service can use a SQLite
-    catalog. Raises `CannotStart`, for example if a service is using the catalog.
+    The upgrade may be killed at any moment and run again. While it runs, no service can use a
+    SQLite catalog. Raises `CannotStart`, for example if a service is using the catalog.
     """
     make_data_folder(settings)
     database = settings.storage.database

@@ -31,7 +31,7 @@ COMMANDS = {
     "contract": Command("deploy", "contract", "Print the contract's ABI and bytecode as JSON."),
     "deploy": Command("deploy", "deploy", "Deploy the marketplace or its adapter."),
     "dev": Command("dev", "dev", "Run the service with its own chain, to try it out."),
-    "erase": Command("moderate", "erase", "Erase what is stored of a person or a document."),
+    "erase": Command("moderate", "erase", "Erase all data about a person or a document."),
     "events": Command("events", "events", "List the outcomes of the chain's events."),
     "export": Command("export", "export", "Write drafts, posts and thumbnails to a CAR file."),
     "export-site": Command("export", "export_site", "Write the public site as static files."),

@@ -33,9 +33,9 @@ def backup(out: Path, as_json: bool, config: Path | None) -> None:
     """Back up all records and documents as of one moment.
 
     The backup includes nonces and the rest of the catalog. The service may keep running: the backup
-    has the state of the moment when it began. If the catalog or a document is damaged, the backup
-    fails, so that every backup can be restored. Settings, secrets and the key for exports are not
-    included. `imprint restore` restores a backup.
+    captures the state at the moment when it began. If the catalog or a document is damaged, the
+    backup fails, so that every backup can be restored. Settings, secrets and the key for exports
+    are not included. `imprint restore` restores a backup.
     """
     began = time.monotonic()
     with reporting_errors():
@@ -84,8 +84,8 @@ def restore(saved: Path, folder: Path, measures: Path | None) -> None:
     """Create a data folder from a backup.
 
     Every record and document in the backup is checked. No settings are needed. Afterwards, start
-    the service with IMPRINT_DATA_DIR set to the folder. It reads from the chain what was published
-    since.
+    the service with IMPRINT_DATA_DIR set to the folder. It then reads from the chain what was
+    published since the backup.
     """
     began = time.monotonic()
     with reporting_errors():

@@ -24,7 +24,7 @@ WIDTH = 80
 """Terminal width that the list fits into."""
 
 INDENT = " " * 13
-"""Column where the sentences begin."""
+"""The indentation at which the sentences of the findings begin."""
 
 SYMBOLS = {
     Status.OK: ("✓", "green"),
@@ -71,7 +71,7 @@ def check(config: Path | None, deep: bool, write: bool, as_json: bool) -> None:
 
 async def _check(config: Path | None, access: Access, deep: bool) -> list[Finding]:
     settings = read_settings(os.environ, config)
-    # The findings report what is wrong.
+    # Almost nothing is logged, because the findings report what is wrong.
     configure_logging("critical", "text", settings.secrets)
     with show_progress("records") if deep else nullcontext() as progress:
         return await InstallationCheck(settings, access).run(deep, progress)

@@ -113,7 +113,7 @@ async def _rotate(config: Path | None, accept_loss: bool) -> RotationProgress:
         rotated = RotationProgress()
         with show_progress("Wrapping keys") as progress:
             async for rotated in rotation.run():
-                # File ids are random and sorted, so the last one tells how many are done.
+                # File ids are random and visited in order, so the last one shows the share done.
                 progress(int(rotated.last[:2], 16) * 100 // 256, 100)
             progress(100, 100)
         if accept_loss or not rotated.unreadable:

@@ -71,7 +71,7 @@ def deploy(
     standard error.
 
     With --adapter, it deploys the contract that buys posts of an existing marketplace for somebody
-    else, or several at once.
+    else, or several posts at once.
     """
     if [key_file, sender, transaction].count(None) != 2:
         raise click.UsageError("Give exactly one of --key-file, --from and --transaction.")
@@ -128,7 +128,7 @@ async def _prepare(
 
 async def _await(url: str, transaction_hash: str) -> DeployedContract:
     async with open_deployment(url) as deployment:
-        # With a wrong address, the wait would never end.
+        # If the node is the wrong one, the wait would never end.
         await deployment.check_node()
         return await _wait(deployment, transaction_hash)
 

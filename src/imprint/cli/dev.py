@@ -55,10 +55,10 @@ PUBLIC_WARNING = (
     "public: anybody who can reach this address can act as any account. Use --host 127.0.0.1 "
     "unless your network is trusted."
 )
-"""Warning printed when others may reach the host."""
+"""Warning printed if other machines may reach the service."""
 
 _CLIENT_HOSTS = {EVERY_ADDRESS: "127.0.0.1", "::": "[::1]", "::1": "[::1]"}
-"""Bind hosts that are written differently in a URL."""
+"""Hosts to listen on, and how a URL names them where that differs."""
 
 
 @click.command()
@@ -93,7 +93,7 @@ async def _run(dev_chain: ModuleType, options: dict[str, str | None], config: Pa
     settings = _read_settings(options, config)
     listener, node_listener = _open_sockets(settings, dev_chain.runs_own_chain(settings))
     if 0 in (settings.server.port, settings.development.rpc_port):
-        # Other settings contain the ports, so the free ports that were found replace the zeros.
+        # Other settings include the ports, so replace each 0 with the free port that was found.
         found = {"IMPRINT_PORT": listener, "IMPRINT_DEV_RPC_PORT": node_listener}
         ports = {name: str(each.getsockname()[1]) for name, each in found.items() if each}
         options = {**options, **ports}
@@ -129,7 +129,7 @@ def _open_sockets(
 
 
 async def _serve(settings: Settings, chain: "DevChain", listener: socket.socket, url: str) -> None:
-    # The chain responds only when the service does.
+    # Our own chain responds only once the service does, so it is not checked here.
     adapters = await open_checked_adapters(settings, chain=chain.node is None)
     service = HttpServer(
         build_service(settings, adapters, chain.url),
@@ -219,8 +219,8 @@ def site() -> None:
 def preview(port: int, once: bool, config: Path | None) -> None:
     """Show the site with sample posts, without a chain.
 
-    The command reads [publication] and listens on 127.0.0.1 only. It removes what it stores at the
-    end, and leaves the installation alone. Start it again to see changed settings.
+    The command reads [publication] and listens on 127.0.0.1 only. It does not touch the
+    installation, and removes its own data at the end. Start it again to see changed settings.
     """
     with reporting_errors(starts=True), tempfile.TemporaryDirectory() as folder:
         sys.exit(uvloop.run(_preview(Path(folder), port, once, config)))
@@ -284,7 +284,7 @@ async def _status_of(app: ASGIApp, path: str) -> int:
 def import_with_extra(module: str, what: str, extra: str) -> ModuleType:
     """Import a module that needs an extra.
 
-    Raises `CannotStart` if the extra is missing. The message says that `what` needs it.
+    Raises `CannotStart` if the extra is missing. The message says that `what` needs the extra.
     """
     try:
         return import_module(module)

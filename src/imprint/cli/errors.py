@@ -46,8 +46,8 @@ def reporting_errors(*, starts: bool = False) -> Iterator[None]:
     """Print all reasons why the command cannot continue, and exit.
 
     The exit status is `MISCONFIGURED` if the command could not start, `OUTDATED` if it needs an
-    upgrade first, and `FAILED` otherwise. A command that `starts` a service says so. Other
-    commands print only the reason.
+    upgrade first, and `FAILED` otherwise. If the command `starts` a service, the message says
+    that the service cannot start. Otherwise, only the reason is printed.
     """
     try:
         yield

@@ -60,9 +60,9 @@ _key_option = click.option(
 def export(out: Path, owner: str | None, config: Path | None) -> None:
     """Write drafts, posts and thumbnails to a CAR file.
 
-    The service may keep running: the export has the files of the moment when it began. It contains
-    drafts, so keep it private. `imprint verify` verifies an export, and `imprint import` imports it
-    elsewhere.
+    The service may keep running: the export contains the files as they were when it began. It
+    includes drafts, so keep it private. `imprint verify` verifies an export, and `imprint import`
+    imports it elsewhere.
     """
     with reporting_errors():
         manifest, key = asyncio.run(_export(out, _parse_address(owner, "--owner"), config))
@@ -105,12 +105,12 @@ async def _export(out: Path, owner: Address | None, config: Path | None) -> tupl
 def export_site(output: Path, base: str, site_format: str, config: Path | None) -> None:
     """Write the public site as static files.
 
-    Any file server can publish them, with or without the service. Paid posts have their opening,
-    their price and a link to the service, but not their text. Only posts that lists show are
-    included. The service may keep running: the files show the moment when the command began. The
-    chain must be reachable, because it decides which posts are free. Exporting the same
-    posts again produces identical files. An earlier export is replaced in one step when the new one
-    is complete.
+    Any file server can publish them, with or without the service. Paid posts appear with their
+    opening, their price and a link to the service, but without their text. Only posts that appear
+    in lists are included. The service may keep running: the files show the site as it was when the
+    command began. The chain must be reachable, because it decides which posts are free. Exporting
+    the same posts again produces identical files. An earlier export is replaced in one step when
+    the new one is complete.
     """
     base = _parse_base(base)
     with reporting_errors():
@@ -154,11 +154,11 @@ def verify(
 ) -> None:
     """Verify an export, or the proof of a post.
 
-    Of an export, the command checks the signature, every block, every document and every record.
-    It needs no service, no network and no settings. Without a key, it only shows who signed the
-    export. A proof, the file of /posts/{id}/proof.json, is compared with the chain through the
-    node of --rpc, and with a document if there is one. Anybody can deploy a contract that records
-    posts: --marketplace names the one that you trust.
+    For an export, the command checks the signature, every block, every document and every record.
+    This needs no service, no network and no settings. Without a key, it only shows who signed the
+    export. A proof is the file at /posts/{id}/proof.json. It is compared with the chain through the
+    node named by --rpc, and with a document if one is given. Anybody can deploy a contract that
+    records posts: --marketplace names the one that you trust.
     """
     if proof is not None:
         if rpc is None or file is not None or key_text is not None:

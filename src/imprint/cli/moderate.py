@@ -61,7 +61,7 @@ def moderate(  # noqa: PLR0917  one parameter for each of click's
     including their buyers. refuse refuses an author's signed writes, except deletes. allow shows an
     author if IMPRINT_SHOW is allowed. undo lifts all measures on a target. Running services apply a
     measure within a second. Afterwards, the command prints the addresses to purge from caches in
-    front of the service. log and reports only list.
+    front of the service. log and reports only print lists.
     """
     if action in LISTS:
         if kind is not None:
@@ -103,7 +103,7 @@ async def _list(action: str, as_json: bool, config: Path | None) -> None:
         click.echo(json.dumps(records, indent=2))
         return
     for record in records:
-        # Texts of readers are escaped: a terminal would obey what they may contain.
+        # Readers' texts are escaped, because they may contain terminal control sequences.
         click.echo("  ".join(ascii(cell)[1:-1] for cell in map(str, record.values())))
     if not records:
         click.echo("There are none.")
@@ -150,12 +150,12 @@ Running services keep texts in memory, but give them to nobody; a restart emptie
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @config_option
 def erase(target: str, dry_run: bool, yes: bool, config: Path | None) -> None:
-    """Erase what is stored of a person or a document.
+    """Erase all data about a person or a document.
 
-    Of an ADDRESS: documents of drafts and posts with their keys, pictures that nobody else uses,
-    the profile, writing sessions and private feeds. Of a CID: a draft or post with its earlier
-    versions and corrections, a correction, or a picture. Posts are 410 from then on. The service
-    may keep running. If it is interrupted, run it again.
+    For an ADDRESS: documents of drafts and posts with their keys, pictures that nobody else uses,
+    the profile, writing sessions and private feeds. For a CID: a draft or post with its earlier
+    versions and corrections, a correction, or a picture. From then on, the posts respond with
+    status 410. The service may keep running. If the command is interrupted, run it again.
     """
     kind = TargetKind.AUTHOR if target.startswith("0x") else TargetKind.CID
     with reporting_errors():

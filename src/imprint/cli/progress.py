@@ -21,7 +21,7 @@ def report_progress(sentence: str) -> None:
 
 @contextmanager
 def show_progress(label: str) -> Iterator[Progress]:
-    """Show a progress bar while the block runs, advanced by the callback."""
+    """Show a progress bar until the `with` block exits, and yield the callback that advances it."""
     columns = (TextColumn(label), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with ProgressBar(*columns, console=Console(stderr=True)) as bar:
         task = bar.add_task("", total=None)

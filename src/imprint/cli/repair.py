@@ -39,8 +39,8 @@ def repair(
     Stop the service first. Readable records are kept. Unreadable records and damaged documents are
     restored from the backup. Everything derived from records and from the chain is rebuilt. Without
     a backup, a catalog that has lost records is left as it is. The damaged catalog is kept next to
-    the new one. The command may be interrupted and run again. It exits with status 1 if something
-    is lost, and names it.
+    the new one. The command may be interrupted and run again. If something is lost, it names
+    what is lost and exits with status 1.
     """
     with reporting_errors():
         report = asyncio.run(_repair(backup, accept_loss, dry_run, config))

@@ -71,7 +71,7 @@ def serve(config: Path | None, host: str | None, port: str | None) -> None:
     with reporting_errors(starts=True):
         deployment = _Deployment(config, {"IMPRINT_HOST": host, "IMPRINT_PORT": port})
         plan = deployment.plan()
-        # Everything loaded by now stays until the end; the garbage collector need not scan it, and
+        # Everything loaded so far stays until the end: the garbage collector need not scan it, and
         # workers keep sharing its memory.
         gc.collect()
         gc.freeze()
@@ -224,7 +224,7 @@ async def _serve(
         measures = place == 0 and settings.server.metrics_port != 0
         await service.replace_app(build_service(settings, adapters, measures=measures))
         opened.append(adapters)
-        # Everything loaded by now stays until the end; the garbage collector need not scan it.
+        # Everything loaded so far stays until the end: the garbage collector need not scan it.
         gc.collect()
         gc.freeze()
         if link is not None:
@@ -236,14 +236,14 @@ async def _serve(
         else:
             patience.cancel()
         if place == 0 and opened:
-            # One worker measures for all, and nobody waits for it.
+            # Only one worker runs the checks, and no start waits for them.
             reports.append(asyncio.create_task(log_findings(settings, opened[0])))
 
     patience = asyncio.get_running_loop().call_later(SILENT_SECONDS, waits.set)
     await serve_all(
         [service],
         start=start(),
-        # While others serve, connections go to them.
+        # A worker need not accept connections before it is ready if others serve.
         may_serve=waits if link is None or link.serves_early else None,
         on_ready=note_ready,
     )

@@ -114,8 +114,8 @@ class Connection:
         return int(self._clock() + self._ahead)
 
     def set_clock(self, unix_seconds: int) -> None:
-        """Synchronize with the service's clock. `now` comes from its facts or from
-        `signature_stale`."""
+        """Synchronize with the service's clock, whose time is the member `now` of its facts or of
+        the problem `signature_stale`."""
         self._ahead = unix_seconds - self._clock()
 
     async def close(self) -> None:

@@ -231,7 +231,7 @@ class DraftMethods(Connection):
         if problem.code == Code.SIGNATURE_STALE and problem.now is not None:
             self.set_clock(problem.now)
             if is_uncertain:
-                # With another nonce, the draft would be saved twice.
+                # A retry with a new nonce could save the draft twice.
                 raise Unconfirmed("It may have been saved.") from refusal
         if problem.code in _ENDED:
             raise WalletNeeded("Sign once more to go on writing.") from refusal
@@ -250,7 +250,7 @@ class DraftMethods(Connection):
     ) -> Published:
         """Store a draft's thumbnail and hashtags. Call `createPost` afterwards.
 
-        Services accept no writing session for this operation, nor for `delete_draft`.
+        Services do not accept a writing session for this operation or for `delete_draft`.
         """
         tags = ",".join(hashtags)
         write = Write(Action.PUBLISH, cid=cid, thumbnail=thumbnail, hashtags=tags)

@@ -34,7 +34,7 @@ from imprint.interface.payments import SignedChallenge
 from imprint.interface.service import ServiceFacts
 
 READ_SECONDS = 180.0
-"""How long a read with a wallet takes at most. An offer lasts 300 seconds."""
+"""Maximum duration in seconds of a read with a wallet. An offer lasts 300 seconds."""
 
 LONGEST_PAUSE = 10
 """The longest pause in seconds before a read is sent again."""
@@ -95,7 +95,7 @@ class Imprint(AccountMethods, DraftMethods, PostMethods):
     def node(self, rpc_url: str | None = None) -> Node:
         """Return the chain's node at a URL. For a development chain, the facts contain the URL.
 
-        Raises `NodeError` if a URL is needed.
+        Raises `NodeError` if there is no URL in either place.
         """
         url = rpc_url or self.facts.chain.rpc_url
         if url is None:
@@ -171,7 +171,7 @@ class Imprint(AccountMethods, DraftMethods, PostMethods):
                     await buyer.confirm(offer, transaction, None)
                 is_bought = True
             else:
-                # The service's node is behind.
+                # The service's node does not know the purchase yet.
                 wait = read_problem(response).retry_after or 1
                 await asyncio.sleep(min(wait, LONGEST_PAUSE))
             headers = read_headers(offer, proof, transaction)

@@ -100,7 +100,7 @@ def buy_post_call(
 ) -> Call:
     """Build the call that buys the token of a post. Any excess payment is returned.
 
-    `chain_id` restricts it to one chain.
+    `chain_id` restricts the call to one chain.
     """
     return Call(marketplace, encode_call(SUBSCRIBE_POST, int(post_id)), price, chain_id)
 
@@ -113,9 +113,9 @@ def buy_many_call(
     *,
     chain_id: int | None = None,
 ) -> Call:
-    """Build the call that buys posts for a receiver through the purchase adapter: all, or none.
+    """Build the call that buys posts for a receiver through the purchase adapter: all or none.
 
-    `value` is the sum of their prices. `chain_id` restricts it to one chain.
+    `value` is the sum of their prices. `chain_id` restricts the call to one chain.
     """
     ids = [int(post_id) for post_id in post_ids]
     data = encode_call(BUY_MANY, 2 * _WORD, parse_address(receiver), len(ids), *ids)

@@ -202,7 +202,10 @@ def _encode(value: object) -> str:
 
 
 Purchases = dict[tuple[str, str], "asyncio.Future[str | None]"]
-"""Purchases that were sent, by wallet and post. None if the wallet holds the token already."""
+"""Purchases that were sent, by wallet and post.
+
+A result of None means that the wallet already held the token.
+"""
 
 
 @dataclass(slots=True)
@@ -231,7 +234,7 @@ class LimitedBuyer:
             sending = asyncio.ensure_future(self._send(offer))
             self._reserved[sending] = offer.price
             self.purchases[key] = sending
-            # Also called if nobody waits any more.
+            # The callback runs even if nobody waits for the purchase any more.
             sending.add_done_callback(lambda sent: self._release_unsent(offer, sent))
         # A caller that gives up does not interrupt a wallet that is sending.
         return await asyncio.shield(self.purchases[key])

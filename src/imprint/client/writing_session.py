@@ -67,7 +67,7 @@ class WritingSession:
     def forget(self, service: str) -> None:
         """Remove the key from its store."""
         if self.key_store is not None:
-            # A key that cannot be removed is refused and removed the next time.
+            # If this fails, the service refuses the key the next time, and it is removed then.
             with suppress(Exception):
                 self.key_store.remove(service, self.address)
 

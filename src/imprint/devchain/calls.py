@@ -81,7 +81,8 @@ def estimate_gas(chain: Chain, message: Message) -> int:
         most = min(most, max(affordable, 0))
     used = _expect_success(chain.run(replace(message, gas=most))).gas_used
     least = used - 1
-    # A callee gets at most 63/64 of the gas, and refunds come last: a good guess halves the search.
+    # The limit must exceed the gas used, because a callee gets at most 63/64 of the gas, and
+    # refunds come last. A good first guess halves the search.
     guess = min(most, (used + _STIPEND) * 64 // 63)
     while least + 1 < most:
         if chain.run(replace(message, gas=guess)).success:
@@ -95,8 +96,8 @@ def estimate_gas(chain: Chain, message: Message) -> int:
 def sign_request(chain: Chain, request: Request) -> bytes:
     """Fill in a request from a development account and sign it.
 
-    Raises `UnknownAccount` and `TransactionRefused`. Without a gas limit, also raises the errors of
-    `estimate_gas`.
+    Raises `UnknownAccount` and `TransactionRefused`. Without a gas limit, also raises the
+    same errors as `estimate_gas`.
     """
     if request.sender is None:
         raise TransactionRefused("unknown account")

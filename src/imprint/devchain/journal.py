@@ -37,8 +37,8 @@ class Journal:
         """Open or create a journal that only its owner can read. Without a path, it stays in
         memory.
 
-        A last line that a crash truncated is dropped. Raises `JournalInUse` if another
-        process has the file open, and `JournalDamaged` for any other damage.
+        If a crash has truncated the last line, that line is dropped. Raises `JournalInUse` if
+        another process has the file open, and `JournalDamaged` for any other damage.
         """
         if path is None:
             return cls(None, [])

@@ -257,7 +257,7 @@ class Sender:
             block,
             self._marketplace,
             identifier=self._draw(8).hex(),
-            # The number increases across restarts, because the later delivery of a block counts.
+            # The number increases across restarts: the latest delivery of a block counts.
             sequence=now * 1_000_000 + self._sequence,
             created_at=datetime.fromtimestamp(now, UTC),
         )

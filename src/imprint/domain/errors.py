@@ -12,11 +12,11 @@
     │   │   └── OutOfRange     carries the size of the document
     │   └── Unavailable        chain, storage or database did not respond; try again
     │       ├── Damaged        a record, a document or the database is not as it was stored
-    │       └── StoreMisconfigured  the content store refuses, and settings must be corrected
+    │       └── StoreMisconfigured  the content store refuses requests until settings are corrected
     └── CannotStart            settings or dependencies do not allow the service to start
         ├── NotReachable       a dependency does not respond; the service may start later
         ├── NoCatalogYet       there are no records, and the command does not create any
-        └── NeedsUpgrade       the schema is older, and the command does not change it
+        └── NeedsUpgrade       the schema is outdated, and the command does not upgrade it
 
 Codes are part of the interface and never change their meaning. Details are for people.
 """

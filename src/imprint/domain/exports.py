@@ -6,7 +6,7 @@
     page      records of visible files (all data except their bytes), of profiles of authors, or of
               revisions of posts with the data that their authors signed
 
-The file has two sections: records, and the blocks above them.
+This module has two sections: records, and the blocks above them.
 """
 
 import re
@@ -140,7 +140,7 @@ def _read_record(record: Any) -> ExportedFile:
 
 def _check_name(name: str, owner: Address) -> None:
     named = _NAME.match(name)
-    # An owner's next name gets a higher number, so this number must leave room above it.
+    # The owner's next file gets a higher number, so this one must leave room above it.
     if named is None or named[1] != owner or int(named[2]) >= _LARGEST_NUMBER:
         raise ValueError("A file name has another owner's address, or its number is too high.")
 
@@ -285,7 +285,7 @@ FILES_PER_PAGE = 250
 """Maximum number of records on a page, chosen to stay far below the block size limit."""
 
 REVISIONS_PER_PAGE = 20
-"""Maximum number of revisions on a page. A contract wallet's signature may be up to 16 KiB."""
+"""Maximum number of revisions on a page: a contract wallet's signature may have up to 16 KiB."""
 
 LINKS_PER_NODE = 1000
 """Maximum number of links in an index or a manifest."""

@@ -40,7 +40,7 @@ _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 """Categories of control, format and separator characters, including bidirectional controls."""
 
 _SPACES = " \u00a0\u3000"
-"""The spaces allowed in a name or bio. Other spaces look the same and would make names differ."""
+"""The spaces allowed in a name or bio. Other spaces look the same but would make names differ."""
 
 _ADDRESS = re.compile(r"(?<![^\W_])0x|[.\u3002]eth(?![^\W_])")
 """Matches the beginning of an address, or the end of an ENS name."""
@@ -171,7 +171,7 @@ def _parse_link(link: str) -> str:
 def _is_usable(link: str) -> bool:
     try:
         parts = urlsplit(link)
-        # An address before an @ hides the host that a link leads to.
+        # A user name before an @ can disguise the host that a link leads to.
         if parts.scheme == "https":
             return bool(parts.hostname) and parts.username is None and parts.port != 0
     except ValueError:

@@ -34,7 +34,7 @@ SHARE = 4
 
 @lru_cache(maxsize=8192)
 def client_key(address: str) -> str:
-    """Return the client's key for this IP address, which is the same for every spelling.
+    """Return the key of the client with this IP address. Every spelling gives the same key.
 
     An IPv6 address counts as its /64, and an IPv4-mapped address as its IPv4 address. Text that is
     not an address is its own key.

@@ -31,5 +31,5 @@ def decode_json(data: bytes, kind: type[Record]) -> Record:
 
 
 def encode_once(record: Record) -> Record:
-    """Encode a record once for many responses. The result can only be embedded in others."""
+    """Encode a record once for many responses. The result can only be embedded in other records."""
     return cast("Record", msgspec.Raw(encode_json(record)))

@@ -181,7 +181,7 @@ class Content(Struct, frozen=True):
 
 
 class RevisionProof(Struct, frozen=True):
-    """What the author signed of a revision: it contains a hash of the text."""
+    """The data of a revision that its author signed, including a hash of the text."""
 
     address: LowerAddress
     salt: Annotated[dict[str, Any], doc("The typed data of the type `RevisePost` (EIP-712).")]

@@ -1,4 +1,4 @@
-"""What the headers of a paid read carry as JSON in base64 (x402, version 2)."""
+"""The JSON that the headers of a paid read carry in base64 (x402, version 2)."""
 
 from typing import Annotated
 
@@ -62,7 +62,7 @@ class ContractCall(Struct, frozen=True):
 
 
 class TokenReceipt(Struct, frozen=True):
-    """The token that the purchase gives, and that entitles its holder to read."""
+    """The token that the purchase yields, which entitles its holder to read."""
 
     standard: Annotated[str, doc("Always `erc6909`.")]
     contract: LowerAddress
@@ -115,7 +115,7 @@ class PaymentOffer(Struct, frozen=True, rename="camel"):
 class SignedChallenge(Struct, frozen=True, rename="camel", omit_defaults=True):
     """The JSON in the header `SIGN-IN-WITH-X`: the fields of the signed message, and a signature.
 
-    `domain`, `uri`, `nonce`, `issuedAt` and the optional fields are those of the offer.
+    `domain`, `uri`, `nonce`, `issuedAt` and the optional fields have the values in the offer.
     """
 
     domain: str
@@ -135,7 +135,7 @@ class SignedChallenge(Struct, frozen=True, rename="camel", omit_defaults=True):
 
 
 class PaymentClaim(Struct, frozen=True, rename="camel", omit_defaults=True):
-    """What a client says about its purchase: a hint to wait for it, never an entitlement."""
+    """A client's claim about its purchase: a hint to wait for it, never an entitlement."""
 
     transaction: TransactionHash
     sign_in: SignedChallenge | None = None

@@ -153,7 +153,7 @@ class Post(Struct, frozen=True, rename="camel", omit_defaults=True):
 
 
 PROOF_TYPE = "imprint-proof-1"
-"""The kind of file that a proof is."""
+"""The file format of a proof, as stated in its member `type`."""
 
 
 class ProofLog(Struct, frozen=True):
@@ -507,7 +507,7 @@ class MeasuresResponse(Struct, frozen=True):
 class OwnPost(Post, frozen=True, kw_only=True):
     """A post of the session's author.
 
-    Title, description and thumbnail of a withheld post are empty: they are given to nobody.
+    The title, description and thumbnail of a withheld post are empty, because nobody may see them.
     """
 
     measure: Annotated[

@@ -26,9 +26,9 @@ class Problem(Struct, frozen=True, omit_defaults=True):
     """The body of every error response (RFC 9457).
 
     Only a problem with the code `nonce_used` has an `action` (`create`, `update`, `publish`,
-    `delete`, `profile`, `revise`, `writing_session`, `login` or `read`) and a `file`: what spent
-    the nonce, and the record that it produced, or `null`. If the action is not that of the
-    request, the file is not its own.
+    `delete`, `profile`, `revise`, `writing_session`, `login` or `read`) and a `file`: the
+    action that spent the nonce, and the record that it produced, or `null`. If the action is not
+    that of the request, the request did not produce the file.
     """
 
     type: Annotated[str, doc("A URI that identifies the code.", "^urn:imprint:problem:[a-z_]+$")]

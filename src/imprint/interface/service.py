@@ -143,7 +143,7 @@ ReadinessStatus = Annotated[
 class Checks(Struct, frozen=True):
     """A one-word status for each dependency and task."""
 
-    # Free text, not enums: generators would make a type of each of them.
+    # Strings rather than enums, because code generators would create a type for each enum.
     database: Annotated[str, doc("`ok`, `read_only`, `unavailable` or `unknown`.")]
     storage: Annotated[str, doc("`ok`, `read_only`, `unavailable` or `unknown`.")]
     chain: Annotated[str, doc("`ok`, `unavailable`, `disagrees` or `unknown`.")]

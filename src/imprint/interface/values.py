@@ -1,7 +1,7 @@
 """Types shared by requests and responses, with their descriptions.
 
-A type with a title becomes a component of that name. Patterns, formats and enums describe
-values but do not validate them (docs/decisions/api-structs.md).
+A type with a title becomes an OpenAPI component of that name. Patterns, formats and enums
+describe values but do not validate them (docs/decisions/api-structs.md).
 
 Patterns use the syntax that ECMAScript, Python and Rust share. A request pattern accepts
 every string that the service accepts, because generated clients check it before sending.

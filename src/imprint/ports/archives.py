@@ -111,7 +111,7 @@ class ArchiveStore(Protocol):
         """
 
     async def compare_revision(self, revision: Revision) -> bool:
-        """Whether `import_revision` would add this revision. Raises as `import_revision` does."""
+        """Whether `import_revision` would add this revision. Raises the same errors."""
 
     async def import_revision(self, revision: Revision, fence: int) -> None:
         """Add a revision whose document is stored, unless it already exists or its file is missing.

@@ -138,8 +138,8 @@ class ChainReader(Protocol):
     ) -> AsyncIterator[ReceiptLogs]:
         """Like `logs` for one block, but from its receipts, a few transactions at a time.
 
-        Use this for a block whose logs the node refuses to return at once. If a node responds but a
-        receipt cannot be read, the receipt is reported and skipped.
+        Use this for a block whose logs the node refuses to return in one response. If a node
+        responds but a receipt cannot be read, the receipt is reported and skipped.
         """
 
     async def block_topics(

@@ -28,10 +28,10 @@ class DraftStore(Protocol):
     ) -> File | None:
         """Admit a write: count it, check its nonce, and find the file with this CID.
 
-        The nonce is checked no earlier than the file is found: a file that another attempt of the
-        same write has replaced raises `NonceUsed`. Without a rate, nothing is counted. Without a
-        CID, the result is None. A write over the rate raises `RateLimited`, regardless of any other
-        errors.
+        The nonce is not checked before the file is looked up: if another attempt at the same write
+        has replaced the file, this raises `NonceUsed`. Without a rate, nothing is counted. Without
+        a CID, the result is None. A write over the rate raises `RateLimited`, regardless of any
+        other errors.
         """
 
     async def open_create(
@@ -153,7 +153,7 @@ class GarbageStore(Protocol):
     async def condemn_documents(
         self, now: datetime, detached_before: datetime, limit: int, after: Condemned | None = None
     ) -> list[Condemned]:
-        """Return up to `limit` documents to destroy. These documents stay marked until `purge`.
+        """Mark and return up to `limit` documents to destroy. They stay marked until `purge`.
 
         The documents were detached before a given time or left by an expired intent, and no live
         file, thumbnail or running intent refers to them. The documents are ordered by fence and
@@ -181,8 +181,8 @@ class GarbageStore(Protocol):
     async def detach_strays(self, cids: Sequence[Cid], network: Network, at: datetime) -> int:
         """Detach the documents among these to which no version, thumbnail or intent refers.
 
-        From then on, they can be marked for deletion like any detached document. Returns their
-        number.
+        From then on, they can be marked for deletion like any detached document. Returns the number
+        of documents that were detached.
         """
 
     async def recount_usage(self) -> int:

@@ -32,7 +32,7 @@ class FileStore(Protocol):
         """Return up to `limit` files with positions below `before`, in descending order."""
 
     async def public_size(self, cid: Cid) -> int | None:
-        """Return the size in bytes of a live file's thumbnail with this CID.
+        """Return the size in bytes of the thumbnail with this CID, if a live file has it.
 
         Anybody may fetch the thumbnail of a live file. A replaced thumbnail is available until its
         grace period ends. Returns 0 for a thumbnail that was stored before sizes were recorded.

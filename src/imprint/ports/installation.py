@@ -116,7 +116,7 @@ class RecordStore(Protocol):
         """Verify up to `limit` revisions above an ID. A damaged revision is returned as None."""
 
     async def verify_decisions(self, after: int, limit: int) -> list[tuple[int, str | None]]:
-        """Verify up to `limit` of the operator's decisions above a number, each with any damage."""
+        """Verify up to `limit` of the operator's decisions above a number. Returns any damage."""
 
     async def compare_tags(self) -> list[str]:
         """Return the differences between the tag index and the files. Reads the whole index."""
@@ -170,8 +170,8 @@ class OperatorFacts(Protocol):
         """Return the name, version and schema number of the database."""
 
     async def last_backup(self) -> datetime | None:
-        """Return the time up to which the last complete backup has all data, or None without
-        one."""
+        """Return the time up to which the last complete backup has all data, or None if there
+        is none."""
 
     async def note_backup(self, made_at: datetime) -> None:
         """Record that a complete backup exists, which contains all data up to this time."""

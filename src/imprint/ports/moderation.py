@@ -82,7 +82,7 @@ class ErasureStore(Protocol):
     async def records_with(self, cid: Cid) -> PersonalRecords:
         """Return the data stored with a document.
 
-        The data is a file with all earlier versions and revisions, a revision, or a picture.
+        That is a file with all its earlier versions and revisions, a single revision, or a picture.
         """
 
     async def erase_file(self, cid: Cid) -> None:

@@ -68,7 +68,7 @@ class AppliedLog:
 
 @dataclass(frozen=True, slots=True)
 class IndexStep:
-    """A step of the index, which undoes the blocks from `undo_from` on and then applies events.
+    """One step in updating the index: undo the blocks from `undo_from` on, then apply events.
 
     `events` are all events of whole blocks, in order, above the last remaining block. `until` is
     the last block that was read. Events in blocks above `final` can be undone later. `logs` are all
@@ -141,7 +141,7 @@ class PostIndexReader(Protocol):
     """
 
     async def is_complete(self) -> bool:
-        """Whether the index has reached the newest block since it was started.
+        """Whether the index has reached the newest block since it was last emptied.
 
         Until then, a post that is not found here may still be on the chain.
         """
@@ -231,8 +231,8 @@ class Matches:
     """Matches before a position, newest first, and the position at which to continue.
 
     There may be fewer matches than requested, or none, even if `following` says that older posts
-    were not searched. A search that takes too long is cut. If the search is repeated, it may end
-    elsewhere.
+    were not searched. A search that takes too long is cut short. If the search is repeated, it may
+    end at another position.
     """
 
     found: Sequence[Match]
@@ -245,7 +245,7 @@ class Matches:
 class SearchIndex(Protocol):
     """Words of the titles, descriptions and hashtags of all posts, and of their public texts.
 
-    The whole texts of free posts are public, and so are the openings of the others. The post index
+    The whole texts of free posts are public, and so are the openings of paid posts. The post index
     maintains titles, descriptions and hashtags, and drops the text of a post in the same
     transaction in which its price stops being zero. The text below the opening of a paid post is
     never stored here.
@@ -258,7 +258,7 @@ class SearchIndex(Protocol):
         limit: int,
         scope: PostScope = PostScope.CHAIN,
     ) -> Matches:
-        """Return the newest `limit` matches of a scope before a position.
+        """Return the newest `limit` matches in a scope before a position.
 
         There are fewer matches if the search takes too long, or if too many are out of scope.
         """

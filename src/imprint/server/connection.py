@@ -173,7 +173,7 @@ class HttpConnection(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def eof_received(self) -> bool:  # type: ignore[override]
-        """Keep a half-closed connection open until all complete requests have been responded to."""
+        """Keep a half-closed connection open until every complete request has its response."""
         if not self._drop_incomplete() or not self._is_busy:
             return False
         self._is_last = self.flow.held = True
@@ -242,7 +242,7 @@ class HttpConnection(HttpToolsProtocol):
         if self.transport.is_closing():
             return
         if self._received > MAX_HEAD_BYTES:
-            # A header that has not ended yet has reached no callback that counts it.
+            # The callback that counts a header is called only at the end of the header.
             self._refuse(_head_too_long())
         elif self._deadline is None:
             self._start_deadline()
@@ -474,7 +474,7 @@ class HttpConnection(HttpToolsProtocol):
     def _check_progress(self) -> None:
         """Abort the connection if its client has not read a byte within the write timeout.
 
-        Closing would wait for the client, even after the last response.
+        A regular close would wait for the client, even after the last response.
         """
         unsent = self.transport.get_write_buffer_size()
         if not unsent:
@@ -487,7 +487,7 @@ class HttpConnection(HttpToolsProtocol):
             return
         self._progress_check = None
         CONNECTIONS_CLOSED.labels("write_timeout").inc()
-        # Otherwise the system keeps its buffered bytes for minutes.
+        # Otherwise, the operating system would keep the unsent bytes for minutes.
         peer: socket.socket = self.transport.get_extra_info("socket")
         with contextlib.suppress(OSError):
             peer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _DISCARD_UNSENT)

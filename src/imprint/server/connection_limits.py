@@ -17,7 +17,7 @@ RESERVED_FILES = 256
 """Number of file descriptors reserved for databases, documents, nodes, metrics and images."""
 
 MAX_LINGERING = 32
-"""Number of refused connections kept open per client until the client reads the refusal."""
+"""Number of refused connections per client that stay open until the client reads the refusal."""
 
 _Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
@@ -48,8 +48,8 @@ class ConnectionLimits:
     ) -> "ConnectionLimits":
         """Return the limits for a process that may open this many files.
 
-        If there are too few files for `connections`, one address gets at most a quarter of the
-        files that are not reserved.
+        If there are too few file descriptors for `connections`, one address gets at most a quarter
+        of the file descriptors that are not reserved.
         """
         # If the limit is very low, half of it is reserved.
         most = max(files - RESERVED_FILES, files // 2, 1)

@@ -104,7 +104,7 @@ class HttpServer:
     accepts no new connections, closes each connection after its next response, and waits a few
     seconds for idle ones. Then `stop` ends the server, allowing at most `shutdown_timeout` seconds
     for requests that are still running. `limits` apply to the connections of this server. If the
-    listener `is_shared`, connections are refused by the process that stops all others. When this
+    listener `is_shared`, the supervisor refuses new connections instead of this server. When this
     server stops, `others_serve` returns whether other processes continue to serve.
     """
 
@@ -229,7 +229,7 @@ async def serve_all(
 
     With `start`, connections are accepted once it has finished, or earlier if `may_serve` is set. A
     signal before that stops the servers at once. `on_ready` is called when `start` has finished and
-    the first server is serving. Raises the errors of `start`.
+    the first server is serving. Raises the same errors as `start`.
     """
     loop = asyncio.get_running_loop()
     stopping = asyncio.Event()
@@ -291,7 +291,7 @@ async def _until_started(server: HttpServer) -> None:
 
 
 async def _first(*awaited: Awaitable[Any]) -> None:
-    """Wait until one of these has finished, then cancel those that were passed as coroutines."""
+    """Wait until one awaitable has finished, then cancel those that were passed as coroutines."""
     tasks = [asyncio.ensure_future(each) for each in awaited]
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)

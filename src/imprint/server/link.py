@@ -69,7 +69,7 @@ class Link:
         self._sending = threading.Lock()
         self._permitted = threading.Event()
         self._on_permitted: Callable[[], object] = lambda: None
-        # A supervisor that is stopped must not stop its workers too.
+        # A supervisor that is suspended must not block its workers.
         timeout = struct.pack("ll", SEND_SECONDS, 0)
         supervisor.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, timeout)
 

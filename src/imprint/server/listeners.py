@@ -35,8 +35,9 @@ def listen(host: str, port: int) -> socket.socket:
     Raises `CannotStart` if the address is in use or does not belong to this machine.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # asyncio disables Nagle's algorithm only on sockets whose protocol is named; with it, every
-    # response on a keep-alive connection would wait 40 ms for the client's acknowledgement.
+    # asyncio disables Nagle's algorithm only on sockets whose protocol is named. With Nagle's
+    # algorithm, every response on a keep-alive connection would wait 40 ms for the client's
+    # acknowledgement.
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:

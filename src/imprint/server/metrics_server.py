@@ -146,7 +146,7 @@ class MetricsServer:
             received = b""
         client.received += received
         if b"\r\n\r\n" in client.received:
-            # The time starts anew, no matter how late the request came. The values arrive in time.
+            # The timeout starts anew, however late the request came. The values arrive in time.
             client.is_waiting, client.deadline = True, time.monotonic() + CLIENT_SECONDS
         if not received or (len(client.received) > MAX_HEAD_BYTES and not client.is_waiting):
             self._close(client)

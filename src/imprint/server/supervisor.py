@@ -171,7 +171,7 @@ class _Reload:
 
 @dataclass(slots=True)
 class Supervisor:
-    """Keeps the workers of a plan running. SIGHUP replaces them according to `reread`'s plan.
+    """Keeps the workers of a plan running. SIGHUP replaces them with those of `reread`'s plan.
 
     The new workers are started one after another. When all new workers are prepared, they begin to
     serve. When all of them serve, the old workers are told to stop. If `reread` raises
@@ -256,8 +256,8 @@ class Supervisor:
 
     def _start(self, place: int, plan: Plan, *, is_gated: bool = False) -> _Worker:
         """Fork a worker. Raises `OSError` if the system allows no more processes."""
-        # Signals are blocked until the new worker has replaced the handlers that it inherited: with
-        # those it would act as the supervisor. Blocked signals are delivered right after.
+        # Signals are blocked until the new worker has replaced the handlers that it inherited, with
+        # which it would act as the supervisor. Blocked signals are delivered right afterwards.
         mask = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
         try:
             own, theirs = open_link()
@@ -375,7 +375,7 @@ class Supervisor:
         failures = 0 if is_ready else self._failures.get(worker.place, 0)
         self._failures[worker.place] = failures + 1
         longest = max(self.pause, LONGEST_RESTART_SECONDS)
-        # The exponent is limited, because the delay has reached its maximum long before.
+        # The exponent is limited, because the delay reaches its maximum long before that.
         pause = min(self.pause * 2 ** min(failures, 16), longest)
         self._due[worker.place] = time.monotonic() + pause
 

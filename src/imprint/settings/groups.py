@@ -621,7 +621,7 @@ class Encryption:
     def encrypts(self, store: ContentStoreSetting) -> bool:
         """Whether documents in this store are encrypted."""
         if self.mode == "auto":
-            # One wrong policy opens a bucket, and the chain reveals the names of documents.
+            # A single wrong policy makes a bucket public, and the chain reveals document names.
             return store.public or (isinstance(store, BucketContent) and self.key is not None)
         return self.mode == "on"
 

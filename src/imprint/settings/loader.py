@@ -41,7 +41,7 @@ def read_settings(
 ) -> Settings:
     """Read the settings from all sources.
 
-    Earlier sources win: `options` of the command line (None means not given), the
+    Sources take precedence in this order: `options` of the command line (None means not given), the
     environment, the TOML file, `defaults` of the command, declared defaults.
 
     Without `check_secrets`, weak secrets are accepted. Raises `SettingsProblems` with all
@@ -79,8 +79,8 @@ class _Source:
 
 
 def _read_environment(environ: Mapping[str, str]) -> _Source:
-    # An unknown name is a problem only if it looks misspelled. Others share our prefix by accident:
-    # for a service named imprint, Kubernetes sets names like IMPRINT_SERVICE_HOST.
+    # An unknown name is a problem only if it looks misspelled. Other names share our prefix by
+    # accident: for a service named imprint, Kubernetes sets names like IMPRINT_SERVICE_HOST.
     ours = {k: v for k, v in environ.items() if k.startswith(PREFIX) and k != CONFIG_NAME}
     return _match_names(ours, {each.name: each for each in SETTINGS})
 
@@ -211,7 +211,7 @@ def edit_distance(first: str, second: str) -> int:
 
 
 def _compatible(given: Mapping[str, str], defaults: Mapping[str, str]) -> Mapping[str, str]:
-    """Return the defaults of a command, overridden by those of a compatible front end."""
+    """Return the defaults of a command, overridden by those for IMPRINT_COMPATIBILITY."""
     name = "IMPRINT_COMPATIBILITY"
     chosen = given.get(name) or defaults.get(name, "")
     return {**defaults, **COMPATIBLE.get(chosen.lower(), {})}
@@ -252,7 +252,7 @@ def _parse(
         except InvalidSetting as error:
             quote = "" if each.secret else f" (it is '{_shorten(text)}')"
             (problems if each.name in given else derived).append(f"{each.name} {error}{quote}.")
-    # A default that refers to an invalid setting is invalid, too. Naming the setting is enough.
+    # A default that refers to an invalid setting is invalid, too. Reporting the setting suffices.
     problems += [] if problems else derived
     return values
 

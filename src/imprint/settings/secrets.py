@@ -144,7 +144,8 @@ def _find_repetitive(secrets: Mapping[str, Secret]) -> list[str]:
 
 
 def _is_repetitive(text: str) -> bool:
-    # A text repeats a shorter one if and only if it occurs in its double before its own length.
+    # A text is a repetition of a shorter one if and only if two copies of it in a row contain it
+    # at an offset above 0 and below its length.
     return len(set(text)) < _FEWEST_CHARACTERS or (text + text).find(text, 1) < len(text)
 
 

@@ -106,7 +106,7 @@ def _check_server(url: str) -> None:
     try:
         parts = urlsplit(url)
     except ValueError:
-        # The message quotes the URL.
+        # The message of the original exception quotes the URL.
         raise InvalidSetting("has an invalid host") from None
     ports = [_HOST.sub("", each) for each in parts.netloc.rpartition("@")[2].split(",")]
     is_query = not parts.query or all("=" in pair for pair in parts.query.split("&"))

@@ -71,7 +71,7 @@ def _normalize(piece: str) -> str:
         raise NotTags(
             f"A hashtag must have 1 to {MAX_TAG_LENGTH} characters, unlike {_quote(piece)}."
         )
-    # A lower-case letter may compose with a mark although its upper case cannot: H and U+0331.
+    # A lower-case letter may compose with a mark that its upper case cannot: h and U+0331.
     tag = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", spelled).lower())
     if not 1 <= len(tag) <= MAX_TAG_LENGTH:
         raise NotTags(

@@ -110,8 +110,8 @@ class NotACid(ValueError):
 def parse_cid(text: str) -> Cid:
     """Parse a CID in any common multibase, or a CIDv0, into a base32 CIDv1.
 
-    Raises `NotACid` unless the text is the canonical form of exactly one CID, for codecs
-    other than raw and dag-pb, and for hashes other than SHA-256.
+    Raises `NotACid` for a text that is not the canonical form of exactly one CID, for codecs other
+    than raw and dag-pb, and for hashes other than SHA-256.
     """
     if len(text) == _VERSION_0_LENGTH and text.startswith("Qm"):
         # CIDv0 is the bare multihash of a dag-pb node, in base58.

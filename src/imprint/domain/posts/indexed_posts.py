@@ -99,8 +99,8 @@ class PostOrder(StrEnum):
 class PostScope(StrEnum):
     """The posts that a list may contain.
 
-    A scope contains all posts on the chain, the posts that no measure hides, or only the unhidden
-    posts that IMPRINT_SHOW selects.
+    The scopes contain, in this order: all posts on the chain, the posts that no measure hides, and
+    those of them that IMPRINT_SHOW selects.
     """
 
     CHAIN = "chain"
@@ -156,7 +156,7 @@ class HeldPost:
 class Sale:
     """One purchase of a post. `title` is None if the post is not in the index.
 
-    `receiver` got the token if the buyer gave it away in the same transaction.
+    `receiver` is who got the token, if the buyer gave it away in the same transaction.
     """
 
     place: int

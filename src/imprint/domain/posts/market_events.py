@@ -103,7 +103,10 @@ class PriceChanged:
 
 @dataclass(frozen=True, slots=True)
 class TokensMoved:
-    """Tokens of a post were transferred. Transfers from or to the zero address mint or burn."""
+    """Tokens of a post were transferred.
+
+    Transfers from the zero address mint tokens, and transfers to it burn them.
+    """
 
     origin: Origin
     post_id: int
@@ -123,7 +126,7 @@ class PostTagged:
 
 @dataclass(frozen=True, slots=True)
 class AdapterPurchase:
-    """A purchase adapter bought a post for a payer, in the purchase event just before this one."""
+    """A purchase adapter made the purchase in the event just before this one, for a payer."""
 
     origin: Origin
     post_id: int

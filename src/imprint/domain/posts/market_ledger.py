@@ -171,7 +171,7 @@ class Ledger:
 
     def _publish(self, event: PostPublished) -> None:
         if self.posts.get(event.post_id) is not None:
-            # No marketplace assigns an id twice; the first post keeps it.
+            # No correct marketplace assigns an id twice. If one does, the first post keeps it.
             return
         self.published.append(event)
         self.posts.put(event.post_id, PostRow(event.origin.place, event.author, event.price))
@@ -243,7 +243,7 @@ class Ledger:
         before, origin = self.holdings.get(key), event.origin
         held = before is not None and before.balance > 0
         bought = before is not None and before.paid is not None
-        # A minted or burnt token is a different token.
+        # A burnt token does not return: a token minted later is a different one.
         may_return = bought and ZERO_ADDRESS not in (event.sender, event.receiver)
         balance = amount + (before.balance if before is not None else 0)
         if not balance and not may_return:

@@ -32,7 +32,7 @@ MAX_TEXT = 1_000_000
 """Maximum number of characters in a text to be formatted, not counting images."""
 
 TOKEN_STEPS = 10
-"""Work charged per token, for creating and rendering it and for about 350 bytes of memory."""
+"""Work charged per token: creating it, rendering it, and about 350 bytes of memory."""
 
 _LINE_END = re.compile(r"\r\n?")
 
@@ -97,7 +97,7 @@ def normalize_lines(content: str) -> str:
 def _marked_lines(text: str, work: TextWork) -> list[int]:
     """Return the line numbers of all `<!--more-->` marks in a text with line-feed endings.
 
-    Raises the errors of `TextWork.spend`.
+    Raises the same errors as `TextWork.spend`.
     """
     last = text.rfind(MARK)
     if last < 0 or parse_blocks(text) is not None:
@@ -162,7 +162,7 @@ def read_opening(content: str, work: TextWork) -> Opening:
 def without_marks(content: str, work: TextWork) -> str:
     """Return a text with a blank line in place of every `<!--more-->` mark.
 
-    Raises the errors of `TextWork.spend`.
+    Raises the same errors as `TextWork.spend`.
     """
     text = normalize_lines(content)
     return _unmarked(text, _marked_lines(text, work))

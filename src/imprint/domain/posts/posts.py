@@ -87,7 +87,7 @@ class PostCreated:
 
 @dataclass(frozen=True, slots=True)
 class AccessChanged:
-    """A log that changes access to a post for the `holders`, or for everybody if None."""
+    """A log that changes access to a post for `holders`, or for everybody if it is None."""
 
     place: LogPosition
     post_id: int
@@ -189,10 +189,11 @@ class EventReport:
 
 @dataclass(frozen=True, slots=True)
 class Advance:
-    """The follower's findings in a block range: events on the chain, and `lost` recorded events.
+    """The follower's findings in a block range.
 
-    `cursor`, if given, is the last block that the follower has read. `final`, if given, is
-    the last block that no reorg of the configured depth can replace.
+    `events` are on the chain, and `lost` are recorded events that the chain does not have.
+    `cursor`, if given, is the last block that the follower has read. `final`, if given, is the last
+    block that no reorg of the configured depth can replace.
     """
 
     cursor: BlockRef | None = None

@@ -148,7 +148,7 @@ def matches(query: SearchQuery, texts: PostTexts) -> bool:
 
 
 def score(query: SearchQuery, title: str, hashtags: str, description: str) -> int:
-    """Return the score of a matching post, which depends on the texts that contain the terms.
+    """Return the score of a matching post, which depends on which texts contain the terms.
 
     Whole words count more than prefixes. The body is not searched, because it must contain the
     terms that the other texts lack.
