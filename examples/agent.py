@@ -1,9 +1,9 @@
-"""An agent with a limited purse: reads posts, and buys those that it does not hold yet.
+"""An agent with a spending limit: reads posts, and buys those that it does not hold yet.
 
     python examples/agent.py http://127.0.0.1:8000 POST_ID...
 
-The purse pays for prices and for the chain's fees. A post that costs more than what is left is
-skipped.
+Both prices and the chain's fees count towards the limit. A post that costs more than what is left
+is skipped.
 """
 
 import asyncio
@@ -14,19 +14,19 @@ from imprint.client import Imprint, KeyWallet, TooExpensive, format_coin, parse_
 KEY = "0x7c852118294e51e653712a81e05800f419141751be58f605c371e15141b007a6"
 """A well-known development key: never send it anything of value."""
 
-PURSE = parse_coin("0.02")
+LIMIT = parse_coin("0.02")
 
 
 async def main(url: str, *post_ids: str) -> None:
     async with Imprint.connect(url) as imprint:
-        # Only a development chain names its node. For another chain, pass the URL of one.
+        # Only a development chain names its node. For another chain, pass the URL of a node.
         node = imprint.node()
         wallet = KeyWallet(KEY, node)
 
         async def count_coins() -> int:
             return int(await node.request("eth_getBalance", wallet.address, "latest"), 16)
 
-        left: int = PURSE
+        left: int = LIMIT
         for post_id in post_ids:
             before = await count_coins()
             try:
@@ -37,7 +37,7 @@ async def main(url: str, *post_ids: str) -> None:
             spent = before - await count_coins()
             left = max(left - spent, 0)
             print(f"Post {post_id} cost {format_coin(spent)}: {post.content.splitlines()[-1]}")
-        print(f"{format_coin(left)} of {format_coin(PURSE)} is left.")
+        print(f"{format_coin(left)} of {format_coin(LIMIT)} is left.")
 
 
 if __name__ == "__main__":

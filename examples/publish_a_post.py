@@ -2,7 +2,7 @@
 
     python examples/publish_a_post.py [http://127.0.0.1:8000 [http://127.0.0.1:8545]]
 
-The second address is the node's. `imprint dev` prints it. Alice logs in, writes and updates a
+The second URL is the node's. `imprint dev` prints it. Alice logs in, writes and updates a
 draft, publishes it and calls `createPost()` on the marketplace. Bob is refused, buys a token and
 reads.
 """

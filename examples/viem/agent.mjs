@@ -1,13 +1,13 @@
-// An agent with a limited purse: reads posts, and buys those that it does not hold yet.
+// An agent with a spending limit: reads posts, and buys those that it does not hold yet.
 //
 //   node agent.mjs http://127.0.0.1:8000 POST_ID...
 //
-// The purse pays for prices and for the chain's fees. A post that costs more than what is left is
+// Both prices and the chain's fees count towards the limit. A post that costs more than what is left is
 // skipped.
 import { Imprint, TooExpensive, formatCoin, httpProvider, parseCoin, walletOfAccount } from "imprint-press";
 import { mnemonicToAccount } from "viem/accounts";
 
-const PURSE = parseCoin("0.02");
+const LIMIT = parseCoin("0.02");
 // The public mnemonic of development chains: never send its accounts anything of value.
 const MNEMONIC = "test test test test test test test test test test test junk";
 
@@ -19,7 +19,7 @@ const wallet = walletOfAccount(mnemonicToAccount(MNEMONIC, { addressIndex: 6 }),
 const countCoins = async () =>
   BigInt(await node.request({ method: "eth_getBalance", params: [wallet.address, "latest"] }));
 
-let left = PURSE;
+let left = LIMIT;
 for (const postId of postIds) {
   const before = await countCoins();
   try {
@@ -32,4 +32,4 @@ for (const postId of postIds) {
     console.log(`Post ${postId} costs ${formatCoin(error.price)}, which is too much.`);
   }
 }
-console.log(`${formatCoin(left)} of ${formatCoin(PURSE)} is left.`);
+console.log(`${formatCoin(left)} of ${formatCoin(LIMIT)} is left.`);

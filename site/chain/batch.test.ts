@@ -42,7 +42,7 @@ for (const [name, capabilities, expected] of [
     assert.equal(await canBatch(wallet, ANN, 31337), expected);
   });
 
-test("a batch is sent atomically, and followed to its transaction", async () => {
+test("a batch is sent atomically, and followed until its transaction is known", async () => {
   const asked: unknown[] = [];
   const statuses = [{ status: 100 }, { status: 200, receipts: [{ transactionHash: "0x0a" }] }];
   const wallet = responding(
@@ -60,7 +60,7 @@ test("a batch is sent atomically, and followed to its transaction", async () => 
   ]);
 });
 
-test("a batch that the wallet gives up is reported, and a reverted one has its transaction", async () => {
+test("a dropped batch is reported, and a reverted one still has its transaction", async () => {
   const dropped = responding({ wallet_getCallsStatus: [{ status: 400 }] });
   await assert.rejects(followBatch(dropped, "0x77", noPause), BatchDropped);
   const status = { status: 500, receipts: [{ transactionHash: "0x0b" }] };

@@ -3,7 +3,7 @@
 import type { Address, Call, Hex, Provider } from "imprint-press";
 import { WORDS } from "../page/words.ts";
 
-/** Polls of a batch, a second apart, before the page stops waiting for it. */
+/** The number of polls of a batch, a second apart, before the page stops waiting for it. */
 const MAX_POLLS = 600;
 
 /** The wallet will not put the batch on the chain. */

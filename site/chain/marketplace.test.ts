@@ -33,12 +33,12 @@ test("the author is the first value that the marketplace returns, the price the 
   assert.deepEqual(decodeEntry(`0x${values(10n ** 16n).join("")}`), entry);
 });
 
-test("a marketplace that returns too little does not know the post", () => {
+test("a result that is too short means that the marketplace does not know the post", () => {
   for (const returned of ["0x", `0x${word(1n)}`, `0x${values(7n).join("").slice(0, 380)}`])
     assert.throws(() => decodeEntry(returned), RangeError);
 });
 
-test("a price is read by the number of the post", async () => {
+test("a price is read by the id of the post", async () => {
   const { provider, asked } = returning(struct(7n));
   assert.equal(await readPrice(provider, "258"), 7n);
   assert.deepEqual(asked, [`0xeba1e3b3${word(258n)}`]);

@@ -61,7 +61,7 @@ async function call(provider: Provider, data: string): Promise<Hex> {
 
 const word = (number: bigint): string => number.toString(16).padStart(WORD, "0");
 
-/** One text as the only argument of a call. */
+/** The ABI encoding of a text that is the only argument of a call. */
 function encodeText(text: string): string {
   const bytes = new TextEncoder().encode(text);
   const hex = Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");

@@ -44,7 +44,7 @@ test("a wallet on another chain is not asked about transactions", async () => {
   await assert.rejects(on("0x1").check(), { name: "WrongChain" });
 });
 
-test("transactions are counted, and identified by their nonce", async () => {
+test("transactions are counted, and the nonce of one is found by its hash", async () => {
   const found = { eth_getTransactionCount: "0x5", eth_getTransactionByHash: { nonce: "0x4" } };
   const chain = chainOf(ACCOUNT, () => node(found));
   assert.equal(await chain.countTransactions("pending"), 5);

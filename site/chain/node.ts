@@ -74,7 +74,7 @@ export async function readFunds(provider: Provider, address: Address): Promise<b
 /** Error codes of wallets whose node is briefly busy or away (EIP-1474, EIP-1193). */
 const AWAY = [-32005, 4900, 4901];
 
-/** Name whoever does not respond, if a retry may help; otherwise null. */
+/** The name of whoever does not respond, if a retry may help; otherwise null. */
 function nameSilent(error: unknown): string | null {
   if (error instanceof Unreachable) return navigator.onLine ? WORDS.theService : WORDS.theNetwork;
   if (error instanceof Refusal)
@@ -83,7 +83,7 @@ function nameSilent(error: unknown): string | null {
   return AWAY.includes(Number(code)) || explain(error).hasNoResponse ? WORDS.theNetwork : null;
 }
 
-/** Retries of this page's requests follow these rules. */
+/** How this page retries requests. */
 export const RETRY_PORTS: RetryPorts = {
   nameSilent,
   pause,

@@ -15,7 +15,7 @@ const MINED: PurchaseEvent = { type: "mined" };
 const after = (...events: PurchaseEvent[]) =>
   events.reduce(advancePurchase, beginPurchase("7", "0xab", 10n));
 
-test("a purchase is requested, sent, mined, and then entitles to the text", () => {
+test("a purchase is requested, sent, mined, and then entitles the buyer to the text", () => {
   assert.deepEqual(
     [after(ASKED), after(ASKED, SENT), after(ASKED, SENT, MINED)].map(({ step }) => step),
     ["transaction", "mined", "entitled"],
@@ -39,12 +39,12 @@ test("a holder of the post is entitled, whatever is known of the transaction", (
     assert.equal(purchase.step, "entitled");
 });
 
-test("a purchase that has made progress differs from the one that was in doubt", () => {
+test("two purchases are the same only at the same step", () => {
   assert.equal(isSamePurchase(after(ASKED), after(ASKED)), true);
   assert.equal(isSamePurchase(after(ASKED, SENT), after(ASKED)), false);
   assert.equal(isSamePurchase(after(ASKED), null), false);
 });
 
-test("it is stored by post and account, in any spelling of the account", () => {
+test("the storage key of a purchase ignores the case of the account's address", () => {
   assert.equal(purchaseKey("7", "0xAb"), purchaseKey("7", "0xab"));
 });

@@ -40,7 +40,7 @@ export function advancePurchase(purchase: Purchase, event: PurchaseEvent): Purch
 export const isBegun = ({ asked, step }: Purchase): boolean =>
   asked !== null || step !== "transaction";
 
-/** Whether two are the same purchase at the same step. */
+/** Whether both are the same purchase at the same step. */
 export const isSamePurchase = (one: Purchase, other: Purchase | null): boolean =>
   JSON.stringify(one) === JSON.stringify(other);
 

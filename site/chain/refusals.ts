@@ -1,10 +1,10 @@
-/** Why the marketplace refuses a transaction, in sentences. */
+/** Sentences that explain why the marketplace refuses a transaction. */
 
 import { type Address, type Call, ERRORS, POST_LIMITS, type Provider } from "imprint-press";
 import { coin } from "../page/format.ts";
 import { WORDS } from "../page/words.ts";
 
-/** Sentences by the names of the contract's errors, one for each. */
+/** A sentence for each error of the contract, by the error's name. */
 const SENTENCES: Readonly<Record<keyof typeof ERRORS, string>> = {
   CidMissing: WORDS.textIsntSavedProperly,
   CidAlreadyPublished: WORDS.versionTextAlreadyPublished,

@@ -26,7 +26,7 @@ function failing(times: number, message: string) {
   };
 }
 
-test("a request is retried until there is a response, and the silent party is named", async () => {
+test("a request is retried until it succeeds, and a note names who does not respond", async () => {
   const { retries, pauses, notes } = make();
   assert.equal(await retries.ask(failing(3, "away")), 4);
   assert.deepEqual(pauses, [1, 2, 4]);
@@ -40,7 +40,7 @@ test("an error that a retry cannot fix is thrown at once", async () => {
   assert.deepEqual(pauses, []);
 });
 
-test("a node that stays away gets about a minute", async () => {
+test("a node that does not respond is retried for about a minute", async () => {
   const { retries, pauses } = make();
   await assert.rejects(retries.ask(failing(99, "away")), /away/);
   assert.equal(

@@ -28,7 +28,11 @@ export class Retries {
     return this.said;
   }
 
-  /** Retry until there is a response. Throws the last error, or one that a retry cannot fix. */
+  /**
+   * Retry until there is a response.
+   *
+   * Throws an error that a retry cannot fix at once, and any other error after the last retry.
+   */
   async ask<T>(question: () => Promise<T>): Promise<T> {
     try {
       for (let failed = 0; ; failed += 1) {

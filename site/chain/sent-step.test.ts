@@ -43,7 +43,7 @@ function make(begun = FRESH, other: Partial<SentStepPorts> = {}, chain: Partial<
   return { step, events, sending: () => sending };
 }
 
-test("the request is stored before the wallet is asked, and the hash before it is followed", async () => {
+test("the request is stored before asking the wallet, the hash before following it", async () => {
   const { step, events } = make();
   assert.deepEqual(await step.run(), { kind: "mined", receipt: mined("success") });
   assert.deepEqual(events, ["asked", "send", "sent"]);
@@ -101,7 +101,7 @@ test("a replaced, unknown or pending transaction remains stored", async () => {
   }
 });
 
-test("an effect of another transaction counts as done, wherever this one was interrupted", async () => {
+test("an interrupted step is done if another transaction has had the effect", async () => {
   for (const begun of [FRESH, ASKED, SENT]) {
     const { step, events } = make(
       begun,
@@ -131,13 +131,13 @@ test("a call that the contract would refuse is not sent", async () => {
   assert.deepEqual(events, []);
 });
 
-test("a reverted transaction is over", async () => {
+test("a reverted transaction is reported, and can be sent again", async () => {
   const { step, sending } = make(SENT, {}, { findReceipt: async () => mined("reverted") });
   assert.deepEqual(await step.run(), { kind: "reverted" });
   assert.deepEqual(sending(), FRESH);
 });
 
-test("a requested or sent transaction is abandoned only by its owner, and then sent again", async () => {
+test("a requested or sent transaction is sent again only after its owner gives it up", async () => {
   for (const begun of [ASKED, SENT]) {
     const { step, events, sending } = make(begun);
     step.giveUp();

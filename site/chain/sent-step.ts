@@ -23,7 +23,7 @@ export interface Sending {
 
 export type SendingEvent =
   | { readonly type: "asked"; readonly nonce: number }
-  /** The wallet has sent nothing: its owner rejected it, has no funds, or says so. */
+  /** The wallet has sent nothing: its owner rejected the prompt, lacks the funds, or says so. */
   | { readonly type: "declined" }
   /** The wallet has taken several calls, and will send them together. */
   | { readonly type: "batched"; readonly batch: string }

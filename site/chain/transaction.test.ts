@@ -36,7 +36,7 @@ test("a late receipt is found", async () => {
   });
 });
 
-test("a node that lags for a few polls has lost nothing", async () => {
+test("a transaction is not lost if the node lags for a few polls", async () => {
   let polls = 0;
   const { chain, retries } = make({
     countTransactions: async () => 5,
@@ -59,18 +59,18 @@ test("the transaction's actual nonce counts, not the expected one", async () => 
   assert.equal((await followTransaction(chain, retries, SENT)).kind, "unknown");
 });
 
-test("a transaction without a trace is given minutes before it counts as unknown", async () => {
+test("a transaction without a trace counts as unknown only after some minutes", async () => {
   const { chain, retries, pauses } = make();
   assert.equal((await followTransaction(chain, retries, SENT)).kind, "unknown");
   assert.ok(pauses.reduce((sum, seconds) => sum + seconds) > 180);
 });
 
-test("a transaction that waits for very long is still pending", async () => {
+test("a transaction that waits for a very long time is still pending", async () => {
   const { chain, retries } = make({ findNonce: async () => 4 });
   assert.equal((await followTransaction(chain, retries, SENT)).kind, "pending");
 });
 
-test("another chain is never asked", async () => {
+test("a wallet on another chain is never asked about a transaction", async () => {
   const { chain, retries } = make({
     check: async () => {
       throw new Error("another chain");

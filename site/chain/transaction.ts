@@ -22,17 +22,17 @@ export type Followed =
   | { readonly kind: "unknown" }
   | { readonly kind: "pending" };
 
-/** The number of polls before the user is told that it takes long: about ten minutes. */
+/** The number of polls before the user is told that it takes a long time: about ten minutes. */
 const MAX_POLLS = 170;
-/** Consecutive polls without a trace before a used nonce counts: nodes lag behind one another. */
+/** Consecutive polls without a trace before a used nonce means a replacement: nodes may lag. */
 const REPLACED_POLLS = 6;
-/** Consecutive polls without a trace and with a free nonce: about four minutes. */
+/** Consecutive polls without a trace before a transaction is unknown: about four minutes. */
 const UNKNOWN_POLLS = 80;
-/** Consecutive polls without pending transactions before the account's blocks count: nodes lag. */
+/** Consecutive polls without pending transactions before the response is lost: nodes may lag. */
 const SETTLED_POLLS = 3;
 
 /**
- * Follow a transaction; `nonce` is the account's next nonce before it, as far as the node knew.
+ * Follow a transaction; `nonce` was the account's next nonce before it, as far as the node knew.
  */
 export async function followTransaction(
   chain: Chain,

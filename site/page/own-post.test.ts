@@ -20,7 +20,7 @@ test("a post that nothing hides is published", () => {
   assert.equal(stateOf(post(null)), "published");
 });
 
-test("a measure counts before the place of the text", () => {
+test("a measure takes precedence over where the text is stored", () => {
   assert.equal(stateOf(post("unlisted", false)), "unlisted");
   assert.equal(stateOf(post("withheld")), "withheld");
   assert.equal(stateOf(post(null, false)), "elsewhere");
@@ -32,7 +32,7 @@ test("a post can be corrected only where the service takes corrections", () => {
   assert.equal(studioAddress("correct", "7"), "/studio#/correct/7");
 });
 
-test("nothing can be done about a withheld post", () => {
+test("the author can do nothing about a withheld post", () => {
   const actions = actionsOf(post("withheld"), ["revisions"]);
   assert.deepEqual(Object.values(actions), [false, false, false, false]);
 });

@@ -68,7 +68,7 @@ test("a session is stored for the next page, and forgotten when it ends", () => 
   assert.equal(reader.session, null);
 });
 
-test("another account has its own session, and the first one's is found again", () => {
+test("each account has its own session, which is used again after switching back", () => {
   keep(made(ADA, "of ada"));
   switchSession(BEN);
   assert.equal(token(), undefined);
@@ -100,7 +100,7 @@ test("a session that the service reports as ended is forgotten", async () => {
   assert.equal(token(), undefined);
 });
 
-test("a refusal of another session, or for another reason, leaves this one", async () => {
+test("a refusal of another session, or for another reason, does not end this session", async () => {
   keep(made(ADA, "new"));
   await respond(401, { code: "session_ended" }, "old");
   await respond(401, { code: "signature_invalid" }, "new");

@@ -26,7 +26,7 @@ let expiry: ReturnType<typeof setTimeout> | undefined;
 export const session: ReadonlySignal<Session | null> = current;
 
 class PageReader extends ImprintReader {
-  /** Also applies after a reload; otherwise a session would seem to have ended long ago. */
+  /** Set the clock, also for the next page: by a wrong clock, a valid session may seem expired. */
   override setClock(unixSeconds: number): void {
     super.setClock(unixSeconds);
     const ahead = Math.round(unixSeconds - Date.now() / 1000);

@@ -1,4 +1,4 @@
-/** The values that this browser stores for the site; storing nothing is not an error. */
+/** The values that this browser stores for the site; failing to store one is not an error. */
 
 /** The storage key of the session. */
 export const SESSION_KEY = "imprint.session";

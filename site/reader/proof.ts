@@ -1,4 +1,4 @@
-/** The proof of a post: its record on the chain, and checks of it, of the bytes and of corrections. */
+/** The proof of a post: its record on the chain, and checks of record, bytes and corrections. */
 
 import { effect } from "@preact/signals-core";
 import { type PostProof, Refusal, verifyDocument, verifyProof } from "imprint-press";

@@ -27,7 +27,7 @@ test("a correction that its author signed is verified", async () => {
   assert.equal(await verifyRevision(await sign("The ink is dry."), post), true);
 });
 
-test("another text, document or author is not what was signed", async () => {
+test("a signature does not cover another text, document or author", async () => {
   const signed = await sign("The ink is dry.");
   assert.equal(await verifyRevision({ ...signed, content: "The ink is wet." }, post), false);
   assert.equal(await verifyRevision(signed, { ...post, cid: "bafkreiother" }), false);
@@ -35,7 +35,7 @@ test("another text, document or author is not what was signed", async () => {
   assert.equal(await verifyRevision({ content: "The ink is dry." }, post), false);
 });
 
-test("what no key signed may be a contract's", async () => {
+test("a signature that the author's key did not make may be a contract wallet's", async () => {
   const { content, proof } = await sign("The ink is dry.");
   const other = await sign("Something else.");
   const forged = { ...proof, signature: other.proof.signature };

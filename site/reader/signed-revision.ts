@@ -33,7 +33,7 @@ export async function verifyRevision(
   }
 }
 
-/** The address whose key signed; throws for bytes that are no signature by a key. */
+/** The address whose key signed; throws if the bytes are not a key's signature. */
 async function recover(digest: Uint8Array, signature: string): Promise<string> {
   const bytes = hexToBytes(signature);
   if (bytes.length !== 64 && bytes.length !== 65) throw new RangeError("not a key's signature");

@@ -13,12 +13,12 @@ export type Motif =
 
 export interface Picture {
   readonly motif: Motif;
-  /** Dark, bright, and the ground. */
+  /** A dark colour, a bright one, and the background. */
   readonly colours: readonly [string, string, string];
 }
 
 export interface Portrait {
-  /** The ground, the skin, the hair and the clothes. */
+  /** The background, the skin, the hair and the clothes. */
   readonly colours: readonly [string, string, string, string];
   readonly hair: "bun" | "curls" | "short";
 }

@@ -17,7 +17,7 @@ test("a route is parsed from its hash", () => {
   for (const route of routes) assert.deepEqual(parseRoute(formatRoute(route)), route);
 });
 
-test("an unknown hash is the list of drafts", () => {
+test("an unknown hash leads to the list of drafts", () => {
   for (const hash of ["", "#", "#/", "#/nothing", "#/draft/", "#/draft/a/b", "#/draft/%E0%A4%A"]) {
     assert.deepEqual(parseRoute(hash), { view: "drafts" }, hash);
   }

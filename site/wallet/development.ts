@@ -5,7 +5,7 @@ import { facts, isDevelopment } from "../page/facts.ts";
 import type { Account } from "./account.ts";
 import { NodeUnreachable } from "./failures.ts";
 
-/** The id of these accounts in the position of a wallet's id. */
+/** The id that all of these accounts use instead of a wallet's id. */
 export const DEVELOPMENT = "development";
 
 /** Names in the order of the accounts, with the role of each. */

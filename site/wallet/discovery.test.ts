@@ -10,7 +10,7 @@ test("a picture as a data URL is shown", () => {
     assert.equal(safeIcon(` data:image/${type};base64,AA\n`), `data:image/${type};base64,AA`);
 });
 
-test("anything but a picture of a reasonable size is not shown", () => {
+test("only pictures of a reasonable size are shown", () => {
   const others = [
     "https://example.org/icon.png",
     "javascript:alert(1)",
@@ -24,7 +24,7 @@ test("anything but a picture of a reasonable size is not shown", () => {
   for (const icon of others) assert.equal(safeIcon(icon), null);
 });
 
-test("a wallet without a name, or with an endless one, gets a suitable one", () => {
+test("a wallet without a name, or with a very long one, gets a suitable name", () => {
   const named = (name: unknown) =>
     describe({ info: { name, rdns: "org.example" }, provider: {} } as never).name;
   assert.equal(named("  "), "A wallet");

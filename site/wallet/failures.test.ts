@@ -41,7 +41,7 @@ test("without a public node, people learn whom to ask about an unknown network",
   assert.doesNotMatch(published, /node address/);
 });
 
-test("a wallet that does not know the network is explained, however it wraps that", () => {
+test("a wallet that does not know the network is explained, however it wraps the error", () => {
   for (const way of [{ code: 4902 }, { code: -32603, data: { originalError: { code: 4902 } } }]) {
     assert.match(explain(way).sentence, /doesn’t know Imprint development \(chain ID 31337\)/);
     assert.equal(explain(way).action, "switch-chain");
@@ -59,7 +59,7 @@ test("a wallet that refuses a transaction for another chain is on the wrong netw
   }
 });
 
-test("insufficient funds are reported, even inside the errors that wallets wrap", () => {
+test("insufficient funds are reported, even if the wallet wraps the error", () => {
   const error = {
     code: -32603,
     message: "Internal",
@@ -73,11 +73,11 @@ test("an ended session leads to signing in", () => {
     assert.equal(explain(refusal(code)).action, "sign-in");
 });
 
-test("a refusal without our own sentence shows the service's", () => {
+test("a refusal for which the page has no sentence shows the service's", () => {
   assert.equal(explain(refusal("not_found")).sentence, "As the service says.");
 });
 
-test("a service that does not respond loses nothing", () => {
+test("if the service does not respond, the message says that nothing is lost", () => {
   assert.match(explain(new Unreachable("no")).sentence, /Nothing is lost/);
 });
 

@@ -17,5 +17,5 @@ export {
 } from "./failures.ts";
 export { connect, signIn, signOut, withSession } from "./session.ts";
 
-/** Before a transaction, offer to switch the wallet to the service's chain unless it is there. */
+/** Before a transaction, offer to switch the wallet to the service's chain if necessary. */
 export const onRightChain = (account: Account): Promise<void> => switchChain(account.provider);

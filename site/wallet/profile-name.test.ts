@@ -33,7 +33,7 @@ test("a name is read once, and again when it is old", async (context) => {
   assert.deepEqual([nameOf(ANN), reads], ["Anna", 2]);
 });
 
-test("a name is read again after a read without a response", async () => {
+test("a name is read again after a failed read", async () => {
   respond = () => Promise.reject(new TypeError("Failed to fetch"));
   await loadName(ANN);
   assert.equal(nameOf(ANN), null);

@@ -100,7 +100,7 @@ def test_an_example_runs_from_creating_a_draft_to_reading_the_post(
         pytest.param((sys.executable, str(EXAMPLES / "agent.py")), id="python"),
     ],
 )
-def test_an_agent_reads_paid_posts_until_its_purse_is_empty(
+def test_an_agent_reads_paid_posts_up_to_its_spending_limit(
     service: Service, command: tuple[str, ...]
 ) -> None:
     async def make_posts() -> tuple[str, str]:

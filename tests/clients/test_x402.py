@@ -78,7 +78,7 @@ def test_a_first_purchase_works_with_the_imprint_scheme_and_is_paid_once(reader:
     assert said["paid"]["payer"] == reader.address.lower()
     assert said["paid"]["amount"] == str(PRICE)
     assert reader.balance == 1
-    # Another process does not know the purchase, but asks the node.
+    # A new process does not know of the purchase, so it asks the node.
     assert reader.read("buyer")["read"] == [[200, TEXT], [200, TEXT]]
 
 

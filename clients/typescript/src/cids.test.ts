@@ -19,7 +19,7 @@ for (const [size, cid] of VECTORS) {
   });
 }
 
-test("one changed byte gives another cid", async () => {
+test("changing one byte changes the cid", async () => {
   const bytes = new TextEncoder().encode("Words for all.");
   const cid = await documentCid(bytes);
   assert.equal(await verifyDocument(bytes, cid), true);

@@ -10,23 +10,26 @@ import {
   type WritingSessionOptions,
 } from "./writing-session.js";
 
-/** How long a read with a wallet takes at most, in milliseconds; an offer lasts 300 seconds. */
+/** The time limit of a read with a wallet, in milliseconds; an offer lasts 300 seconds. */
 const READ_MS = 180_000;
 
 export class Imprint extends ImprintWriter {
   /** Shared with the clients that `as` and `within` create. */
   private readonly purchases: Purchases = new Map();
 
-  /** Ask the wallet for one signature that lets a new key of this browser save drafts for it. */
+  /**
+   * Ask the wallet for one signature that lets a new key in this browser save drafts on the
+   * wallet's behalf.
+   */
   openWritingSession(wallet: Wallet, options: WritingSessionOptions = {}): Promise<WritingSession> {
     return openWritingSession(this, wallet, options);
   }
 
   /**
-   * A post. With `wallet`, one signature proves that it holds the token, and no session is used or
-   * kept; a second one is needed if the purchase takes longer than the first is valid. With `pay`,
-   * a token is bought first if it holds none. A purchase that is still pending when a read ends is
-   * continued by the next one, and never repeated.
+   * A post. With `wallet`, one signature proves the address of the reader, and no session is
+   * used or stored; a second signature is needed if the first expires during the purchase. With
+   * `pay`, a token is bought first if the wallet holds none. A purchase that is still pending when
+   * a read ends is continued by the next read, and never repeated.
    *
    * Throws `TooExpensive`, `InvalidOffer` and `Reverted`, and the signal's reason.
    */

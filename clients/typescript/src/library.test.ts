@@ -74,7 +74,7 @@ test("a post is saved as Markdown with its document, pictures and proof", async 
   assert.match(files["README.md"] ?? "", /\[Post "7"\]\(posts\/7-a-title\/post\.md\)/);
 });
 
-test("characters that YAML forbids are escaped in the facts of a post", async () => {
+test("characters that YAML forbids are escaped in the front matter of a post", async () => {
   const post = held("7", { title: "A\x00\x7f\x85\u2028\ufeff\uffffé墨", hashtags: ["\x9f"] });
   const files = await collect(serve([post], { "/posts/7/content": { content: "Words." } }));
   const text = files["posts/7-a-title/post.md"] ?? "";
@@ -92,7 +92,7 @@ test("a correction is saved with the signature of its author", async () => {
   assert.deepEqual(JSON.parse(files["posts/7-a-title/correction.json"] ?? ""), signed);
 });
 
-test("what is not there is said in the list, and the rest is saved", async () => {
+test("missing files are noted in the list, and the others are saved", async () => {
   const files = await collect(
     serve(
       ["6", "7", "8", "9"].map((id) => held(id)),
@@ -131,7 +131,7 @@ test("an erased correction does not end the download", async () => {
   assert.doesNotMatch(files["posts/7-a-title/post.md"] ?? "", /^corrected:/m);
 });
 
-test("a busy service is asked again", async () => {
+test("a request to a busy service is repeated", async () => {
   const replies = { "/posts/7/content": ["rate_limited", "overloaded", { content: "Words." }] };
   assert.ok("posts/7-a-title/post.md" in (await collect(serve([held("7")], replies))));
 });
@@ -141,7 +141,7 @@ test("an outage ends the download", async () => {
   await assert.rejects(collect(reader), (error) => error instanceof Refusal);
 });
 
-test("no path of a hostile service leads out of the folder", async () => {
+test("paths from a hostile service cannot leave the folder", async () => {
   const links = { self: "", content: "", page: `${SERVICE}/p/1/..%2f..%2fetc` };
   const post = held("../../7", { links, title: "](http://evil.example)<script>" });
   const files = await collect(serve([post], { "/posts/../../7/content": { content: "" } }));
@@ -150,7 +150,7 @@ test("no path of a hostile service leads out of the folder", async () => {
   assert.doesNotMatch(files["README.md"] ?? "", /\]\(http|<script/);
 });
 
-test("the blocks of the earlier front end become Markdown", async () => {
+test("a document of the earlier front end is converted to Markdown", async () => {
   const blocks = [
     { type: "header", data: { level: 2, text: "A <b>title</b>" } },
     { type: "header", data: { level: -1, text: "First" } },

@@ -19,7 +19,7 @@ export interface LibraryOptions {
 /** Refusals after which the same request may succeed later. */
 const BUSY = ["rate_limited", "overloaded", "storage_unavailable"];
 
-/** Refusals of a single file, which do not end the download, and what the list says of the file. */
+/** Refusals that concern one file and do not end the download, with the note in the list. */
 const ABSENT: { readonly [code: string]: string } = {
   not_found: "isn’t stored at this service",
   unknown_revision: "isn’t stored at this service",
@@ -93,7 +93,7 @@ async function* filesOf(
   else yield { path: "proof.json", content: writeJson(proof) };
 }
 
-/** The text with its facts, and those of its pictures that the service has. */
+/** The text with its front matter, and those of its pictures that the service has. */
 async function* textOf(
   reader: ImprintReader,
   post: HeldPost,
@@ -151,7 +151,7 @@ function readBlocks(content: string): string | null {
   return texts.includes(null) ? null : texts.filter(Boolean).join("\n\n");
 }
 
-/** A block as Markdown; null if it is malformed. */
+/** A block of a document as Markdown; null if it is malformed. */
 function writeBlock(block: unknown): string | null {
   if (!isObject(block)) return null;
   const { type, data } = block;

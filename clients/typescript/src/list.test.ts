@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { List } from "./list.js";
 
-/** Three pages, and the requested tokens. */
+/** A list of three pages, and the page tokens that were requested. */
 function openList() {
   const asked: (string | undefined)[] = [];
   const pages = [[1, 2], [], [3]];
@@ -27,7 +27,7 @@ test("no page is requested before it is needed", async () => {
   assert.deepEqual(await list.collect(1), [1]);
 });
 
-test("a list is walked page by page, also from a token", async () => {
+test("a list can be read page by page, from the start or from a page token", async () => {
   const { list } = openList();
   const sizes = [];
   for await (const { items } of list.pages()) sizes.push(items.length);

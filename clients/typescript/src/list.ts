@@ -9,7 +9,7 @@ export interface Page<T> {
 /** All items of a list. A page is requested when its first item is needed. */
 export class List<T> implements AsyncIterable<T> {
   constructor(
-    /** The first page, or the page of a token. */
+    /** Requests the page with this token, or the first page without one. */
     readonly page: (token?: string) => Promise<Page<T>>,
   ) {}
 

@@ -114,7 +114,7 @@ test("calls are encoded as viem encodes them", () => {
   });
 });
 
-test("calls name the chain that they are for, if they are given one", () => {
+test("calls name their chain if one is given", () => {
   const post = {
     cid: "c",
     title: "t",
@@ -213,7 +213,7 @@ test("a node confirms the proof of a post", async () => {
   assert.equal(await verifyProof(recording(), PROOF, CHAIN), true);
 });
 
-test("a cid of version 0 on the chain is that of the proof", async () => {
+test("a CIDv0 on the chain matches the CIDv1 in the proof", async () => {
   const cid = "bafybeihdwdcefgh4dqkjv67uzcmw7ojee6xedzdetojuzjevtenxquvyku";
   const node = recording({ cid: "QmdfTbBqBPQ7VNxZEYEj14VmRuZBkqFbiwReogJgS1zR1n" });
   assert.equal(await verifyProof(node, { ...PROOF, cid }, CHAIN), true);
@@ -237,7 +237,7 @@ for (const [forged, members] of Object.entries(FORGERIES)) {
   });
 }
 
-test("a node whose chain has another block or log confirms nothing", async () => {
+test("a node whose chain has another block or log does not confirm the proof", async () => {
   assert.equal(await verifyProof(recording({ hash: TRANSACTION }), PROOF, CHAIN), false);
   assert.equal(await verifyProof(recording({ topics: topics.slice(0, 2) }), PROOF, CHAIN), false);
   assert.equal(await verifyProof(recording({ cid: "" }), PROOF, CHAIN), false);
@@ -255,7 +255,7 @@ test("a node of another chain cannot confirm a proof", async () => {
   );
 });
 
-test("posts are bought for a receiver as the adapter expects it", () => {
+test("a purchase for a receiver is encoded as the adapter expects", () => {
   const call = buyManyCall(MARKETPLACE, ["7", 2n ** 200n], READER, 30n, 31337);
   const args = [[7n, 2n ** 200n], READER] as const;
   assert.equal(call.data, encodeFunctionData({ abi, functionName: "buyMany", args }));

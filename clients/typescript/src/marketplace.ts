@@ -1,4 +1,4 @@
-/** The marketplace contract: calls for a wallet to send, and queries of the chain about them. */
+/** The marketplace contract: calls for a wallet to send, receipts, proofs and balances. */
 
 import { encodeAbiParameters } from "viem/utils";
 import { isSameCid } from "./cids.js";
@@ -152,7 +152,7 @@ export function changePriceCall(
 const pin = (chainId: number | undefined): Pick<Call, "chainId"> =>
   chainId === undefined ? {} : { chainId };
 
-/** The receipt of a transaction; null while it is not mined. */
+/** The receipt of a transaction; null until it is mined. */
 export async function findReceipt(provider: Provider, hash: Hex): Promise<Receipt | null> {
   const found = (await provider.request({
     method: "eth_getTransactionReceipt",

@@ -49,7 +49,7 @@ const ZERO_ADDRESS = "0x0000000000000000000000000000000000000000";
 
 /** A connection to a service, with at most one session. */
 export class ImprintReader {
-  /** Sent as bearer token if set; `login` sets it. */
+  /** Sent as a bearer token if set; `login` sets it. */
   session: Session | null = null;
   readonly url: string;
   protected readonly fetch: Fetch;
@@ -229,7 +229,7 @@ export class ImprintReader {
     return this.listFiles("/pendingFilesByOwner", { owner: whose });
   }
 
-  /** The posts of this service, newest first, or the one file with a cid. */
+  /** The posts of this service, newest first, or only the file with this cid. */
   listPosts({ cid }: { cid?: string } = {}): List<records.HostedFile> {
     return this.listFiles("/filesMetaData", { cid });
   }
@@ -393,7 +393,7 @@ export class ImprintReader {
     await this.request(`/me/feeds/${id}`, { method: "DELETE" });
   }
 
-  /** `before` is taken from `next_url`, for older posts. */
+  /** For older posts, take `before` from the `next_url` of the feed. */
   getPrivateFeedAtom(token: string, query: { before?: string } = {}): Promise<string> {
     return this.readText(addQuery(`/feeds/private/${token}.atom`, query));
   }

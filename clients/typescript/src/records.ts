@@ -191,7 +191,7 @@ export interface Checks {
   records: string;
 }
 
-/** The body of every error response (RFC 9457). Only a problem with the code `nonce_used` has an `action` (`create`, `update`, `publish`, `delete`, `profile`, `revise`, `writing_session`, `login` or `read`) and a `file`: what spent the nonce, and the record that it produced, or `null`. If the action is not that of the request, the file is not its own. */
+/** The body of every error response (RFC 9457). Only a problem with the code `nonce_used` has an `action` (`create`, `update`, `publish`, `delete`, `profile`, `revise`, `writing_session`, `login` or `read`) and a `file`: the action that spent the nonce, and the record that it produced, or `null`. If the action is not that of the request, the request did not produce the file. */
 export interface Problem {
   /** A URI that identifies the code. */
   type: string;
@@ -315,7 +315,7 @@ export interface PostContent {
   proof?: RevisionProof;
 }
 
-/** What the author signed of a revision: it contains a hash of the text. */
+/** The data of a revision that its author signed, including a hash of the text. */
 export interface RevisionProof {
   /** An Ethereum address in lower case. */
   address: Address;
@@ -705,7 +705,7 @@ export interface MeasureRecord {
   since: string;
 }
 
-/** A post of the session's author. Title, description and thumbnail of a withheld post are empty: they are given to nobody. */
+/** A post of the session's author. The title, description and thumbnail of a withheld post are empty, because nobody may see them. */
 export interface OwnPost {
   /** The post's id, a decimal number below 2^256. */
   id: string;

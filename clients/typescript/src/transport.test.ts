@@ -38,7 +38,7 @@ test("a proxy's own error page is not a refusal of the service", async () => {
   }
 });
 
-test("a lost connection is unreachable, but an aborted request throws its reason", async () => {
+test("a lost connection throws Unreachable, and an aborted request throws its reason", async () => {
   const failed = new TypeError("fetch failed");
   await assert.rejects(request(failed), (error: Error) => {
     return error instanceof Unreachable && error.cause === failed;

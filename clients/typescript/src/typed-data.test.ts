@@ -44,7 +44,7 @@ for (const [form, action, type] of [
   ],
   ["imprint-2", "delete", "DeleteDraft(string service,string cid,string nonce,uint256 timestamp)"],
 ] as const) {
-  test(`a ${action} in the form ${form} has its type, and a message with exactly its members`, () => {
+  test(`a ${action} in the form ${form} has the right type, and exactly its members`, () => {
     assert.equal(encodeType(form, action), type);
     const data = buildWrite({ facts, form, address, now: 7 }, action, values);
     const names = data.types[data.primaryType]?.map(({ name }) => name);
@@ -54,7 +54,7 @@ for (const [form, action, type] of [
   });
 }
 
-test("a profile has its type, and a message with exactly its members", () => {
+test("a profile has the right type, and exactly its members", () => {
   const texts = { name: "Ada", bio: "Writes.", links: "https://ada.example", avatar: "keep" };
   const { primaryType, types, message } = buildProfile(facts, texts, 7);
   const members = types[primaryType]?.map(({ name, type }) => `${type} ${name}`).join(",");

@@ -8,7 +8,7 @@ const RPC_URL = "http://127.0.0.1/secret-key";
 const ask = (responding: () => Promise<Response>) =>
   httpProvider(RPC_URL, responding).request({ method: "eth_chainId" });
 
-test("a node is called by JSON-RPC", async () => {
+test("a node is called over JSON-RPC", async () => {
   const asked: unknown[] = [];
   const node = httpProvider(RPC_URL, async (url, init) => {
     asked.push(url, JSON.parse(String(init?.body)));
@@ -18,7 +18,7 @@ test("a node is called by JSON-RPC", async () => {
   assert.deepEqual(asked, [RPC_URL, { jsonrpc: "2.0", id: 1, method: "eth_call", params: [1] }]);
 });
 
-test("a node's refusal has its code and data, whatever the status", async () => {
+test("a node's refusal keeps its code and data, whatever the HTTP status", async () => {
   const error = { code: 3, message: "execution reverted", data: "0x08c379a0" };
   for (const status of [200, 400, 500]) {
     await assert.rejects(
@@ -32,7 +32,7 @@ test("a node's refusal has its code and data, whatever the status", async () => 
   }
 });
 
-test("a node that does not respond is unreachable, and its URL is not shown", async () => {
+test("a node that does not respond is reported as unreachable, without its URL", async () => {
   const cause = new TypeError(`fetch failed: ${RPC_URL}`);
   await assert.rejects(
     ask(async () => Promise.reject(cause)),
@@ -45,7 +45,7 @@ test("a node that does not respond is unreachable, and its URL is not shown", as
   );
 });
 
-test("something that responds instead of a node is unreachable, with its status", async () => {
+test("a response that is not JSON-RPC is reported as unreachable, with its status", async () => {
   for (const body of ["<html>", "", "null", "[]", "7", '"no"', '{"message": "no"}']) {
     await assert.rejects(
       ask(async () => new Response(body, { status: 502 })),

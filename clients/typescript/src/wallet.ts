@@ -146,7 +146,7 @@ async function readResult(responding: Promise<Response>): Promise<RpcResult> {
   throw new Unreachable("The chain's node did not respond as JSON-RPC.", status);
 }
 
-/** Invalid parameters (JSON-RPC): the code for a call on another chain, as wallets use it. */
+/** The JSON-RPC code for invalid parameters, which wallets use for a call on another chain. */
 const INVALID_PARAMS = -32602;
 
 /**

@@ -29,12 +29,13 @@ import {
 import type { Signer } from "./wallet.js";
 
 /**
- * How many times a save is sent while the service is busy or away, unless the caller waits itself.
+ * How many times a save is sent while the service is busy or away, unless the caller has its own
+ * `wait`.
  */
 const ATTEMPTS = 5;
 const LONGEST_PAUSE = 60;
 
-/** The parts of every signed write. A write that is sent twice takes effect once. */
+/** The parts of every signed write. A write that is sent twice takes effect only once. */
 export interface SignedWrite {
   salt: TypedData;
   address: Address;
@@ -58,8 +59,8 @@ export interface SaveOptions {
    */
   onSigned?(signed: SignedWrite): unknown;
   /**
-   * Waits while the service is busy or away; returns whether the save is sent again. By default it
-   * is sent five times.
+   * Waits while the service is busy or away; returns whether the save is sent again. By default a
+   * save is sent at most five times.
    */
   wait?(error: Refusal | Unreachable, seconds: number): Promise<boolean>;
 }
@@ -153,7 +154,7 @@ export class ImprintWriter extends ImprintReader {
   }
 
   /**
-   * Add a corrected version to a post of the wallet's author; everybody reads the note.
+   * Add a corrected version to a post of the wallet's author; everybody can read the note.
    *
    * `cid` is the cid of the post's document on the chain; if omitted, the service is asked for it.
    */
@@ -175,9 +176,9 @@ export class ImprintWriter extends ImprintReader {
   /**
    * Save a draft, or a new version of the one with this cid; its record has the new cid.
    *
-   * It survives a lost response, a busy service and, signed by a writing session, a wrong clock.
-   * Throws `WalletNeeded` if the writing session has ended, `Unconfirmed` if it may have been
-   * saved, and `Refusal` for problems that the author has to solve.
+   * Recovers from a lost response, a busy service and, with a writing session, a wrong clock.
+   * Throws `WalletNeeded` if the writing session has ended, `Unconfirmed` if the draft may have
+   * been saved, and `Refusal` for problems that the author has to solve.
    */
   async saveDraft(
     signer: Signer,

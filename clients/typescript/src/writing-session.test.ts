@@ -70,7 +70,7 @@ test("a save is sent again with the same signature while the service is busy or 
   assert.equal(new Set(bodies).size, 1);
 });
 
-test("a stale signature is renewed by the clock of the service", async () => {
+test("a stale signature is replaced by one with the service's time", async () => {
   const { session, bodies } = await openSession([stale]);
   assert.deepEqual(await session.save("Words."), SAVED);
   const times = bodies.map((body) => Number(JSON.parse(body).salt.message.timestamp));
@@ -78,14 +78,14 @@ test("a stale signature is renewed by the clock of the service", async () => {
   assert.ok(Number(times[1]) - Number(times[0]) >= 3600);
 });
 
-test("a stale signature is not renewed if the draft may have been saved", async () => {
+test("a stale signature is not replaced if the draft may have been saved", async () => {
   const { session, bodies } = await openSession([busy, stale]);
   await assert.rejects(session.save("Words."), Unconfirmed);
   assert.equal(bodies.length, 2);
   assert.equal(new Set(bodies).size, 1);
 });
 
-test("a signature that stays stale is refused", async () => {
+test("a save is refused if its second signature is stale too", async () => {
   const { session, bodies } = await openSession([stale, stale]);
   await assert.rejects(session.save("Words."), isStale);
   assert.equal(bodies.length, 2);
@@ -115,7 +115,7 @@ test("a signed write is reported before it is sent, and can be sent again after 
   assert.equal(new Set(bodies).size, 1);
 });
 
-test("a save that is resent too late after a reload may have taken effect", async () => {
+test("a save that is resent with a stale signature is reported as unconfirmed", async () => {
   const { imprint, session, bodies } = await openSession([stale]);
   const signed = await imprint.signWrite(session, "create", { contentHash: hashText("Words.") });
   await assert.rejects(imprint.resendDraft(signed, "Words."), Unconfirmed);

@@ -10,10 +10,10 @@ test("JSON is indented", () =>
 test("an invalid JSON body is shown unchanged", () =>
   assert.equal(readBody(bytes("{oops"), "application/problem+json"), "{oops"));
 
-test("binary bodies are counted, not shown", () =>
+test("a binary body is shown as its number of bytes", () =>
   assert.equal(readBody(bytes("\u0001\u0002"), "image/png"), "2 bytes of image/png"));
 
-test("a long text is truncated, with a note of its length", () => {
+test("a long text is truncated, with a note of how much is missing", () => {
   const shown = readBody(bytes("x".repeat(MOST_SHOWN + 5)), "text/plain");
   assert.equal(shown, `${"x".repeat(MOST_SHOWN)}\n… and 5 more characters`);
 });

@@ -1,4 +1,4 @@
-/** A request as it was sent and its response, recorded where the client fetches. */
+/** A request as it was sent, and its response, as recorded by the client's `fetch`. */
 
 import { Unreachable } from "imprint-press";
 import { WORDS } from "../words.ts";
@@ -55,7 +55,7 @@ export class Recorder {
   };
 }
 
-/** A readable body: JSON indented, long texts truncated, bytes counted. */
+/** A readable body: indented JSON, text up to a limit, or only the number of bytes. */
 export function readBody(bytes: ArrayBuffer, mediaType: string): string {
   if (bytes.byteLength === 0) return "";
   if (!/json|text|xml|csv/.test(mediaType)) return WORDS.bytesOf(bytes.byteLength, mediaType);

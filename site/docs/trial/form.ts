@@ -49,7 +49,7 @@ function suggestInto(input: HTMLInputElement, operation: Operation, parameter: P
 
 const option = (value: string): HTMLElement => h("option", { value }, value || "–");
 
-/** Fields for a body: text, a picture, or the JSON of parts that need no signature. */
+/** Fields for a body: texts and a picture if a wallet signs it, otherwise its JSON. */
 function bodyFields(operation: Operation): HTMLElement[] {
   const { body, access, name } = operation;
   if (name === "openWritingSession") return writingSessionFields(name);

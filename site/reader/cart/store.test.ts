@@ -33,7 +33,7 @@ test("a cart is stored, and bought posts leave it", () => {
   assert.equal(page.memory.has(CART_KEY), false);
 });
 
-test("what is not a post is not read from the storage", () => {
+test("anything that is not a post is ignored when the cart is read", () => {
   for (const kept of [
     "{}",
     "[",

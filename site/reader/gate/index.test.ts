@@ -28,7 +28,7 @@ Object.assign(globalThis.document, {
 });
 const locks = new Set<string>();
 const lent = {
-  /** A lock is free unless another tab has it, and nobody waits for one here. */
+  /** A lock is free unless another tab has it; waiting for one never ends here. */
   request: async (name: string, ...[, take]: ((lock: unknown) => Promise<void>)[]) =>
     take ? take(locks.has(name) ? null : {}) : new Promise(() => undefined),
 };
@@ -41,7 +41,7 @@ const { openGate } = await import("./index.ts");
 
 /** The wallet, the chain and the service of one test. */
 const world = {
-  /** A different post for each test: a gate continues to follow the account. */
+  /** A different post for each test, as the gates of earlier tests still follow the account. */
   post: 1,
   holders: new Set<string>(),
   sent: [] as string[],
@@ -193,7 +193,7 @@ test("a wallet that loses its response is not asked again after a reload", async
   assert.deepEqual(world.sent, []);
 });
 
-test("a purchase is not transferred when the account changes while the wallet is asked", async () => {
+test("a purchase stays with its account if the account changes during the prompt", async () => {
   const place = await visit(ANN, { kind: "buy" });
   world.before.eth_sendTransaction = () => void connect(BOB);
   await says(place, "The account in your wallet changed");

@@ -282,7 +282,7 @@ test("a reader who signs in without holding the post is told so next to the offe
   assert.deepEqual(gate.shown, offer);
 });
 
-test("declining to sign in checks again, and says what was declined", () => {
+test("after a declined sign-in, the gate checks again and says what was declined", () => {
   const gate = new Gate(ANN).start(OPEN).fail(DECLINED);
   assert.equal(gate.last?.type, "look");
   gate.tell(looked("held"));
@@ -335,7 +335,7 @@ test("a declined purchase is forgotten, and can be tried again", () => {
   assert.equal(gate.count("pay"), 2);
 });
 
-test("a declined sign-in leaves the bought post, and says that it remains the reader's", () => {
+test("a declined sign-in does not lose the bought post, and the gate says so", () => {
   const gate = paying().tell(sent, done).fail(DECLINED);
   gate.tell(looked("begun"), locked(gate.kept.get(ANN.address)));
   assert.ok(gate.shown?.kind === "steps" && gate.shown.needsClick);
@@ -345,7 +345,7 @@ test("a declined sign-in leaves the bought post, and says that it remains the re
   assert.equal(gate.count("pay"), 1);
 });
 
-test("a post that is already held or one's own is read, and nothing is paid", () => {
+test("a post that the buyer already holds or wrote is opened, and nothing is paid", () => {
   const holder = new Gate(ANN).start(BUY);
   holder.tell({ type: "connected", buyer: ANN }, locked(), prepared(2n * PRICE, true));
   assert.deepEqual(holder.last, { type: "read", buyer: ANN });
@@ -496,7 +496,7 @@ test("a sign-in that fails after a purchase is retried without further prompts",
   assert.deepEqual(gate.click(gate.shown.again).last, { type: "read", buyer: ANN });
 });
 
-test("declining in a wallet that only continues is reported, and starts nothing automatically", () => {
+test("declining to continue a purchase is reported, and starts nothing automatically", () => {
   const gate = reloaded(ASKED).tell(doubt("lost")).click({ kind: "continue", buyer: ANN });
   gate.fail(DECLINED);
   assert.ok(gate.shown?.kind === "failure" && gate.shown.failure.isCancelled);

@@ -35,7 +35,7 @@ export interface Failure {
 
 /** The action of a click. */
 export type Wish =
-  /** Pay; `doubted` is an earlier payment that may still arrive, of which the reader was told. */
+  /** Pay; `doubted` is an earlier payment that may still arrive, as the reader was told. */
   | { readonly kind: "buy"; readonly doubted?: Purchase }
   /** Sign in and open a post that is already held. */
   | { readonly kind: "open" }
@@ -55,7 +55,7 @@ export type Shown =
   | {
       readonly kind: "offer";
       readonly price: bigint;
-      /** Whether holders are offered to sign in. */
+      /** Whether the offer has a button for holders to sign in. */
       readonly canOpen: boolean;
       readonly note: string | null;
     }
@@ -109,7 +109,7 @@ type Phase =
   | (Buying & {
       readonly kind: "paying";
       readonly purchase: Purchase;
-      /** An uncertain earlier payment, stored until another purchase may be paid instead. */
+      /** An uncertain earlier payment, stored until the wallet is asked to pay for the new one. */
       readonly doubted: Purchase | null;
       readonly note: string | null;
     })
@@ -199,7 +199,7 @@ const UNSIGNED = WORDS.declinedSignIn;
 
 const IDLE: Phase = { kind: "idle" };
 
-/** A gate of which only the post is known. */
+/** A new gate, which knows only its post. */
 export const closedGate = (postId: string, author: string, price: bigint): GateState => ({
   postId,
   author,
@@ -269,7 +269,7 @@ function changePresence(state: GateState, { account, session }: Presence): Next 
   return prepend(cleared, look(closed));
 }
 
-/** Check the state again. The current view stays until it is known. */
+/** Check the state again. The current view stays until the result is known. */
 function look(state: GateState, note: string | null = null): Next {
   const isUnsure = state.account !== null && !isAuthor(state, state.account.address);
   const asks = state.session ? "text" : isUnsure ? "holder" : "nothing";
@@ -438,7 +438,7 @@ function settle(state: GateState, phase: Phase & { kind: "paying" }, outcome: Ou
   }
 }
 
-/** The post is bought: read it. After a reload, a prompt for that needs a click. */
+/** The post is bought: read it. After a reload, a prompt to sign in needs a click. */
 function readBought(state: GateState, { buyer, via }: Buying, sentence: string | null): Next {
   if (via === "buy" || state.session !== null) return read(state, { buyer, via });
   if (!isAccount(state, buyer)) return prepend([{ type: "unlock" }], look(state));

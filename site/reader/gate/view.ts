@@ -86,7 +86,7 @@ const alert = (sentence: string | null, kind: string | null = null): Child =>
 const actions = (...controls: Child[]): HTMLElement =>
   h("p", { class: "gate-actions" }, ...controls);
 
-/** The number of finished steps at each step of a purchase: the wallet's two count as one. */
+/** How many of the shown steps are finished at each step of a purchase: sending finishes two. */
 const REACHED: Readonly<Record<Purchase["step"], number>> = {
   transaction: 0,
   mined: 2,

@@ -18,7 +18,7 @@ test("only a changed text can be signed", () => {
   assert.equal(canSign(advance(typed, { type: "typed", text: "The ink is wet." })), false);
 });
 
-test("a correction is signed once at a time", () => {
+test("a correction cannot be signed again while it is being signed", () => {
   const signing = advance(typed, { type: "sign" });
   assert.equal(canSign(signing), false);
   const failed = advance(signing, { type: "failed", sentence: "The wallet refused." });

@@ -13,7 +13,10 @@ export interface Row {
 
 type Step<T> = { readonly left: T | null; readonly right: T | null };
 
-/** The maximum number of comparisons: above it, the whole middle is shown as changed. */
+/**
+ * The maximum number of comparisons: above it, everything between the first and the last difference
+ * is shown as changed.
+ */
 const MOST_CELLS = 4_000_000;
 
 /** Both texts side by side, line by line. */

@@ -34,7 +34,7 @@ const found = (posts: string[], records: ImportRecord[] = []): ImportEvent => ({
   records,
 });
 
-test("found posts are chosen, and those of earlier imports are not made again", () => {
+test("found posts are chosen, except those that were imported before", () => {
   const state = after({ kind: "reading" }, found(["a", "b", "c"], [record("b", true)]));
   assert.deepEqual(standings(state), ["a found", "b made", "c found"]);
   assert.deepEqual(
@@ -49,7 +49,7 @@ test("an interrupted import is offered without its files", () => {
   assert.equal(pendingItems(state).length, 1);
 });
 
-test("an interrupted import that is done stays in sight when other files are read", () => {
+test("a resumed import that is done stays in the list when other files are read", () => {
   const made: ImportEvent = { kind: "made", source: "a", key: "group-a" };
   const records = [record("a", false)];
   const state = after({ kind: "records", records }, made, found(["b"], [record("a", true)]));
@@ -62,7 +62,7 @@ test("files of an interrupted import are recognized", () => {
   assert.deepEqual(standings(state), ["a kept", "b found"]);
 });
 
-test("posts of two sets of files are shown together, with what was chosen", () => {
+test("posts of two sets of files are shown together, and the choice is kept", () => {
   const state = after(
     found(["a"]),
     { kind: "choose", source: "a", isChosen: false },
@@ -75,7 +75,7 @@ test("posts of two sets of files are shown together, with what was chosen", () =
   assert.deepEqual(pendingItems(reduce(state, { kind: "choose-all", isChosen: true })).length, 2);
 });
 
-test("progress counts what is kept, then what is saved", () => {
+test("progress counts the texts stored in this browser, then the saved drafts", () => {
   let state = after(found(["a", "b"]), { kind: "keeping" });
   assert.deepEqual([state.phase, state.done, state.total], ["keeping", 0, 2]);
   state = reduce(state, { kind: "kept", source: "a", key: "local-a" });
@@ -86,7 +86,7 @@ test("progress counts what is kept, then what is saved", () => {
   assert.deepEqual([state.done, standings(state)], [1, ["a made", "b failed"]]);
 });
 
-test("files without posts say so", () => {
+test("files without posts are reported", () => {
   assert.equal(after(found([])).problem, "No posts were found in these files.");
 });
 

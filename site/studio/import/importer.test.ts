@@ -102,7 +102,7 @@ test("every post becomes one draft, and a second import makes none", async () =>
 });
 
 for (const moment of ["crash", "crash-after"] as const)
-  test(`an import that ends by a ${moment} continues without files and without twins`, async () => {
+  test(`an import that ends by a ${moment} continues without files or duplicates`, async () => {
     const world = worldOf("a", "b", "c");
     world.failures = ["success", moment];
     await world.import();
@@ -118,7 +118,7 @@ for (const moment of ["crash", "crash-after"] as const)
     assert.equal(world.drafts.length, 3);
   });
 
-test("a refusal of one text leaves the others, and one of all texts stops", async () => {
+test("a refusal of one text does not affect others, but a refusal of all texts stops", async () => {
   const world = worldOf("a", "b");
   world.failures = [{ kind: "refused", sentence: "Too large.", isForAll: false }];
   const importer = await world.import();
@@ -132,7 +132,7 @@ test("a refusal of one text leaves the others, and one of all texts stops", asyn
   assert.equal(full.drafts.length, 2);
 });
 
-test("posts that are not chosen are left", async () => {
+test("posts that are not chosen are not imported", async () => {
   const world = worldOf("a", "b");
   const importer = world.open();
   await importer.read([{ path: "a.json", blob: new Blob() }], null);
@@ -149,7 +149,7 @@ test("a forgotten post is imported again", async () => {
   assert.equal(world.drafts.length, 2);
 });
 
-test("another tab that imports is waited for", async () => {
+test("an import does not start while another tab is importing", async () => {
   const world = worldOf("a");
   world.isBusyElsewhere = true;
   const importer = await world.import();
@@ -157,7 +157,7 @@ test("another tab that imports is waited for", async () => {
   assert.equal(world.drafts.length, 0);
 });
 
-test("pictures of the archive are put into the text, and others are named", async () => {
+test("pictures of the archive are put into the text, and unusable ones are named", async () => {
   const pictureOf = (name: string, bytes: Uint8Array): ContainedPicture => ({
     name,
     read: async () => bytes,
@@ -190,7 +190,7 @@ test("a text that is too large fails alone", async () => {
   });
 });
 
-test("files that cannot be read say why", async () => {
+test("files that cannot be read are reported with the reason", async () => {
   const world = worldOf("a");
   const importer = world.open();
   world.posts = new Proxy([], {

@@ -1,8 +1,8 @@
 /**
  * Creates drafts from found posts: every text is stored in this browser, and then saved.
  *
- * A reload in between loses nothing: what is kept is saved later without its files. A post that
- * was imported before is skipped.
+ * A reload in between loses nothing: the stored texts are saved later, without the files. A post
+ * that was imported before is skipped.
  */
 
 import { type ReadonlySignal, signal } from "@preact/signals-core";
@@ -22,7 +22,7 @@ import {
 } from "./import-state.ts";
 import { WORDS } from "./words.ts";
 
-/** How a save ended: with the draft's key, or with a sentence and whether others may succeed. */
+/** How a save ended: with the draft's key, or with a sentence and whether it concerns all texts. */
 export type SaveOutcome =
   | { readonly kind: "saved"; readonly key: string }
   | { readonly kind: "refused"; readonly sentence: string; readonly isForAll: boolean };
@@ -181,8 +181,8 @@ export class Importer {
   }
 
   /**
-   * The records, where a kept text that is gone counts as made: the page was closed between the
-   * save and its record, or the author has saved or deleted the draft.
+   * The records. A post whose text is gone from this browser counts as imported: the page was
+   * closed between the save and its record, or the author has saved or deleted the draft.
    */
   private async settledRecords(): Promise<ImportRecord[]> {
     const [records, kept] = await Promise.all([this.ports.records(), this.ports.keptKeys()]);

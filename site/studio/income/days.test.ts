@@ -22,7 +22,7 @@ test("a sale belongs to its day in UTC, to the last second", () => {
   assert.deepEqual(before, { day: "2026-03-01", sales: 2, earned: 8n });
 });
 
-test("sums are exact beyond the range of numbers", () => {
+test("sums are exact beyond the range of safe integers", () => {
   const price = "900719925474099301";
   const sales = [price, price].map((each) => ({ at: "2026-03-01T10:00:00Z", price: each }));
   assert.equal(salesByDay(sales, 30, NOW).at(-2)?.earned, 2n * BigInt(price));
@@ -38,7 +38,7 @@ test("without a sale, all time is today", () => {
   assert.deepEqual(salesByDay([], null, NOW), [{ day: "2026-03-02", sales: 0, earned: 0n }]);
 });
 
-test("a chart is covered if the list is complete or reaches back before the period", () => {
+test("sales cover a chart if their list is complete or reaches back before the period", () => {
   const within = [{ at: "2026-02-20T00:00:00Z", price: "1" }];
   const before = [...within, { at: "2026-01-31T23:59:59Z", price: "1" }];
   assert.equal(covers(within, false, 30, NOW), false);

@@ -30,7 +30,7 @@ test("a form opens with what readers see", () => {
   assert.equal(openForm(null).name, "");
 });
 
-test("what is typed is cleaned, and ends an earlier failure", () => {
+test("typed text is cleaned, and typing clears an earlier failure", () => {
   const failed = advanceForm(openForm(saved), { type: "failed", sentence: "No." });
   const typed = advanceForm(failed, {
     type: "typed",
@@ -42,13 +42,13 @@ test("what is typed is cleaned, and ends an earlier failure", () => {
   assert.equal(isChanged(typed), true);
 });
 
-test("nothing is typed while the profile is being saved", () => {
+test("input is ignored while the profile is being saved", () => {
   const saving = advanceForm(openForm(saved), { type: "save" });
   assert.equal(advanceForm(saving, { type: "typed", field: "bio", text: "Later" }), saving);
   assert.equal(advanceForm(saving, { type: "avatar", avatar: "none" }), saving);
 });
 
-test("a saved profile is what the form shows from then on", () => {
+test("after a save, the form shows the saved profile", () => {
   const saving = advanceForm(openForm(null), { type: "save" });
   const done = advanceForm(saving, { type: "saved", profile: saved });
   assert.equal(done.state, "saved");
@@ -56,7 +56,7 @@ test("a saved profile is what the form shows from then on", () => {
   assert.equal(isChanged(done), false);
 });
 
-test("a failure leaves what was typed", () => {
+test("a failed save keeps what was typed", () => {
   const typed = advanceForm(openForm(saved), { type: "typed", field: "bio", text: "New." });
   const failed = advanceForm(advanceForm(typed, { type: "save" }), {
     type: "failed",
@@ -68,7 +68,7 @@ test("a failure leaves what was typed", () => {
   );
 });
 
-test("joiners stay, and lines stay where they are allowed", () => {
+test("zero-width joiners are kept, and line breaks where they are allowed", () => {
   assert.equal(cleanText("نا\u200cم", false), "نا\u200cم");
   assert.equal(cleanText("one\r\ntwo\tthree", true), "one\ntwo three");
   assert.equal(cleanText("one\ntwo", false), "one two");

@@ -38,7 +38,7 @@ export const openForm = (saved: Profile | null): ProfileForm => ({
   failure: null,
 });
 
-/** The form after an event. Nothing is typed while it is being saved. */
+/** The form after an event. Input is ignored while the profile is being saved. */
 export function advanceForm(form: ProfileForm, event: ProfileEvent): ProfileForm {
   switch (event.type) {
     case "typed": {

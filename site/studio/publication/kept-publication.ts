@@ -47,13 +47,13 @@ export const keepForm = (account: string, key: string, form: Form | null): boole
 export const recallProgress = (account: string, key: string): Progress | null =>
   recall<Progress>(progressKey(placeOf(account, key)));
 
-/** Written before this returns: nothing can come between a hash and its record. */
+/** Store the progress at once, so that nothing can come between a hash and its record. */
 export const keepProgress = (account: string, key: string, progress: Progress | null): void =>
   remember(progressKey(placeOf(account, key)), progress);
 
 /**
  * Observe the progress that another tab stores; null if it was removed. Returns a function that
- * stops.
+ * stops observing.
  */
 export const hearProgress = (
   account: string,
@@ -63,7 +63,7 @@ export const hearProgress = (
 
 /**
  * Observe what another tab stores under a key; null if it was removed. Returns a function that
- * stops.
+ * stops observing.
  */
 export function hearKept<T>(place: string, hear: (kept: T | null) => void): () => void {
   const listen = (event: StorageEvent) => {

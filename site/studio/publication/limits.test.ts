@@ -23,7 +23,7 @@ test("a title of 100 bytes fits, and one byte more does not", () => {
   assert.deepEqual([long.used, long.limit, long.isOver], [51, 50, true]);
 });
 
-test("characters are counted as authors see them, and as many more as fit", () => {
+test("characters are counted as authors see them, and their limit depends on their bytes", () => {
   const shown = (text: string) => {
     const { used, limit } = measureTitle(text);
     return [used, limit];

@@ -31,7 +31,7 @@ test("each step leads to the next task", () => {
   assert.equal(nextTask(after(SAVED, UPLOADED, ASKED, SENT, FOUND, { type: "listed" })), null);
 });
 
-test("a wallet that has not responded yet is searched for, not asked again", () => {
+test("a transaction without the wallet's response is searched for, not requested again", () => {
   const asked = after(SAVED, UPLOADED, ASKED);
   assert.equal(nextTask(asked), "search");
   assert.throws(() => advance(asked, ASKED), TypeError);

@@ -128,7 +128,7 @@ test("a wallet whose response was lost is not asked again automatically", async 
   assert.equal(publication.progress.value.step, "done");
 });
 
-test("a cid of somebody else is never sent, but a new version is", async () => {
+test("a cid that somebody else published is never sent, but a new version is", async () => {
   const stranger = { postId: "5", author: MARKET } as const;
   const { publication, calls } = makePorts({
     findEntry: async (cid) => (cid === "bafy1" ? stranger : null),

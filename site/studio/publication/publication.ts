@@ -21,7 +21,7 @@ export interface PublicationPorts extends RunnerPorts<Progress> {
   isListed(postId: string, cid: string): Promise<boolean>;
 }
 
-/** How many times the service's list is polled before the author is told that it takes long. */
+/** The number of polls of the service's list before the author is told that this takes longer. */
 const MAX_POLLS = 120;
 
 export class Publication extends StepRunner<Progress, ProgressEvent, PublicationPorts> {

@@ -4,7 +4,7 @@ import { addTags, normalizeTag } from "./tags.ts";
 
 const LIMITS = { count: 10, length: 32 };
 
-test("a hashtag loses one #, its capitals and its other spellings", () => {
+test("one # is dropped from a hashtag, and its case and Unicode form are normalized", () => {
   assert.equal(normalizeTag(" #Essay ", LIMITS), "essay");
   assert.equal(normalizeTag("Ｆｕｌｌ", LIMITS), "full");
   assert.equal(normalizeTag("CAFE\u0301", LIMITS), "café");
@@ -52,7 +52,7 @@ test("the first invalid hashtag stays in the field with everything after it", ()
   assert.match(added.problem ?? "", /t\.wo/);
 });
 
-test("one more than the limit stays in the field", () => {
+test("a hashtag beyond the limit stays in the field", () => {
   const added = addTags(["a", "b"], "c d", { count: 3, length: 32 });
   assert.deepEqual(added.tags, ["a", "b", "c"]);
   assert.equal(added.rest, "d");

@@ -31,7 +31,7 @@ export const keepPriceChange = (
 
 /**
  * Observe the change that another tab stores; null if it was abandoned. Returns a function that
- * stops.
+ * stops observing.
  */
 export const hearPriceChange = (
   address: string,

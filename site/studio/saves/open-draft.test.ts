@@ -238,7 +238,7 @@ test("a first save creates a draft, and its copy moves to the key of the service
   assert.deepEqual([...copies.kept.keys()], ["group tab"]);
 });
 
-test("without a writing session nothing is signed unasked", async () => {
+test("without a writing session, nothing is signed unless the author asks", async () => {
   const { draft, service } = openSaved();
   draft.change("two");
   await draft.save({ isAsked: false });
@@ -282,7 +282,7 @@ test("a save that waits for the service is sent again when its time has come", a
   assert.equal(service.signatures, 1);
 });
 
-test("a waiting save does not keep its draft from being closed, and continues when it is opened", async () => {
+test("a draft can be closed while its save waits, which continues after reopening", async () => {
   const { draft, service, copies } = openSaved();
   service.losesResponse = true;
   draft.change("two");
@@ -316,7 +316,7 @@ test("text typed during a wait is signed after the waiting save", async () => {
   );
 });
 
-test("a signature that comes too late is requested again by a click", async () => {
+test("a signature that came too late is requested again on the next click", async () => {
   const { draft, service } = openSaved();
   service.failures = [refusal("signature_stale", 401, { now: 1 })];
   draft.change("two");
@@ -341,7 +341,7 @@ test("a save whose response was lost is found after its signature is stale", asy
   }
 });
 
-test("a save that never arrived is signed again after the network is back, if nobody must be asked", async () => {
+test("a save that never arrived is signed again later, if that needs no prompt", async () => {
   const { draft, service, clock, due } = openSaved();
   service.hasSession = true;
   service.failures = [new Unreachable("away")];
@@ -386,7 +386,7 @@ test("taking the other version keeps mine in this browser", async () => {
   assert.equal(draft.saving.value.kind, "saved");
 });
 
-test("without room for mine, the other version is not taken", async () => {
+test("the other version is not taken if there is no room to keep mine", async () => {
   const { draft, copies, service, texts } = openSaved();
   service.store("theirs");
   draft.change("mine");
@@ -409,7 +409,7 @@ test("a deleted draft that continues as a new one keeps its earlier copy if ther
   assert.deepEqual(copies.texts(), ["two"]);
 });
 
-test("an unchanged text follows the service", async () => {
+test("an unchanged text is replaced by the newer version of the service", async () => {
   const { draft, service, texts } = openSaved();
   service.store("theirs");
   await draft.look();
@@ -445,7 +445,7 @@ test("an ended writing session is reported, and the wallet can save instead", as
   assert.equal(draft.saving.value.kind, "saved");
 });
 
-test("refusals say what to do, and the text stays in this browser", async () => {
+test("after a refusal, the text stays in this browser", async () => {
   for (const code of ["quota_exceeded", "too_large"] as const) {
     const { draft, service, copies } = openSaved();
     service.failures = [refusal(code, 413)];
@@ -562,7 +562,7 @@ test("a deleted draft that continues as a new one does not navigate to it after 
   assert.deepEqual(keys, []);
 });
 
-test("a check leaves a save alone that waits for the service", async () => {
+test("a check does not disturb a save that waits for the service", async () => {
   const { draft, service } = openSaved();
   service.losesResponse = true;
   draft.change("two");

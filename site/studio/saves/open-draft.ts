@@ -64,11 +64,11 @@ export interface OpenedDraft extends CopyKey, Pick<LocalCopy, "base" | "content"
 
 /** Callbacks of the views around an open draft. */
 export interface DraftEvents {
-  /** The text was replaced by another version; without asking if there was nothing to lose. */
+  /** The text was replaced by another version; `isAsked` is false if there was nothing to lose. */
   onText(content: string, isAsked: boolean): void;
   /** The service has this text as that version; the author may have typed more meanwhile. */
   onSaved(version: Version, content: string): void;
-  /** The open draft has another key: with its first save, or because it starts over. */
+  /** The draft has a new key: after its first save, or because it continues as a new draft. */
   onKey(key: string): void;
   onCopies(): void;
 }
@@ -188,7 +188,7 @@ export class OpenDraft {
   /**
    * Save. With `isAsked` the wallet may prompt; otherwise only a writing session signs.
    *
-   * Resolves when that is done, or waiting for the service.
+   * Resolves when the save is done, or is waiting for the service.
    */
   async save({ isAsked }: { isAsked: boolean }): Promise<void> {
     this.timers.clear(this.saveTimer);

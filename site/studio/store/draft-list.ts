@@ -31,7 +31,7 @@ export class DraftList {
     return this.listed;
   }
 
-  /** Load the first page, again if necessary; after the page that is being loaded. */
+  /** Load or reload the first page; if a page is being loaded, once that is done. */
   async reload(): Promise<void> {
     if (this.isLoading) this.isReloadWanted = true;
     else await this.load();

@@ -24,7 +24,7 @@ test("the title is the first heading, otherwise the first line with words", () =
   for (const [content, title] of cases) assert.equal(titleOf(content), title, content);
 });
 
-test("words are counted without pictures and addresses, ideographs one by one", () => {
+test("words are counted without pictures and addresses, and two ideographs as one word", () => {
   assert.equal(countWords("Don't stop, 2 go-betweens."), 4);
   assert.equal(countWords("![a cat](data:image/png;base64,AAAA) and [b](https://c.example/d)"), 4);
   assert.equal(countWords("日本語 text"), 3);
@@ -38,7 +38,7 @@ test("the size of a text is that of its UTF-8", () => {
   }
 });
 
-test("a text gives its title away and takes it back unchanged", () => {
+test("a title can be split from a text and joined to it again without a change", () => {
   const cases: [string, string, string][] = [
     ["# A title\n\nWords.", "A title", "Words."],
     ["# A title\nWords.", "A title", "Words."],

@@ -41,7 +41,7 @@ export const drafts: ReadonlySignal<readonly DraftEntry[]> = computed(() =>
 /** How much of the service's list is loaded. */
 export const listing: ReadonlySignal<Listing> = list.listing;
 
-/** Load the first page, again if necessary. */
+/** Load or reload the first page. */
 export async function reloadDrafts(): Promise<void> {
   if (isSignedIn.value) await list.reload();
 }

@@ -48,8 +48,8 @@ export type CopyKey = Pick<LocalCopy, "account" | "key" | "tab">;
 export interface CopyStore {
   list(account: string): Promise<LocalCopy[]>;
   /**
-   * Store a copy. With `expected` only if the existing one has this text, or there is none; false
-   * if another text is there.
+   * Store a copy. With `expected`, only if the existing copy has this text or there is none; false
+   * if the existing copy has another text.
    */
   put(copy: LocalCopy, expected?: string): Promise<boolean>;
   /** Remove a copy; with `expected` only if it has this text. */

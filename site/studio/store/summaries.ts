@@ -8,7 +8,7 @@ import { imprint } from "../../page/service.ts";
 import { countWords, titleOf } from "./draft-text.ts";
 import { localCopies, type Summary } from "./local-copies.ts";
 
-/** How many texts are read at once: they may have megabytes. */
+/** How many texts are read at once: each may be megabytes long. */
 const READ_AT_ONCE = 3;
 
 const known = signal<ReadonlyMap<string, Summary>>(new Map());

@@ -32,7 +32,7 @@ function store(versions: DraftVersion[]) {
   };
 }
 
-test("a text is due if it is new, has words, and some minutes have passed", () => {
+test("a text is kept as a version if it is new, has words, and some minutes have passed", () => {
   assert.ok(isDue(null, "Words", NOW));
   assert.ok(!isDue(null, " \n", NOW));
   assert.ok(!isDue(version(DAY, { content: "Words" }), "Words", NOW));
@@ -57,7 +57,7 @@ test("older versions are thinned to one an hour, then one a day", () => {
   );
 });
 
-test("a draft has at most thirty versions, and an account a bounded size", () => {
+test("a draft has at most thirty versions, and their total size is limited per account", () => {
   const many = Array.from({ length: 40 }, (_, index) => version((index + 2) * DAY));
   assert.equal(surplus(many, NOW).length, 10);
   const other = version(0, { key: "b" });
@@ -71,7 +71,7 @@ test("a draft has at most thirty versions, and an account a bounded size", () =>
   );
 });
 
-test("versions follow a draft to its new key, and leave with it", async () => {
+test("versions follow a draft to its new key, and are removed with it", async () => {
   const kept = store([]);
   let now = NOW;
   const versions = new DraftVersions(kept, () => now);

@@ -35,8 +35,8 @@ export function isDue(latest: DraftVersion | null, content: string, now: number)
 }
 
 /**
- * The versions of an account to remove. Of each draft, all of the last hour are kept, then the last
- * one of each hour, and of each day; of all drafts, the latest that fit.
+ * The versions of an account to remove. For each draft, all versions of the last hour stay, then
+ * the latest of each hour, and after a day the latest of each day; in total, the newest that fit.
  */
 export function surplus(versions: readonly VersionKey[], now: number): VersionKey[] {
   const counts = new Map<string, number>();

@@ -55,8 +55,8 @@ export function findEntry(header: string | null): unknown {
 }
 
 /**
- * An entry of `accepts`, once it is certain that it sells this post, or any post if none is given,
- * at the seller's marketplace and chain, and that its message only reads that post.
+ * The offer in an entry of `accepts`, after checking that it sells this post (or any post if none
+ * is given) at the seller's marketplace and chain, and that its message only permits reading it.
  *
  * Throws `InvalidOffer`.
  */

@@ -36,7 +36,7 @@ function open({ balance = 0, status = 1, fails = false } = {}) {
 
 const { signal } = new AbortController();
 
-test("purchases side by side share the limit, and each post is bought once", async () => {
+test("concurrent purchases share the limit, and each post is bought once", async () => {
   const { buyer, calls } = open();
   const offers = [offerOf("7", 6n), offerOf("7", 6n), offerOf("8", 6n)];
   const [first, second, third] = await Promise.allSettled(offers.map((offer) => buyer.buy(offer)));
@@ -52,7 +52,7 @@ test("purchases side by side share the limit, and each post is bought once", asy
   );
 });
 
-test("a reverted purchase is given back once, and can be repeated", async () => {
+test("a reverted purchase returns its price to the limit once, and can be repeated", async () => {
   const { buyer, said } = open({ status: 0 });
   const offer = offerOf("7", 6n);
   const sent = (await buyer.buy(offer)) as Hex;
@@ -73,7 +73,7 @@ test("a reverted purchase gives back its own price, and not that of a later offe
   await assert.rejects(buyer.buy(offerOf("8", 11n)), TooExpensive);
 });
 
-test("a wallet that does not send keeps its coins, and so does one that holds the token", async () => {
+test("no price stays reserved if the wallet fails to send or holds the token", async () => {
   const locked = open({ fails: true });
   for (let attempt = 0; attempt < 2; attempt += 1)
     await assert.rejects(locked.buyer.buy(offerOf("7", 10n)), /locked/);
@@ -83,7 +83,7 @@ test("a wallet that does not send keeps its coins, and so does one that holds th
   assert.equal(holding.calls.length, 0);
 });
 
-/** A service whose first proof is stale after the purchase, and which makes offers at these times. */
+/** A service that refuses the first proof after the purchase, and makes offers at these times. */
 function sell(...times: string[]) {
   const messages: string[] = [];
   const signMessage = async (message: string): Promise<Hex> => {
@@ -126,7 +126,7 @@ function sell(...times: string[]) {
   return { read: () => readPaid(request, SELLER, "7", wallet, buyer, signal), messages };
 }
 
-test("a read signs anew once its proof has expired by the service's clock", async () => {
+test("a read signs again once its proof has expired by the service's clock", async () => {
   const issued = "2026-11-18T10:00:00Z";
   const { read, messages } = sell(issued, issued, "2026-11-18T10:05:00Z");
   assert.equal((await read()).content, "Words.");
@@ -134,7 +134,7 @@ test("a read signs anew once its proof has expired by the service's clock", asyn
   assert.match(messages[1] ?? "", /^Issued At: 2026-11-18T10:05:00Z$/m);
 });
 
-test("a proof that has not expired is not signed anew", async () => {
+test("a proof that has not expired is not signed again", async () => {
   const issued = "2026-11-18T10:00:00Z";
   const { read, messages } = sell(issued, issued, issued);
   await assert.rejects(read(), /Stale/);

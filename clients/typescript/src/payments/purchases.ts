@@ -1,4 +1,4 @@
-/** Purchases with a limit, each of them made once, and reading what was bought. */
+/** Buys posts within a limit, each of them once, and reads what was bought. */
 
 import { balanceOf, buyPostCall, waitForReceipt } from "../marketplace.js";
 import { Refusal, Reverted, TooExpensive } from "../problems.js";
@@ -56,7 +56,7 @@ export class LimitedBuyer {
     if (known) return known;
     const { price } = offer;
     if (price > this.left) throw new TooExpensive(price, this.left);
-    // Reserved before anything is awaited, so that purchases side by side share the limit.
+    // Reserved before anything is awaited, so that concurrent purchases share the limit.
     this.left -= price;
     const sending = this.send(offer);
     this.reserved.set(sending, price);
@@ -99,7 +99,8 @@ export class LimitedBuyer {
 }
 
 /**
- * A post, as the holder of its token: bought first if the wallet holds none and there is a buyer.
+ * Read a post as the holder of its token, which is bought first if the wallet holds none and there
+ * is a buyer.
  *
  * `request` loads the post with further headers, and returns its response or the offer (402).
  */

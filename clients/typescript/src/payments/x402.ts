@@ -23,7 +23,7 @@ const NO_TRANSACTION: Hex = `0x${"0".repeat(64)}`;
  *
  *     client.register(scheme.network, scheme);
  *
- * Each post is paid for once, also if the service asks again, and only at the given marketplace and
+ * Each post is paid for once, even if the service asks again, and only at the given marketplace and
  * chain. The message that is signed proves the wallet's address for one read of that post.
  */
 export class ImprintSubscribeScheme {

@@ -21,7 +21,7 @@ const FACTS: ItemFacts[] = [
   { price: 7n, author: AUTHOR, isHeld: false },
 ];
 
-/** Plays the page: effects are collected until a result answers them. */
+/** Stands in for the page: collects the effects, and reports their results. */
 class Play {
   effects: Effect[] = [];
   constructor(public state: OrderState) {}
@@ -34,7 +34,7 @@ class Play {
     return this.go(reduce(this.state, { ...result, turn }));
   }
 
-  /** Up to the point at which the prices are read. */
+  /** Order the items, up to the point at which the prices are read. */
   prepare(receiver = "", kept: Order | null = null): this {
     return this.ask({ kind: "order", receiver })
       .tell({ type: "connected", buyer: BUYER })
@@ -71,7 +71,7 @@ const orderOf = ({ state }: Play): Order => {
   return state.phase.kind === "paying" ? state.phase.order : assert.fail();
 };
 
-test("several posts are one payment for the buyer", () => {
+test("several posts are bought in one payment, for the buyer", () => {
   const order = orderOf(play().pay());
   assert.deepEqual([order.account, order.receiver, totalOf(order.posts)], [ANN, ANN, 12n]);
   assert.deepEqual(
@@ -83,7 +83,7 @@ test("several posts are one payment for the buyer", () => {
   );
 });
 
-test("a gift is a payment for somebody else, whose address is checked", () => {
+test("a gift goes to another receiver, whose address is checked", () => {
   const gift = play(true);
   for (const mistake of ["", "bob", BOB.slice(0, -1), BOB.replace("C44C", "c44C"), `${BOB}0`]) {
     gift.ask({ kind: "order", receiver: mistake });
@@ -181,7 +181,7 @@ test("an order that may have been paid is continued, not paid again", () => {
   assert.deepEqual([next.state.shown.kind, next.effects], ["doubt", [{ type: "unlock" }]]);
 });
 
-test("only a buyer who says so pays again, after a look at the prices", () => {
+test("nothing is paid again unless the buyer says so and has seen the current prices", () => {
   const kept: Order = { ...orderOf(play().pay(BOB)), asked: { nonce: 4 } };
   const again = new Play(newOrder([], false)).ask({ kind: "continue" });
   again.tell({ type: "connected", buyer: BUYER }).tell({ type: "locked", kept });
@@ -196,7 +196,7 @@ test("only a buyer who says so pays again, after a look at the prices", () => {
   assert.equal(orderOf(again.pay(BOB)).asked, null);
 });
 
-test("only the payment of which the buyer was told is paid again", () => {
+test("only the payment that the buyer was told about is paid again", () => {
   const doubted: Order = { ...orderOf(play().pay(BOB)), asked: { nonce: 4 } };
   const kept: Order = { ...doubted, asked: { nonce: 5 } };
   const other = play().ask({ kind: "again", doubted });
@@ -209,7 +209,7 @@ test("only the payment of which the buyer was told is paid again", () => {
   assert.deepEqual([gone.state.items, gone.last], [[], "unlock"]);
 });
 
-test("a reverted or refused payment is over, and says why", () => {
+test("a reverted or refused payment ends the order, and the reason is shown", () => {
   const outcomes: Outcome[] = [{ kind: "reverted" }, { kind: "refused", sentence: "No." }];
   for (const outcome of outcomes) {
     const over = play().pay().settle(outcome);
@@ -236,7 +236,7 @@ test("clicks during an order and results of an earlier turn change nothing", () 
   assert.equal(order.tell({ type: "lock-taken" }, before.turn - 1).state, before);
 });
 
-test("an order in another tab is not paid here", () => {
+test("an order that another tab is paying is not paid in this tab", () => {
   const order = play().ask({ kind: "order", receiver: "" });
   order.tell({ type: "connected", buyer: BUYER }).tell({ type: "lock-taken" });
   assert.deepEqual([order.state.shown.kind, order.state.phase.kind], ["another-tab", "idle"]);

@@ -49,7 +49,7 @@ export type Wish =
   | { readonly kind: "remove"; readonly id: string; readonly receiver: string }
   /** Continue after a failure or a reload; nothing is paid twice. */
   | { readonly kind: "continue" }
-  /** Pay again; `doubted` is an earlier payment that may still arrive, of which the buyer was told. */
+  /** Pay again; `doubted` is an earlier payment that may still arrive, as the buyer was told. */
   | { readonly kind: "again"; readonly doubted: Order };
 
 export type Shown =
@@ -193,7 +193,7 @@ function advance(state: OrderState, result: Result): Next {
 
 /**
  * An order that may have been paid is finished before another one begins, unless the buyer wants
- * to pay again: then it is forgotten, and blocks no further order.
+ * to pay again: then the earlier order is forgotten, so that it does not block later ones.
  */
 function continueOrder(
   state: OrderState,

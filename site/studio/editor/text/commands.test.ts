@@ -42,13 +42,13 @@ const keyed = (key: string, isShifted = false): StateCommand => {
     });
 };
 
-test("a mark at the beginning of a line leaves the cursor behind it", () => {
+test("a mark at the beginning of a line leaves the cursor after it", () => {
   assert.equal(run(toggleHeading(2), "One\n¦"), "One\n## ¦");
   assert.equal(run(toggleBullets, "¦Words"), "- ¦Words");
   assert.equal(run(toggleBullets, "- ¦Words"), "¦Words");
 });
 
-test("marks around words keep the words selected, and an empty pair takes the cursor", () => {
+test("marks around words keep the words selected, and an empty pair encloses the cursor", () => {
   assert.equal(run(toggleBold, "a ¦bold¦ word"), "a **¦bold¦** word");
   assert.equal(run(toggleBold, "a **¦bold¦** word"), "a ¦bold¦ word");
   assert.equal(run(toggleBold, "¦"), "**¦**");
@@ -61,7 +61,7 @@ test("code of several lines gets a fence longer than any in it, and loses it aga
   assert.equal(run(toggleCode, "¦```\nx\n```¦"), "````\n¦```\nx\n```¦\n````");
 });
 
-test("Enter twice leaves a list with a blank line behind it", () => {
+test("Enter twice ends a list with a blank line", () => {
   assert.equal(run(continueList, "- one¦"), "- one\n- ¦");
   assert.equal(run(continueList, "- one\n- ¦"), "- one\n\n¦");
   assert.equal(run(continueList, "2. two\n3. ¦"), "2. two\n\n¦");

@@ -58,7 +58,7 @@ function findPictures(state: EditorState, from: number, to: number): Range<Decor
   return folds;
 }
 
-/** Re-scan only changed lines: a text with pictures has megabytes. */
+/** Re-scan only changed lines: a text with pictures is megabytes long. */
 function follow(folds: DecorationSet, change: Transaction): DecorationSet {
   if (!change.docChanged) return folds;
   let followed = folds.map(change.changes);

@@ -27,7 +27,7 @@ test("the line is put below the block with the cursor", () => {
   for (const [before, after] of cases) assert.equal(ended(before), after, before);
 });
 
-test("a text has one line, which moves", () => {
+test("a text has only one opening line, which is moved", () => {
   const cases: [string, string][] = [
     ["one\n\n<!--more-->\n\nt|wo", "one\n\ntwo\n\n<!--more-->\n\n"],
     ["o|ne\n\ntwo\n\n<!--more-->\n\nthree", "one\n\n<!--more-->\n\ntwo\n\nthree"],
@@ -36,6 +36,6 @@ test("a text has one line, which moves", () => {
   for (const [before, after] of cases) assert.equal(ended(before), after, before);
 });
 
-test("a line that is there already stays", () => {
+test("an opening line that is already in the right position stays", () => {
   assert.equal(ended("one\n\n<!--mo|re-->\n\ntwo"), null);
 });

@@ -103,7 +103,7 @@ class OpeningLine extends WidgetType {
     return handle;
   }
 
-  /** The editor leaves the pointer to the handle. */
+  /** Pointer and mouse events go to the handle, not to the editor. */
   override ignoreEvent(event: Event): boolean {
     return event.type.startsWith("pointer") || event.type.startsWith("mouse");
   }
@@ -144,7 +144,7 @@ const HANDLE = Decoration.replace({ widget: new OpeningLine() });
 const LINE = Decoration.line({ class: "opening-line" });
 const TARGET = Decoration.line({ class: "opening-target" });
 
-/** With the cursor in it, the line is text that can be edited. */
+/** Draw the line as a handle, or as editable text while the cursor is in it. */
 function draw(state: EditorState, target: number | null): Drawn {
   const ranges = [];
   const place = findLine(state);

@@ -8,7 +8,7 @@ import { isCode, isRich, linkOver, pastedTitle, titleChange, withMarks } from ".
 const selecting = (doc: string, anchor: number, head: number): EditorState =>
   EditorState.create({ doc, selection: { anchor, head }, extensions: markdown });
 
-test("an address pasted over words becomes a link, with the cursor behind it", () => {
+test("an address pasted over words becomes a link, with the cursor after it", () => {
   const state = selecting("See the docs now", 4, 12);
   const link = linkOver(state, " https://a.example/b?c=d#e \n");
   assert.ok(link);
@@ -17,7 +17,7 @@ test("an address pasted over words becomes a link, with the cursor behind it", (
   assert.equal(next.selection.main.head, "See [the docs](https://a.example/b?c=d#e)".length);
 });
 
-test("nothing else becomes a link", () => {
+test("only an address pasted over words becomes a link", () => {
   const words = selecting("See the docs", 4, 12);
   for (const pasted of ["words", "javascript:alert(1)", "https://a.example b", "https://a.(b)", ""])
     assert.equal(linkOver(words, pasted), null, pasted);
@@ -36,7 +36,7 @@ test("rich text has marks, lists, links or tables; coloured code has none", () =
   assert.ok(!isRich(`<b>${"x".repeat(1_000_001)}</b>`, ["text/html"]));
 });
 
-test("code is recognised in lines and between fences", () => {
+test("inline code and fenced code are recognised", () => {
   assert.ok(isCode(selecting("a `b` c", 4, 4)));
   assert.ok(isCode(selecting("```\nb\n```", 5, 5)));
   assert.ok(!isCode(selecting("a `b` c", 7, 7)));
@@ -74,7 +74,7 @@ test("the heading of a text that is pasted as a whole becomes its title", () => 
   assert.equal(pasteAll("all of this", "# On glue\n\nIt holds.").text, "It holds.");
 });
 
-test("one undo takes a pasted text and its title back", () => {
+test("one undo reverts both a pasted text and its title", () => {
   const { state } = pasteAll("", "# On glue\n\nIt holds.");
   const undone: Transaction[] = [];
   assert.ok(undo({ state, dispatch: (transaction) => undone.push(transaction) }));

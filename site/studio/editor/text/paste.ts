@@ -62,7 +62,7 @@ export function isCode(state: EditorState): boolean {
 }
 
 /**
- * Replaces pasted words by Markdown once it is converted, unless the author has changed them.
+ * Replaces pasted words with Markdown once it is converted, unless the author has changed them.
  * Undo restores the plain words.
  */
 function replaceLater(view: EditorView, from: number, plain: string, markdown: Promise<string>) {
@@ -142,7 +142,7 @@ function withoutTitle(transaction: Transaction): Transaction | TransactionSpec {
 export const plainText = (data: DataTransfer | null): string =>
   (data?.getData("text/plain") ?? "").replace(/\r\n?/g, "\n");
 
-/** Paste text at the cursor, and replace it by its Markdown if it is rich. */
+/** Paste text at the cursor, and replace it with its Markdown if it is rich. */
 export function pasteText(view: EditorView, data: DataTransfer): void {
   const plain = plainText(data);
   const html = data.getData("text/html");

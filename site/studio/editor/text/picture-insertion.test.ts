@@ -22,7 +22,7 @@ function inserted(doc: string, anchor: number): string {
   return `${next.sliceDoc(0, head)}¦${next.sliceDoc(head)}`;
 }
 
-test("a picture has lines of its own, and the cursor stands behind it", () => {
+test("a picture has lines of its own, and the cursor is put after it", () => {
   const picture = `![A cat](${PICTURE})`;
   assert.equal(inserted("One\nTwo", 1), `One\n\n${picture}\n\n¦\nTwo`);
   assert.equal(inserted("One", 3), `One\n\n${picture}\n\n¦`);
@@ -31,7 +31,7 @@ test("a picture has lines of its own, and the cursor stands behind it", () => {
   assert.equal(inserted("", 0), `${picture}\n\n¦`);
 });
 
-test("a picture gets a description and a caption, which cannot end it", () => {
+test("a picture gets a description and a caption, which cannot break its Markdown", () => {
   const state = stateOf(`One\n\n![](${PICTURE})\n`, 8);
   const found = pictureAt(state, 8);
   assert.ok(found);
@@ -47,7 +47,7 @@ test("a picture gets a description and a caption, which cannot end it", () => {
   });
 });
 
-test("an author who types while a picture is prepared keeps the cursor", () => {
+test("the cursor of an author who types while a picture is prepared does not move", () => {
   for (const [doc, at] of [
     ["One\nTwo", 3],
     ["One\n", 4],

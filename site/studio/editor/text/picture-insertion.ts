@@ -32,7 +32,7 @@ export function pictureText(source: string, { alt, caption }: PictureWords): str
   return `![${words}](${source}${below && ` "${below}"`})`;
 }
 
-/** Insert a picture below the line of the cursor, and move the cursor behind it. */
+/** Insert a picture below the line of the cursor, and move the cursor after it. */
 export function insertAtCursor(state: EditorState, alt: string, source: string): TransactionSpec {
   const line = state.doc.lineAt(state.selection.main.head);
   const isBlank = line.text.trim() === "";

@@ -164,7 +164,7 @@ export class TextEditor {
     }
   }
 
-  /** Several lines pasted into the title of an empty text are the text. */
+  /** Several lines pasted into the title of an empty text become the text. */
   private titlePaste(event: ClipboardEvent): void {
     const data = event.clipboardData;
     const plain = plainText(data);

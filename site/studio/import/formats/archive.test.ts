@@ -10,7 +10,7 @@ import { dayOf, draftText, type FoundPost } from "./found-post.ts";
 const fixture = (name: string): Buffer<ArrayBuffer> =>
   readFileSync(`studio/import/fixtures/${name}`) as Buffer<ArrayBuffer>;
 
-/** The archive found in files, which are given by path. */
+/** Read an archive from files, given by path. */
 async function find(
   files: Readonly<Record<string, string | Buffer<ArrayBuffer>>>,
   origin: string | null = null,
@@ -28,7 +28,7 @@ const only = async (...given: Parameters<typeof find>): Promise<FoundPost> => {
   return posts[0] as FoundPost;
 };
 
-test("a Ghost export becomes posts with tags, dates, cards and what was paid", async () => {
+test("a Ghost export becomes posts with tags, dates, cards and their paid part", async () => {
   const files = {
     "ghost.json": fixture("ghost.json"),
     "content/images/2024/01/loaf.png": fixture("blog/images/oven.png"),
@@ -125,7 +125,7 @@ test("front matter with aliases is not expanded", async () => {
   assert.match(post.text, /Text$/);
 });
 
-test("front matter that is nested without end is not parsed", async () => {
+test("front matter that is nested too deeply is not parsed", async () => {
   for (const front of ["? - ".repeat(10_000), "[".repeat(10_000), "- ".repeat(10_000)]) {
     const post = await only({ "a.md": `---\n${front}\n---\nText\n` });
     assert.deepEqual(post.losses, ["The front matter couldn’t be read, so it stays in the text."]);
@@ -220,7 +220,7 @@ second line
 <item><title>Block</title><guid>https://wp.example/?p=9</guid><content:encoded><![CDATA[<!-- wp:paragraph --><p>Para</p><!-- /wp:paragraph -->]]></content:encoded><wp:post_id>9</wp:post_id><wp:post_type>post</wp:post_type><wp:status>draft</wp:status><wp:post_date_gmt>0000-00-00 00:00:00</wp:post_date_gmt></item>
 </channel></rss>`;
 
-test("a WordPress export becomes posts, classic and of blocks, without expanding entities", async () => {
+test("classic and block posts from WordPress are read without expanding entities", async () => {
   const { posts } = await find({ "site.xml": WXR });
   const [hello, block] = posts;
   assert.equal(posts.length, 2);
@@ -241,7 +241,7 @@ test("a WordPress export becomes posts, classic and of blocks, without expanding
   assert.equal(block.date, null);
 });
 
-test("XML that is nested without end is refused", async () => {
+test("XML that is nested too deeply is refused", async () => {
   const { posts, notes } = await find({ "site.xml": WXR + "<a>".repeat(100_000) });
   assert.deepEqual([posts.length, notes], [0, ["site.xml: The XML is nested too deeply."]]);
 });
@@ -293,7 +293,7 @@ async function mirrorFile(change: (entry: Record<string, unknown>) => void = () 
   return { file: JSON.stringify(entry), contributor, digest: entry.digest };
 }
 
-test("an archive file of Mirror is proved by its signatures", async () => {
+test("the signatures in an archive file of Mirror prove who wrote the text", async () => {
   const { file, contributor, digest } = await mirrorFile();
   const post = await only({ "tx.json": file });
   assert.equal(post.signedBy, contributor);
@@ -303,7 +303,7 @@ test("an archive file of Mirror is proved by its signatures", async () => {
   );
 });
 
-test("of several versions of a Mirror post the newest is shown", async () => {
+test("only the newest of several versions of a Mirror post is shown", async () => {
   const version = (timestamp: number, title: string) =>
     mirrorFile((entry) => {
       entry.originalDigest = "first";
@@ -336,13 +336,13 @@ test("an archive file of Mirror that another wallet signed is intact, but not pr
   assert.match(post.remarks[0] ?? "", /^Not proved: the text is intact/);
 });
 
-test("what cannot be read is said, and hides nothing else", async () => {
+test("an unreadable file is reported, and the other files are still read", async () => {
   const { posts, notes } = await find({ "bad.json": "{", "good.md": "Fine", "other.json": "[1]" });
   assert.equal(posts.length, 1);
   assert.deepEqual(notes, ["bad.json isn’t valid JSON."]);
 });
 
-test("a text that repeats the start of a mark is read in no time to speak of", async () => {
+test("a text that repeats the start of a mark is read quickly", async () => {
   const starts = ["![", "![[a", "[[a|", "![](a", "{{< figure ", "```a\n", "{% highlight a %}"];
   const files = starts.map((start, index) => [`${index}.md`, start.repeat(50_000 / start.length)]);
   const { posts } = await find(Object.fromEntries(files));

@@ -11,7 +11,7 @@ import { isMirror, type MirrorEntry, parseMirror } from "./mirror.ts";
 import { parseSubstack, type SubstackRow, substackRows } from "./substack.ts";
 import { isWordPress, wordPressItems, wordPressReader } from "./wordpress.ts";
 
-/** The content of the files: posts, unreadable files, and notes for the author. */
+/** The content of the files: posts, and notes for the author, such as on unreadable files. */
 export interface Archive {
   readonly posts: readonly FoundPost[];
   readonly notes: readonly string[];
@@ -38,7 +38,7 @@ class Reading {
   private readonly posts = new Map<string, FoundPost>();
   private readonly notes: string[];
   private readonly files: readonly ImportFile[];
-  /** When the shown version of a Mirror post was signed, by its source. */
+  /** The time of the shown version of each Mirror post, by the post's source. */
   private readonly versions = new Map<string, number>();
   private twins = 0;
   private isFull = false;

@@ -22,7 +22,7 @@ async function zipOf(entries: Readonly<Record<string, string | Blob>>): Promise<
 
 const text = (bytes: Uint8Array): string => new TextDecoder().decode(bytes);
 
-test("files and entries of zips are one list", async () => {
+test("files and the entries of zips form one list", async () => {
   const zip = await zipOf({ "a/b.md": "In a zip", "__MACOSX/x": "noise" });
   const { files, notes } = await listFiles([
     { path: "blog.zip", blob: zip },
@@ -37,7 +37,7 @@ test("files and entries of zips are one list", async () => {
   assert.deepEqual(notes, []);
 });
 
-test("names that leave their folder are left out, and said", async () => {
+test("entries whose names lead out of their folder are left out and reported", async () => {
   const zip = await zipOf({ "../../etc/passwd": "x", "/root.md": "x", "good.md": "x" });
   const { files, notes } = await listFiles([{ path: "a.zip", blob: zip }]);
   assert.deepEqual(
@@ -50,7 +50,7 @@ test("names that leave their folder are left out, and said", async () => {
   assert.equal(cleanPath("./a//b.md"), "a/b.md");
 });
 
-test("an entry that inflates without end is stopped", async () => {
+test("an entry that inflates like a zip bomb is stopped", async () => {
   const zip = await zipOf({ "bomb.md": new Blob([new Uint8Array(3 * 1024 * 1024)]) });
   const { files } = await listFiles([{ path: "a.zip", blob: zip }]);
   await assert.rejects(files[0]?.read(LIMITS.text) ?? Promise.resolve(), (error: Error) => {
@@ -60,7 +60,7 @@ test("an entry that inflates without end is stopped", async () => {
   });
 });
 
-test("an entry may not be larger than what is read for, whatever its header says", async () => {
+test("an entry is limited by its actual size, whatever its header says", async () => {
   const zip = await zipOf({ "long.md": "A long text, and not a small one" });
   const bytes = new Uint8Array(await zip.arrayBuffer());
   const view = new DataView(bytes.buffer);
@@ -71,7 +71,7 @@ test("an entry may not be larger than what is read for, whatever its header says
   await assert.rejects(files[0]?.read(10) ?? Promise.resolve(), Unreadable);
 });
 
-test("all entries together are bounded", async () => {
+test("the total size of all entries is limited", async () => {
   const zip = await zipOf({ "a.md": "12345", "b.md": "67890" });
   const limits = { ...LIMITS, inflated: 8 };
   const { files } = await listFiles([{ path: "a.zip", blob: zip }], limits);
@@ -89,7 +89,7 @@ test("too many entries are refused as a whole", async () => {
   );
 });
 
-test("a broken zip is told by its name", async () => {
+test("a broken zip is reported by its name", async () => {
   await assert.rejects(
     listFiles([{ path: "half.zip", blob: new Blob(["PK\x03\x04 and no more"]) }]),
     /half\.zip can’t be read as a zip file/,
@@ -105,7 +105,7 @@ test("texts are decoded whatever their encoding, without control characters", ()
   assert.equal(decodeText(new TextEncoder().encode("\ufeffa\0\r\nb\u0008")).text, "a\nb");
 });
 
-test("pictures are known by their bytes, and SVG is none", () => {
+test("pictures are recognised by their bytes, and SVG is not accepted", () => {
   assert.equal(pictureType(Uint8Array.of(0x89, 0x50, 0x4e, 0x47, 0)), "image/png");
   assert.equal(pictureType(new TextEncoder().encode("<svg onload='alert(1)'>")), null);
 });

@@ -15,11 +15,11 @@ import { fileSize } from "../../../page/format.ts";
 import { WORDS } from "../words.ts";
 import { LIMITS, MEBIBYTE, Unreadable } from "./limits.ts";
 
-/** A file that can be read once or several times. */
+/** A file that can be read more than once. */
 export interface ImportFile {
   /** Without a leading slash, `.` or `..`. */
   readonly path: string;
-  /** Reads at most `limit` bytes. Throws `Unreadable` for more. */
+  /** Reads at most `limit` bytes. Throws `Unreadable` if there are more. */
   read(limit: number): Promise<Uint8Array>;
 }
 
@@ -90,7 +90,7 @@ async function addEntries(
 
 const tooMany = (limits: Limits): Unreadable => new Unreadable(WORDS.tooManyFiles(limits.files));
 
-/** Whether an entry is a symbolic link, or was added to the archive by the system. */
+/** Whether an entry is a symbolic link, or a file of the system or of a tool, such as `.git`. */
 const isNoise = (entry: Entry): boolean =>
   /(^|\/)(__MACOSX|\.git|\.obsidian|\.trash|node_modules)\//.test(entry.filename) ||
   (((entry.externalFileAttributes ?? 0) >>> 16) & 0o170000) === 0o120000;
@@ -172,7 +172,7 @@ const clean = (text: string): string =>
     // biome-ignore lint/suspicious/noControlCharactersInRegex: those are what is removed
     .replace(/[\0-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe\uffff]/g, "");
 
-/** Throws `Unreadable` for a text that pages would not show as a whole, not counting pictures. */
+/** Throws `Unreadable` if a text without its pictures is too long for pages to show all of it. */
 export function checkLength(text: string): void {
   if (text.replace(/;base64,[\w+/=]+/g, "").length > LIMITS.characters)
     throw new Unreadable(WORDS.textTooLong);

@@ -131,13 +131,13 @@ function contentFiles(files: readonly ImportFile[]): Map<string, ImportFile> {
 const escapeHtml = (text: string): string =>
   text.replace(/&/g, "&amp;").replace(/"/g, "&quot;").replace(/</g, "&lt;");
 
-/** Ghost's placeholder for its own address, as a path that an origin completes. */
+/** Replace Ghost's placeholder for its own address with the origin, or with nothing. */
 const resolve = (html: string, origin: string | null): string =>
   html.replaceAll(GHOST_URL, origin ? origin.replace(/\/$/, "") : "");
 
 const CUT = /^members-only$/;
 
-/** The link of a card in a paragraph, with the words of the element that has the class `title`. */
+/** A paragraph with the link of a card; its words are those of the element with class `title`. */
 function cardLink(card: Element, title: string, draft: HtmlDraft): ElementContent[] {
   const link = findAll(card, ({ tagName }) => tagName === "a")[0];
   const named = findAll(card, (each) => hasClass(each, title))[0];
@@ -220,7 +220,7 @@ function lexicalHtml(given: unknown, depth: number): string {
 
 const wrap = (tag: string, inner: string): string => `<${tag}>${inner}</${tag}>`;
 
-/** Lexical's bits: bold, italic, strikethrough and code. */
+/** Wrap a text as the bits of Lexical's format say: bold, italic, strikethrough and code. */
 function formatted(text: string, format: number): string {
   const marks: [number, string][] = [
     [16, "code"],

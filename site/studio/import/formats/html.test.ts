@@ -33,12 +33,12 @@ test("scripts, styles and forms vanish, and links that run scripts become words"
   assert.match(text, /a\s+c d\s+e/);
 });
 
-test("HTML in words is escaped rather than made again", () => {
+test("HTML that is shown as text stays escaped", () => {
   assert.equal(convert("<p>&lt;script&gt; &amp; &lt;!--more--&gt;</p>").includes("\n"), false);
   assert.match(convert("<p>&lt;b&gt;</p>"), /^\\<b>$/);
 });
 
-test("embeds become links, drawings are left out, and both are said", () => {
+test("embeds become links, drawings are left out, and both are reported", () => {
   const draft = newHtmlDraft(null);
   const html = `<iframe src="https://www.youtube.com/embed/abc"></iframe><svg><script>x</script></svg>
     <img src="https://a.example/b.png" alt="B"><img src="/c.png" alt="C">`;

@@ -84,7 +84,10 @@ function front(text: string, body: string, parse: () => unknown): Front {
 
 /** Finds files of the chosen folder by a path that a text contains. */
 export interface FileFinder {
-  /** By an address relative to the text or the site's root, or a name alone as in Obsidian. */
+  /**
+   * Find a file by an address relative to the text or the site's root, or by its name alone, as in
+   * Obsidian.
+   */
   find(from: string, address: string): ImportFile | null;
 }
 
@@ -117,7 +120,7 @@ export function finderOf(files: readonly ImportFile[]): FileFinder {
 
 const nameOf = (path: string): string => path.slice(path.lastIndexOf("/") + 1);
 
-/** Where addresses from the root may be: the chosen folder, and `static` or `public` in it. */
+/** The possible roots of the site: the chosen folder, or `static`, `public` or `assets` in it. */
 function rootsOf(files: readonly ImportFile[]): string[] {
   const tops = new Set(
     files.map(({ path }) => (path.includes("/") ? `${path.split("/")[0]}/` : "")),

@@ -29,8 +29,8 @@ export const isWordPress = (xml: string): boolean =>
   /<rss\b/.test(xml.slice(0, 10_000)) && xml.includes("http://wordpress.org/export/");
 
 /**
- * The items of an export. The parser expands only the five entities of XML: what a document type
- * declares is not read. Control characters, which old exports contain, do not matter.
+ * The items of an export. The parser expands only the five entities of XML, not those that a
+ * document type declares. It accepts control characters, which old exports contain.
  */
 export function wordPressItems(xml: string): WordPressItem[] {
   const items: WordPressItem[] = [];

@@ -15,7 +15,7 @@ const WIDE = { width: 2000, height: 1000 };
 const TALL = { width: 900, height: 1600 };
 const LIMITS = { pixels: 16_000_000, side: 16_384 };
 
-test("the first crop is the largest of shape 3:2, from the middle", () => {
+test("the first crop is the largest one with ratio 3:2, from the middle", () => {
   assert.deepEqual(fullCrop(WIDE), { x: 250, y: 0, width: 1500 });
   assert.deepEqual(fullCrop(TALL), { x: 0, y: 500, width: 900 });
 });
@@ -31,7 +31,7 @@ test("zooming keeps the point under the pointer", () => {
   assert.equal(zoomOf(crop, WIDE), 2);
 });
 
-test("zooming is limited to everything that fits and to eight times", () => {
+test("the zoom is between the largest crop that fits and eight times as close", () => {
   assert.deepEqual(zoomCrop(fullCrop(WIDE), WIDE, 0.1), fullCrop(WIDE));
   assert.equal(zoomOf(zoomCrop(fullCrop(WIDE), WIDE, 99), WIDE), 8);
 });
@@ -68,7 +68,7 @@ test("arrows move, plus and minus zoom, Home shows everything, other keys do not
   assert.equal(cropByKey(crop, WIDE, "Tab", false), null);
 });
 
-test("a square stays one, moved and zoomed within the picture", () => {
+test("a square crop stays square when it is moved and zoomed", () => {
   const full = fullCrop(WIDE, SQUARE);
   assert.deepEqual(full, { x: 500, y: 0, width: 1000, ratio: 1 });
   const near = zoomCrop(full, WIDE, 2);

@@ -35,10 +35,10 @@ export const ratioOf = (crop: Crop): number => crop.ratio ?? RATIO;
 
 export const cropHeight = (crop: Crop): number => crop.width / ratioOf(crop);
 
-/** The largest part of the right shape. */
+/** The width of the largest part with this aspect ratio. */
 const widest = (size: Size, ratio: number): number => Math.min(size.width, size.height * ratio);
 
-/** The largest part of the right shape, from the middle. */
+/** The largest part with this aspect ratio, from the middle. */
 export function fullCrop(size: Size, ratio = RATIO): Crop {
   const width = widest(size, ratio);
   const crop = { x: (size.width - width) / 2, y: (size.height - width / ratio) / 2, width };

@@ -34,7 +34,7 @@ test("a title whose font loads late is not drawn over a picture", async () => {
   assert.deepEqual(drawn, ["picture"]);
 });
 
-test("of two titles that wait for their font, the later one is drawn", async () => {
+test("of two titles that wait for their font, only the later one is drawn", async () => {
   const loaded = slowFonts();
   const drawn: string[] = [];
   const canvas = canvasOf(drawn);
