@@ -33,7 +33,7 @@ def test_disk_space_below_the_floor_is_low(tmp_path: Path) -> None:
 
 
 def test_the_fullest_disk_decides_whether_space_is_low(tmp_path: Path) -> None:
-    # The kernel gives this file system no bytes at all.
+    # The file system at /proc has no space at all.
     disks = [tmp_path, Path("/proc")]
     assert free(disks[1]) == 0
     assert LocalDiskSpace(disks, 1).low

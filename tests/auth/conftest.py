@@ -74,7 +74,7 @@ def count_calls() -> Callable[[Callable[[], object]], int]:
             nonlocal entered
             entered += event in ("call", "c_call")
 
-        # Garbage of earlier tests is finalized before, and not while calls are counted.
+        # Finalize the garbage of earlier tests now, rather than while calls are counted.
         gc.collect()
         gc.disable()
         sys.setprofile(note)

@@ -1,4 +1,4 @@
-"""Export keys make Ed25519 signatures valid only for the signed message and this key."""
+"""The Ed25519 signature of an export key is valid only for that key and the signed message."""
 
 import pytest
 

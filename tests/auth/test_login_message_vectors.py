@@ -97,7 +97,7 @@ def test_every_negative_vector_is_tested() -> None:
 
 @pytest.mark.parametrize("vector", CONTRACT_WALLETS.values(), ids=CONTRACT_WALLETS)
 def test_a_contract_wallet_cannot_log_in(vector: dict[str, str], refused: Refused) -> None:
-    # Their signatures are only meaningful to a contract on a chain, which is not called.
+    # Only a contract could verify the signature of a contract wallet, and none is called.
     address = vector["message"].split("\n")[1]
     claim = LoginClaim(vector["message"], address, vector["signature"])
     verifier = LoginVerifier(["localhost:4361"], 1, freshness=AGES, skew=AGES)

@@ -62,7 +62,7 @@ def test_the_nonce_comes_from_the_given_random_source() -> None:
 
 
 def test_a_token_with_any_changed_character_is_refused(refused: Refused) -> None:
-    # Three filters of different lengths, so that every number of stray bits at the end occurs.
+    # Filters of different lengths, so that every possible number of stray bits occurs.
     for which in (OwnDrafts(OWNER), PublicList(("a",)), PublicList(("ab",)), PublicList(("abc",))):
         token = TOKENS.encode(PagePosition(which, 1), LATER)
         for place, old in enumerate(token):

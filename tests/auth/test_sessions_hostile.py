@@ -196,7 +196,7 @@ def test_a_non_canonical_encoding_of_header_or_claims_is_refused(
     refused: Refused,
 ) -> None:
     def respell(part: str) -> str:
-        """Set a bit of an encoded part that decoders ignore."""
+        """Set a bit that decoders ignore, at the end of an encoded part."""
         alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
         return part[:-1] + alphabet[alphabet.index(part[-1]) + 1]
 

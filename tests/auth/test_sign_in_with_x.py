@@ -258,5 +258,5 @@ def test_the_signature_is_not_printed(signer: LocalAccount, sign_text: Sign) -> 
         (f"{SERVICE}/studio?next=/posts/7/content", False),
     ],
 )
-def test_a_login_message_with_the_uri_of_a_challenge_is_recognised(uri: str, is_one: bool) -> None:
+def test_a_login_message_with_the_uri_of_a_challenge_is_recognized(uri: str, is_one: bool) -> None:
     assert is_challenged(parse_uri(uri)) is is_one

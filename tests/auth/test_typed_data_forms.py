@@ -124,7 +124,7 @@ def test_the_inkdao_form_may_have_its_own_signing_domain(
         assert code is (None if is_good else Code.INVALID_TYPED_DATA), (form, action, name)
 
 
-# What a signature is bound to
+# The data that a signature covers
 
 CHANGED: dict[str, tuple[Any, Code]] = {
     "action": ("other", Code.INVALID_TYPED_DATA),
@@ -238,7 +238,7 @@ def test_only_the_bound_form_is_refused_by_another_service_with_the_same_domain(
         assert code is (Code.BODY_MISMATCH if form == BOUND else None)
 
 
-# Time, and the order of refusals
+# Timestamps, and the order of checks
 
 
 @pytest.mark.parametrize(("form", "action"), PAIRS)

@@ -51,7 +51,7 @@ def test_a_heavy_value_evicts_as_many_entries_as_needed() -> None:
     assert cache.weight == 8
 
 
-def test_a_replaced_value_no_longer_counts() -> None:
+def test_a_replaced_value_no_longer_counts_towards_the_weight() -> None:
     cache = cache_of(10, "aaaaaaaa", "aa", "bbbbbbbb")
     assert (list(cache), cache.weight) == (["a", "b"], 10)
 
@@ -66,7 +66,7 @@ def test_a_cache_without_capacity_holds_nothing() -> None:
     assert list(cache_of(0, "a", "b")) == []
 
 
-def test_a_removed_value_no_longer_counts() -> None:
+def test_a_removed_value_no_longer_counts_towards_the_weight() -> None:
     cache = cache_of(10, "aaa", "bbb")
     assert (cache.pop("a"), cache.pop("a"), cache.weight) == ("aaa", None, 3)
     cache.clear()

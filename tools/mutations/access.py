@@ -28,7 +28,7 @@ ACCESS = (
         "    if now.timestamp() - timestamp > FRESHNESS_SECONDS:\n",
         "test",
         (
-            "tests/web/api/test_drafts.py::test_the_timestamp_of_a_write_is_at_most_60_seconds_from_now",
+            "tests/web/api/test_drafts.py::test_the_timestamp_of_a_write_must_be_within_60_seconds_of_now",
         ),
     ),
     Mutation(
@@ -302,7 +302,7 @@ READING = (
         "test",
         (
             "tests/adapters/chain/test_marketplace_purchases.py"
-            "::test_a_transaction_moved_by_a_reorg_meanwhile_is_not_a_purchase_yet",
+            "::test_a_transaction_moved_by_a_reorg_during_the_query_is_not_a_purchase_yet",
         ),
     ),
 )

@@ -7,7 +7,7 @@ from imprint.domain.exports import NotAnExport
 from imprint.domain.formats.car import write_header, write_section
 from imprint.domain.formats.cids import document_cid
 
-# Larger than the buffer of a file, so that a block is read from the disk again.
+# Larger than the file buffer, so that each read of a block reads the file again.
 BLOCKS = {document_cid(block): block for block in (bytes([n]) * 50_000 for n in range(3))}
 FIRST, SECOND, THIRD = BLOCKS
 PIECES = [write_header([SECOND]), *(write_section(*each) for each in BLOCKS.items())]

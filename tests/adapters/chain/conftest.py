@@ -57,7 +57,7 @@ async def market_of_two(
     node: FaultyNode, spare_node: FaultyNode
 ) -> AsyncIterator[JsonRpcMarketplace]:
     rpc = JsonRpc([node.address, spare_node.address])
-    # A silent node takes part of this, and the rest is enough on a busy machine.
+    # An unresponsive node uses up part of the timeout. The rest is enough on a busy machine.
     market = JsonRpcMarketplace(BlockCalls(rpc, 31337, fixed_clock, 600), MARKET, timeout=8)
     yield market
     await market.close()

@@ -130,7 +130,7 @@ async def test_descriptions_are_read_at_the_given_head(
     head = block_ref(town)
     publish_another = town.create_post(town.wallet(2), "another")
     assert publish_another.number == head.number + 1
-    # The development chain keeps only the state of its newest block, and says so.
+    # The development chain keeps only the state of its newest block, so this read fails.
     with pytest.raises(Unavailable):
         await source.post_details([1], head)
 

@@ -411,7 +411,7 @@ async def test_only_logs_with_the_requested_topics_are_read(
 
 
 @pytest.mark.parametrize("many", [False, True])
-async def test_many_logs_are_parsed_in_a_worker_thread(
+async def test_logs_are_parsed_in_a_worker_thread_only_if_there_are_many(
     town: World,
     node: ChainNode,
     source: JsonRpcChainReader,

@@ -181,7 +181,7 @@ async def test_a_wallet_receives_a_signature_of_any_size(chain: WalletChain, siz
 
 
 def _compare(digest: bytes, signature: bytes) -> bytes:
-    """Return the creation code of a wallet that accepts one call, recognized by its hash."""
+    """Return the creation code of a wallet that accepts only this digest and signature."""
     question = keccak256(
         bytes.fromhex("1626ba7e")
         + digest

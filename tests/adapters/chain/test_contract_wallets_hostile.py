@@ -159,7 +159,7 @@ async def test_no_url_named_by_a_wallet_is_requested(chain: WalletChain, kind: s
                 factory = deploy_on(chain.chain, hostile_factory("LookUp", place))
                 wallet, signature = predict(factory, code), wrap(factory, deployment(code), b"")
             assert not await chain.accepts(wallet, signature)
-        # Without the listener, this test could not fail.
+        # Check that the listener works: otherwise this test could never fail.
         _, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.close()
         await received.get()

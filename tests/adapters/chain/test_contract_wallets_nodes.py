@@ -238,7 +238,7 @@ async def test_a_check_succeeds_again_after_a_failure(node: WalletNode, open_wal
 # Blocks
 
 
-async def test_a_check_is_pinned_to_one_block_if_another_is_mined_meanwhile(
+async def test_a_check_stays_pinned_to_one_block_if_another_is_mined_during_it(
     node: WalletNode, open_wallets: Open
 ) -> None:
     _mine_during_the_first_batch(node)

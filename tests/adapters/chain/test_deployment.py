@@ -130,7 +130,7 @@ async def test_a_nonce_used_by_another_transaction_ends_the_wait(
     ],
     ids=str,
 )
-async def test_a_receipt_that_proves_no_deployment_is_refused(
+async def test_a_receipt_that_does_not_prove_a_deployment_is_refused(
     town: World,
     node: ChainNode,
     deployment: ContractDeployment,

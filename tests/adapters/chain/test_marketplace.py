@@ -311,7 +311,7 @@ async def test_a_result_is_not_cached(market: JsonRpcMarketplace, node: FaultyNo
     assert (await market.post_facts(9, READER)).balance == 0
 
 
-async def test_closing_the_marketplace_makes_running_queries_unavailable(
+async def test_running_queries_raise_unavailable_when_the_marketplace_is_closed(
     market: JsonRpcMarketplace, node: FaultyNode
 ) -> None:
     node.fault = faults.stay_silent

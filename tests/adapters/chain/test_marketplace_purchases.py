@@ -69,7 +69,7 @@ async def test_a_purchase_counts_as_recent_while_another_node_may_lack_its_block
 
 
 @pytest.mark.parametrize("moved", [None, MINED | {"blockHash": OTHER}, {"blockHash": None}])
-async def test_a_transaction_moved_by_a_reorg_meanwhile_is_not_a_purchase_yet(
+async def test_a_transaction_moved_by_a_reorg_during_the_query_is_not_a_purchase_yet(
     market: JsonRpcMarketplace, node: FaultyNode, moved: object
 ) -> None:
     node.logs = []

@@ -270,7 +270,7 @@ async def test_a_probe_detects_a_store_that_is_readable_but_not_writable() -> No
     store = open_store(bucket)
     await store.probe()
     bucket.kind = "put_async"
-    # While no write has failed, a probe does not write again.
+    # After a successful write, a probe does not write again until a write has failed.
     await store.probe()
     with pytest.raises(Unavailable):
         await store.put(CID, DOCUMENT, PUBLIC)

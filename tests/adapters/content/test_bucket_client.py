@@ -102,7 +102,7 @@ async def test_the_circuit_breaker_opens_after_repeated_failures() -> None:
 async def test_a_404_for_a_put_raises_unavailable(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    # A web server at the address of the object store, like a proxy without a route to it.
+    # The response of a web server at the store's address, such as a proxy with no route to it.
     nowhere = FileNotFoundError("Server returned non-2xx status code: 404 Not Found: <html>")
     client = BucketClient("s3://b", Objects([raising(nowhere)]), SHORT_PAUSES)  # type: ignore[arg-type]
     with pytest.raises(Unavailable):

@@ -138,7 +138,7 @@ async def test_a_cancelled_put_leaves_the_whole_document_or_nothing(bench: Workb
     with pytest.raises(asyncio.CancelledError):
         await storing
     await bench.reopen()
-    # A thread may have stored all of it before it was cancelled.
+    # A thread may already have stored the whole document when the put was cancelled.
     assert await bench.store.read(cid, PRIVATE) in (None, document)
 
 
@@ -163,7 +163,9 @@ async def test_a_marker_survives_reopening_the_store(bench: Workbench) -> None:
     assert await bench.store.claim(ID) == ID
 
 
-async def test_many_processes_may_claim_a_store_at_the_same_time(bench: Workbench) -> None:
+async def test_processes_of_one_installation_may_claim_a_store_concurrently(
+    bench: Workbench,
+) -> None:
     assert set(await asyncio.gather(*(bench.store.claim(ID) for _ in range(8)))) == {ID}
     assert await bench.store.claimed_by(ID) == ID
 

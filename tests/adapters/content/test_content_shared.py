@@ -110,7 +110,7 @@ async def test_a_document_of_another_installation_cannot_be_destroyed(
 
 
 @DOCUMENTS
-async def test_documents_without_an_id_belong_to_the_oldest_installation(
+async def test_documents_without_an_installation_id_belong_to_the_oldest_installation(
     installations: Installations, document: bytes
 ) -> None:
     before, oldest = await installations.open(UNNAMED), await installations.open(OLDEST)
@@ -126,7 +126,7 @@ async def test_documents_without_an_id_belong_to_the_oldest_installation(
 
 
 @DOCUMENTS
-async def test_a_document_stored_with_and_without_an_id_is_destroyed_completely(
+async def test_a_document_stored_with_and_without_an_installation_id_is_destroyed_completely(
     installations: Installations, document: bytes
 ) -> None:
     before, oldest = await installations.open(UNNAMED), await installations.open(OLDEST)

@@ -107,7 +107,7 @@ def test_a_document_that_vanishes_is_left_out_of_the_listing(files, folder):
     assert files.list_documents(SHARD) == []
 
 
-def test_documents_are_listed_in_the_order_they_were_stored(files, folder):
+def test_only_documents_stored_before_the_given_time_are_listed(files, folder):
     store(files)
     os.utime(folder / SHARD / CID, (1000, 1000))
     assert files.list_documents(SHARD, before=1000) == []

@@ -203,7 +203,7 @@ async def test_small_documents_are_not_stored_as_files(embedded: EmbeddedWorkben
     assert files == [LARGE_CID]
 
 
-async def test_a_full_file_of_small_documents_makes_the_store_unavailable(
+async def test_a_put_raises_unavailable_if_the_database_of_small_documents_is_full(
     embedded: EmbeddedWorkbench,
 ) -> None:
     small, large = DOCUMENT, os.urandom(SMALL_DOCUMENT)
@@ -241,7 +241,7 @@ async def test_the_bytes_of_a_removed_document_are_erased_from_the_disk(
     assert secret not in left
 
 
-async def test_every_document_is_a_file_on_a_shared_disk(
+async def test_on_a_shared_disk_every_document_is_stored_as_a_file(
     tmp_path: Path, embedded: EmbeddedWorkbench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(embedded_module, "is_local", lambda _: False)

@@ -143,7 +143,7 @@ async def test_a_database_file_from_an_earlier_release_supports_fences(tmp_path:
     await other.close()
 
 
-async def test_a_lock_held_by_a_stopped_process_times_out(
+async def test_waiting_for_the_lock_of_a_stopped_process_times_out(
     store: EmbeddedStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(document_files, "LOCK_SECONDS", 0.05)

@@ -59,7 +59,7 @@ async def test_operations_beyond_the_queue_limit_fail_immediately(store: Embedde
     await asyncio.sleep(0)
     with pytest.raises(Unavailable):
         await read(store, document_cid(WORDS))
-    # None of them has been waited for yet.
+    # The refusal was immediate: none of the queued reads has timed out yet.
     assert not any(task.done() for task in waiting)
     results = await asyncio.gather(*waiting, return_exceptions=True)
     assert all(isinstance(result, Unavailable) for result in results)
@@ -71,14 +71,14 @@ async def test_a_large_document_is_not_stored_after_its_put_timed_out(
     document = b"x" * (SMALL_DOCUMENT + 1)
     cid = document_cid(document)
     stuck = asyncio.create_task(read(store, STUCK))
-    await asyncio.sleep(0)  # it has the one thread before the document comes
+    await asyncio.sleep(0)  # the read occupies the only thread before the put
     with pytest.raises(Unavailable):
         await store.put(cid, document, Network.PRIVATE)
     with pytest.raises(Unavailable):
         await stuck
     await asyncio.to_thread(release, tmp_path / "private" / STUCK[-3:-1] / STUCK)
     os.mkfifo(tmp_path / "private" / STUCK[-3:-1] / STUCK)
-    # The one thread has finished everything before this.
+    # When this read returns, the only thread has finished all operations queued before it.
     assert await read(store, document_cid(WORDS)) is None
     assert DocumentFiles(tmp_path / "private").load(cid) is None
 
@@ -90,11 +90,11 @@ async def test_a_large_document_is_not_held_in_memory_after_its_put_timed_out(
     cid = document_cid(document)
     before = sys.getrefcount(document)
     stuck = asyncio.create_task(read(store, STUCK))
-    await asyncio.sleep(0)  # it has the one thread before the document comes
+    await asyncio.sleep(0)  # the read occupies the only thread before the put
     try:
         await store.put(cid, document, Network.PRIVATE)
     except Unavailable as problem:
-        # Its traceback refers to the frame that holds the document.
+        # Drop the traceback: its frames hold references to the document.
         problem.__traceback__ = None
     else:
         pytest.fail("the disk hangs")

@@ -190,7 +190,9 @@ async def test_missing_blocks_are_logged_as_critical(
     assert caplog.records[0].levelno == logging.CRITICAL
 
 
-async def test_reading_a_document_removed_meanwhile_returns_none(kubo: KuboFakeWorkbench) -> None:
+async def test_reading_a_document_that_is_removed_during_the_read_returns_none(
+    kubo: KuboFakeWorkbench,
+) -> None:
     await kubo.store.put(CID, DOCUMENT, PRIVATE)
 
     async def destroy(fake: KuboFake, request: web.Request) -> web.StreamResponse:

@@ -174,7 +174,9 @@ async def test_a_pin_name_contains_the_label_the_installation_and_the_fence(
     await second.close()
 
 
-async def test_relabelling_gives_an_id_to_a_document_without_one(kubo: KuboFakeWorkbench) -> None:
+async def test_relabelling_adds_the_installation_id_to_a_document_without_one(
+    kubo: KuboFakeWorkbench,
+) -> None:
     before, oldest = kubo.open(UNNAMED), kubo.open(OLDEST)
     await mark(oldest, OLDEST)
     cid = document_cid(SMALL)

@@ -151,7 +151,9 @@ async def test_a_large_document_may_have_a_different_cid_on_pinata(
     assert pinata.fake.contents == {}
 
 
-async def test_a_large_document_with_an_unknown_cid_is_read_back(pinata: PinataWorkbench) -> None:
+async def test_a_large_document_with_an_unknown_cid_is_read_back_to_verify_it(
+    pinata: PinataWorkbench,
+) -> None:
     pinata.fake.layout = Layout(100_000, 3)
     pinata.fake.faults["gateway"] = always(lambda: web.Response(body=LARGE[:-1] + b"x"))
     with pytest.raises(Unavailable):
@@ -351,5 +353,5 @@ def test_an_account_does_not_expose_its_key() -> None:
         (b"x" * 5000, "x" * 160),
     ],
 )
-def test_the_reason_is_read_from_every_error_format(body: bytes, reason: str) -> None:
+def test_the_reason_for_an_error_is_read_from_every_error_format(body: bytes, reason: str) -> None:
     assert read_reason(body) == reason

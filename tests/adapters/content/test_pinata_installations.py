@@ -70,7 +70,7 @@ async def test_a_fence_is_a_keyvalue_that_is_removed_with_its_document(
     assert keyvalues_of(shared.fake) == [{KEYS[1]: CID}]
 
 
-async def test_a_put_raises_unavailable_if_the_shared_file_was_deleted_meanwhile(
+async def test_a_put_raises_unavailable_if_the_shared_file_is_deleted_during_it(
     shared: PinataWorkbench, stores: list[PinataStore]
 ) -> None:
     await stores[0].put(CID, DOCUMENT, PUBLIC)

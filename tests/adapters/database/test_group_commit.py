@@ -11,7 +11,10 @@ LARGEST = 3
 
 
 class Doubling:
-    """Doubles the number of each job, or fails if it is negative. Each group waits for release."""
+    """Doubles the number of each job, or fails if it is negative.
+
+    Every commit blocks until `released` is set.
+    """
 
     def __init__(self):
         self.groups = []

@@ -46,7 +46,7 @@ LASTING = {
     "tags",
     "writing_sessions",
 }
-"""Tables not derived from the chain, which backup, repair and migration cover."""
+"""Tables not derived from the chain. Backup, repair and migration cover them."""
 
 
 @pytest.fixture

@@ -204,7 +204,7 @@ async def test_a_catalog_that_predates_the_index_keeps_every_row(address: str) -
     assert before["files"]
     await open_any(address).close()
     after = await read_all(address)
-    # The first start gives the installation its id.
+    # The table `installation` is not compared, because the first start sets its id.
     assert_kept(before, after)
     assert after.keys() - before.keys() >= {"posts", "holdings", "private_feeds"}
 
@@ -233,7 +233,7 @@ async def test_a_catalog_that_predates_ended_sessions_keeps_every_row(
 @pytest.mark.parametrize(
     ("block_hash", "hashtags"), [("0x1", ("zen", "art")), ("0x3", ())], ids=["same", "other"]
 )
-async def test_a_migration_gives_posts_without_hashtags_those_from_the_chain(
+async def test_a_migration_adds_the_hashtags_on_the_chain_to_posts_without_hashtags(
     address: str, block_hash: str, hashtags: tuple[str, ...]
 ) -> None:
     await fill_schema(address, 11)

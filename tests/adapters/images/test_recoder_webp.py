@@ -145,7 +145,7 @@ async def test_a_truncated_webp_is_invalid(
     image = write(noise, "WEBP", **options)
     cut = image[: int(len(image) * part)]
     assert await refusal_of(recoder, cut) is Code.INVALID_IMAGE
-    # The same with lengths that fit, so that only the pixels are missing.
+    # The same data with corrected lengths, so that only pixels are missing.
     data = cut[20:]
     relabelled = riff((image[12:16], data))
     assert await refusal_of(recoder, relabelled) is Code.INVALID_IMAGE

@@ -99,7 +99,7 @@ def children() -> set[int]:
     found = set()
     for path in Path("/proc").glob("[0-9]*/stat"):
         with suppress(FileNotFoundError, ProcessLookupError):
-            # The fields after the name, which may hold spaces: state, parent, …
+            # The name may contain spaces. The fields after it are the state, the parent, …
             if int(path.read_text().rpartition(")")[2].split()[1]) == os.getpid():
                 found.add(int(path.parent.name))
     return found

@@ -76,7 +76,7 @@ class World:
     async def begin(self, write: Write, version: Version) -> Intent:
         intent = self.intent(write, version.cid, number=version.number, size=version.size)
         if await self.stores.drafts.begin_write(intent, self.quota) is not None:
-            # Another process was faster; in one process that cannot happen.
+            # Another process took the number first. Within one process, this cannot happen.
             intent = self.intent(write, version.cid, size=version.size)
             assert await self.stores.drafts.begin_write(intent, self.quota) is None
         return intent

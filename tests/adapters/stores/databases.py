@@ -36,7 +36,7 @@ class Database(Protocol):
         ...
 
     async def counted_tags(self) -> list[list[tuple[Any, ...]]]:
-        """Return the number of live files for each tag, as counted, and as stored if it is."""
+        """Return the number of live files for each tag: counted now, and stored (SQLite only)."""
         ...
 
 

@@ -48,7 +48,7 @@ async def send_all(stores: Stores, process: int, nonces: int, quota: Quota) -> i
     numbers = iter(range(nonces))
 
     async def send_some() -> int:
-        # All take from one iterator, so that every process goes through the nonces in order.
+        # All tasks share one iterator, so that every process sends the nonces in order.
         return sum([await send(stores, process, number, quota) for number in numbers])
 
     try:

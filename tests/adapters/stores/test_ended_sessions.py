@@ -83,7 +83,7 @@ async def test_a_session_ended_by_another_process_is_refused_by_the_next_read(wo
         other.sessions.refuse_ended,
     ]
     for session in sessions:
-        # All caches of a process are filled by now.
+        # Read repeatedly, to fill all caches of the process.
         for _ in range(3):
             for read in reads:
                 await read(session)

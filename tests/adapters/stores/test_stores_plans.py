@@ -86,12 +86,12 @@ async def find_unfilled(url):
     rows = await connection.fetch(
         "SELECT relname::text FROM pg_class WHERE relkind = 'r' AND reltuples < $1"
         " AND relnamespace = 'public'::regnamespace"
-        # One row each, or one per migration.
+        # These tables have a single row, or one row for each migration.
         " AND relname NOT IN ('schema_migrations', 'installation')",
         ROWS,
     )
     await connection.close()
-    # These statements do not use the others.
+    # No tested statement uses the tables of the index that stay empty.
     return [row[0] for row in rows if row[0] not in INDEX_TABLES]
 
 
@@ -134,7 +134,7 @@ async def fill_and_explain(server):
 def test_a_statement_needs_no_table_scan_or_sort_in_large_tables(plans, name):
     kinds = [node["Node Type"] for node in plans.get(name, ())]
     assert "Seq Scan" not in kinds or name in WHOLE | ONE_ROW, kinds
-    # The tagged lists sort the few rows of a page, which come in order anyway.
+    # The tagged lists sort only the few rows of a page, which are already in order.
     assert "Sort" not in kinds or name.startswith("tagged") or name in WHOLE, kinds
 
 

@@ -14,7 +14,7 @@ PROCESSES, NONCES = 4, 200
 
 
 async def test_the_same_nonces_sent_by_four_processes_each_take_effect_once(database):
-    # Create the schema before they all start.
+    # Create the schema before the processes start.
     await open_any(database.address).close()
     others = [
         await asyncio.create_subprocess_exec(

@@ -41,8 +41,8 @@ WHOLE = {
 """Statements that may read a whole table.
 
 Operators run some of them. The garbage collector and the scrub run others once a day. At
-startup, one checks whether a removed master key is still in use. Statements that count rows
-stop at a limit.
+startup, one of them checks whether a removed master key is still in use. The statements that
+count rows stop at a limit.
 """
 
 

@@ -1,8 +1,9 @@
 """Writes by two authors, or by one author to different drafts, never wait for each other.
 
-A transaction is held open on the server after all of its changes: a trigger on the nonce
-that it spends last waits for a lock held by the test. Any write that the transaction blocks
-cannot complete meanwhile. The collector's transactions are held by a document that they detach.
+Each test holds a transaction open on the server after the transaction has made its changes. The
+last change spends a nonce, and a trigger on the nonce waits for a lock held by the test. Until
+the lock is released, no write that the transaction blocks can complete. The collector spends no
+nonces: its transactions are held by a trigger on a document that they detach.
 """
 
 import asyncio
@@ -41,8 +42,8 @@ def kind():
 
 @asynccontextmanager
 async def holding(database: Database) -> AsyncIterator[asyncpg.Connection]:
-    """Hold every transaction that spends the nonce or inserts the document 'held' until the context
-    exits."""
+    """Hold every transaction that spends the nonce 'held' or detaches the document 'held', until
+    the `with` block exits."""
     session = await asyncpg.connect(database.address)
     try:
         await session.execute(HOLD)
@@ -149,7 +150,7 @@ async def test_a_thumbnail_just_dropped_by_another_draft_is_reclaimed(world, dat
     assert await database.rows(COMPARE_USAGE) == []
 
 
-async def test_a_thumbnail_of_two_signers_counts_once_if_an_intent_expires_meanwhile(
+async def test_a_thumbnail_of_two_signers_counts_once_if_an_intent_expires_during_a_deletion(
     world, database
 ):
     draft = await world.prepare(await world.draft(), thumbnail="held")
@@ -161,7 +162,7 @@ async def test_a_thumbnail_of_two_signers_counts_once_if_an_intent_expires_meanw
     async with holding(database) as session:
         expired = asyncio.ensure_future(world.condemn(limit=1))
         await until_held(session)
-        # A draft that was not read before is deleted by the rule, not by a single statement.
+        # Without the draft as an argument, the rule runs instead of a single statement.
         write = world.write(Action.DELETE)
         deleted = asyncio.ensure_future(world.stores.drafts.delete_draft(write, draft.cid))
         await until_waiting(session)

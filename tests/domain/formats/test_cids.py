@@ -132,7 +132,7 @@ def test_stray_bits_after_the_last_byte_are_refused(last: str) -> None:
 def test_padding_before_the_end_is_refused(prefix: str, cut: int) -> None:
     encode = b32encode if prefix in "cC" else b32hexencode
     binary = cid_bytes(parse_cid(HELLO))
-    # Two padded pieces together are as long as the whole.
+    # The two pieces, each with its own padding, are together as long as the whole.
     whole, pieces = encode(binary), encode(binary[:cut]) + encode(binary[cut:])
     assert len(pieces) == len(whole)
     assert parse_cid(prefix + whole.decode()) == HELLO

@@ -41,7 +41,7 @@ def test_every_accepted_accent_is_readable_on_light_and_dark_pages() -> None:
         accepted += 1
         assert contrast(accent.light, LIGHT_PANEL) >= READABLE
         assert contrast(accent.dark, DARK_PANEL) >= READABLE
-        # The ink of buttons in `tokens.css`.
+        # The text colours of buttons in `tokens.css`.
         assert contrast(accent.light, "#ffffff") >= READABLE
         assert contrast(accent.dark, "#10131d") >= READABLE
     assert accepted > 90

@@ -54,7 +54,7 @@ def ledger() -> Ledger:
     return ledger
 
 
-def test_posts_are_counted_for_their_author_for_the_day_and_in_total(ledger):
+def test_posts_are_counted_per_author_per_day_and_in_total(ledger):
     ledger.apply([publish(0, 2, price=7), publish(3, 3, price=11)])
     account = ledger.accounts.get(AUTHOR)
     assert (account.posts, account.worth) == (3, 23)
@@ -64,7 +64,7 @@ def test_posts_are_counted_for_their_author_for_the_day_and_in_total(ledger):
     assert [event.post_id for event in ledger.published] == [1, 2, 3]
 
 
-def test_purchases_are_counted_for_the_post_both_sides_the_day_and_in_total(ledger):
+def test_purchases_are_counted_per_post_per_author_per_reader_per_day_and_in_total(ledger):
     ledger.apply([PostPurchased(at(1), 1, READER, 5), PostPurchased(at(2), 1, READER, 7)])
     assert ledger.posts.get(1) == PostRow(at(0).place, AUTHOR, 5, sales=2, volume=12)
     author = ledger.accounts.get(AUTHOR)

@@ -173,7 +173,7 @@ def test_a_post_with_a_title_that_is_not_utf_8_is_still_decoded() -> None:
         ),
     ],
 )
-def test_a_poisoned_log_is_reported_as_undecodable_with_a_reason(log: Log, reason: str) -> None:
+def test_an_invalid_log_is_reported_as_undecodable_with_a_reason(log: Log, reason: str) -> None:
     with pytest.raises(Undecodable, match=reason):
         decode_post_created(log)
 

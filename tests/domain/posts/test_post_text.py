@@ -171,7 +171,7 @@ def test_arbitrary_blocks_have_readable_text(items: list[tuple[str, Any]]) -> No
     ["<", "<a", "[", "[x](", "[](", "*", "`", "&#", "&", "data:", "data:a/", " ", "\n ", "#"],
 )
 def test_parsing_time_is_linear_in_the_length(part: str) -> None:
-    """Each case takes some hundredths of a second. Quadratic time would take many minutes."""
+    """Each case takes a few hundredths of a second. Quadratic time would take many minutes."""
     content = part * (300_000 // len(part))
     began = time.process_time()
     readable_text(content)

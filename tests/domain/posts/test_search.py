@@ -178,7 +178,7 @@ def test_a_text_matches_its_own_words(text: str) -> None:
     "part", ["\u0301", "a\u0301", "\ufdfa", "東", "x", " ", "\U0001f468\u200d"]
 )
 def test_search_time_is_linear_in_the_length(part: str) -> None:
-    """Each case takes some hundredths of a second. Quadratic time would take many minutes."""
+    """Each case takes a few hundredths of a second. Quadratic time would take many minutes."""
     text = part * 65_536
     began = time.process_time()
     fold(text)

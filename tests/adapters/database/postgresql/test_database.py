@@ -68,7 +68,7 @@ async def test_transactions_that_take_locks_in_opposite_orders_never_deadlock(da
         await tx.lock({second})
         return (await tx.fetchone(BEAT))["value"]
 
-    # The server would not resolve a deadlock before the test times out.
+    # With this timeout, the server would not resolve a deadlock before the test times out.
     await server.execute("ALTER DATABASE catalog SET deadlock_timeout = '1h'")
     stores = open_postgresql_stores(database.address)
     try:
@@ -116,7 +116,7 @@ async def test_a_transaction_is_retried_after_a_constraint_violation(world, data
 
 
 async def test_locks_are_acquired_before_the_rule_runs(world):
-    # Without the lock that every connection shares with the others.
+    # Count only exclusive locks: every connection also holds a lock that all of them share.
     held = "SELECT count(*) AS count FROM pg_locks WHERE locktype = 'advisory' AND granted"
     held += " AND mode = 'ExclusiveLock'"
 
@@ -317,7 +317,7 @@ async def test_several_processes_may_open_a_new_catalog_at_the_same_time(empty):
         await stores.close()
 
 
-async def test_a_catalog_created_meanwhile_by_another_process_is_opened(empty):
+async def test_a_catalog_created_concurrently_by_another_process_is_opened(empty):
     def lose_the_race() -> None:
         asyncio.run(prepare(empty))
         raise CannotStart("There are documents of a catalog that is not there.")
@@ -378,7 +378,7 @@ async def test_both_databases_have_the_same_tables_and_columns(empty, tmp_path):
     )
 
     def shared(rows: list[tuple[Any, ...]]) -> set[tuple[Any, ...]]:
-        # Only SQLite has counts of tags, and each database stores words differently.
+        # Only SQLite stores tag counts, and each database has its own tables for the search.
         return {row for row in rows if row[0] != "tags" and not row[0].startswith("post_search")}
 
     assert shared(there) == shared(here)

@@ -102,7 +102,7 @@ def lists_that_see(*snapshots: Snapshot) -> tuple[SnapshotCache[list[object]], C
     return SnapshotCache(read), lambda: len(left)
 
 
-async def test_a_snapshot_is_checked_only_once_two_cached_lists_share_it() -> None:
+async def test_a_snapshot_is_not_checked_until_two_cached_lists_share_it() -> None:
     lists, left = lists_that_see(FIRST)
     lists.remember(key_of(1), FIRST, [])
     assert not await lists.is_current(FIRST)

@@ -131,7 +131,7 @@ async def test_a_rule_that_awaits_anything_but_its_transaction_is_rolled_back(wr
     assert notes(connection) == {"b"}
 
 
-async def test_a_database_error_fails_every_transaction_in_that_commit(writer, connection):
+async def test_a_database_error_fails_every_transaction_in_its_commit(writer, connection):
     results = await commit_together(
         writer, (note, ("a",), True), (fail, (), True), (note, ("b",), True)
     )
@@ -190,7 +190,7 @@ async def test_only_the_rule_that_hits_damage_is_rolled_back(writer, connection,
     with (tmp_path / "notes.db").open("r+b") as file:
         file.seek((root - 1) * 4096)
         file.write(bytes(4096))
-    # Changing another page makes the connection read all of them again.
+    # When another connection changes a page, the writer reads every page again.
     with closing(connect_writer(tmp_path / "notes.db")) as other:
         other.execute("INSERT INTO notes VALUES ('first')")
 

@@ -88,7 +88,7 @@ def used(log: bytes) -> bytes:
 
 
 def overlaid(*logs: bytes) -> bytes:
-    """Return the bytes of a file after each log in turn was written from its start."""
+    """Return the bytes of a file after writing each log in turn, always from the start."""
     content = b""
     for each in logs:
         content = each + content[len(each) :]
@@ -130,9 +130,9 @@ def last_commits(log):
 @given(which=st.integers(0, 4), at=st.integers(0, 2**20))
 def test_a_damaged_byte_before_the_last_commit_is_detected(writings, which, at):
     log = [writings.earlier, *writings.tries][which]
-    # It is unknown whether the last commit was complete.
+    # Damage only earlier commits: a damaged last commit looks like an incomplete one.
     at %= last_commits(log)[-2]
-    # The number of the page, and whether this is a commit.
+    # Leave the start of a frame intact: its page number and its commit marker.
     assume(at < 32 or (at - 32) % FRAME >= 8)
     assert count_dropped_commits(flipped(log, at), 4096) > 0
 

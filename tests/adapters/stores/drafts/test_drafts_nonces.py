@@ -212,7 +212,7 @@ async def test_a_write_with_a_spent_nonce_cannot_be_opened(world):
 
 
 class OvertakenFiles:
-    """Files of a store in which the first attempt of a write commits just before they are read."""
+    """A file store in which the first attempt of a write commits just before a file is read."""
 
     def __init__(self, world, draft: File) -> None:
         self.world, self.draft = world, draft
@@ -222,7 +222,7 @@ class OvertakenFiles:
         return await self.world.stores.files.file_by_cid(cid)
 
 
-async def test_a_repeated_write_is_refused_as_repeated_if_the_first_one_commits_meanwhile(world):
+async def test_a_repeated_write_is_refused_if_the_first_attempt_commits_just_before_the_read(world):
     file = await world.draft()
     stores, files = world.stores, OvertakenFiles(world, file)
     drafts = SqlDraftStore(stores.database, files, stores.rate_limits)
@@ -278,7 +278,7 @@ async def test_open_create_above_the_rate_limit_begins_no_write(world):
     write, _, intent = create_of(world)
     with pytest.raises(RateLimited):
         await world.stores.drafts.open_create(write, rate, "key", intent, NO_QUOTA)
-    # It can begin later: nothing of it was recorded.
+    # The refused write was not recorded, so it can begin later.
     assert await world.stores.drafts.begin_write(intent) is None
 
 

@@ -57,7 +57,7 @@ async def test_the_bytes_of_a_draft_count_towards_usage(world, used):
     assert await used(world.bob) == (0, 0)
 
 
-async def test_a_replaced_version_counts_until_it_is_destroyed(world, used):
+async def test_a_replaced_version_counts_towards_usage_until_it_is_destroyed(world, used):
     old = await world.draft()
     new = await world.update(old)
     assert await used() == (old.size + new.size, 1)
@@ -65,7 +65,7 @@ async def test_a_replaced_version_counts_until_it_is_destroyed(world, used):
     assert await used() == (new.size, 1)
 
 
-async def test_a_deleted_draft_counts_until_it_is_destroyed(world, used):
+async def test_a_deleted_draft_counts_towards_usage_until_it_is_destroyed(world, used):
     file = await world.prepare(await world.draft())
     await world.delete(file)
     assert await used() == (file.size + 10, 0)
@@ -77,7 +77,7 @@ async def test_a_deleted_draft_counts_until_it_is_destroyed(world, used):
     assert await used() == (0, 0)
 
 
-async def test_a_thumbnail_counts_with_its_draft(world, used):
+async def test_a_thumbnail_counts_towards_usage_with_its_draft(world, used):
     file = await world.draft()
     write = world.write(Action.PUBLISH)
     intent = await world.begin_thumbnail(write, PICTURE, size=70)
@@ -86,7 +86,7 @@ async def test_a_thumbnail_counts_with_its_draft(world, used):
     assert await used() == (file.size + 70, 1)
 
 
-async def test_a_replaced_thumbnail_counts_until_it_is_destroyed(world, used):
+async def test_a_replaced_thumbnail_counts_towards_usage_until_it_is_destroyed(world, used):
     file = await world.draft()
     await world.prepare(file, thumbnail=PICTURE)
     await world.prepare(file)
@@ -95,21 +95,23 @@ async def test_a_replaced_thumbnail_counts_until_it_is_destroyed(world, used):
     assert await used() == (file.size + 10, 1)
 
 
-async def test_setting_the_same_thumbnail_again_counts_it_once(world, used):
+async def test_a_thumbnail_that_is_set_repeatedly_counts_towards_usage_once(world, used):
     file = await world.draft()
     for _ in range(3):
         await world.prepare(file, thumbnail=PICTURE)
         assert await used() == (file.size + 10, 1)
 
 
-async def test_a_restored_thumbnail_counts_once(world, used):
+async def test_a_restored_thumbnail_counts_towards_usage_once(world, used):
     file = await world.draft()
     for thumbnail in (PICTURE, Cid("other"), PICTURE):
         await world.prepare(file, thumbnail=thumbnail)
     assert await used() == (file.size + 20, 1)
 
 
-async def test_a_shared_picture_counts_towards_the_last_owner_to_delete_it(world, used):
+async def test_a_shared_picture_counts_towards_the_usage_of_the_last_owner_to_delete_it(
+    world, used
+):
     mine = await world.prepare(await world.draft(), thumbnail=PICTURE)
     theirs = await world.prepare(await world.draft(world.bob), thumbnail=PICTURE)
     await world.delete(mine)
@@ -121,7 +123,9 @@ async def test_a_shared_picture_counts_towards_the_last_owner_to_delete_it(world
     assert await used() == await used(world.bob) == (0, 0)
 
 
-async def test_a_shared_picture_later_counts_towards_its_remaining_owner(world, used):
+async def test_a_shared_picture_counts_towards_the_usage_of_the_owner_who_still_uses_it(
+    world, used
+):
     mine = await world.prepare(await world.draft(), thumbnail=PICTURE)
     theirs = await world.prepare(await world.draft(world.bob), thumbnail=PICTURE)
     await world.delete(mine)
@@ -130,7 +134,9 @@ async def test_a_shared_picture_later_counts_towards_its_remaining_owner(world, 
     assert await used(world.bob) == (theirs.size + 10, 1)
 
 
-async def test_a_post_does_not_count_until_a_reorg_makes_it_a_draft_again(world, used):
+async def test_a_post_does_not_count_towards_usage_until_a_reorg_makes_it_a_draft_again(
+    world, used
+):
     file = await world.prepare(await world.draft())
     event = world.event(file)
     await world.see(event)
@@ -139,7 +145,7 @@ async def test_a_post_does_not_count_until_a_reorg_makes_it_a_draft_again(world,
     assert await used() == (file.size + 10, 1)
 
 
-async def test_a_draft_published_before_it_was_added_does_not_count(world, used):
+async def test_a_draft_published_before_it_was_added_does_not_count_towards_usage(world, used):
     version = world.version()
     await world.see(world.event(version))
     write = world.write(Action.CREATE)
@@ -149,7 +155,9 @@ async def test_a_draft_published_before_it_was_added_does_not_count(world, used)
 
 
 @pytest.mark.parametrize("end", ["update", "delete"])
-async def test_a_restored_version_does_not_count(world, used, end):
+async def test_a_restored_version_does_not_count_towards_usage_until_its_event_is_lost(
+    world, used, end
+):
     file = await world.prepare(await world.draft())
     new = await getattr(world, end)(file)
     event = world.event(file)
@@ -162,7 +170,9 @@ async def test_a_restored_version_does_not_count(world, used, end):
     assert await used() == (newer[0] + file.size + 10, newer[1] + 1)
 
 
-async def test_an_unfinished_write_counts_until_its_document_is_destroyed(world, used):
+async def test_an_unfinished_write_counts_towards_usage_until_its_document_is_destroyed(
+    world, used
+):
     version = world.version()
     await world.begin(world.write(Action.CREATE), version)
     assert await used() == (version.size, 1)
@@ -173,7 +183,7 @@ async def test_an_unfinished_write_counts_until_its_document_is_destroyed(world,
     assert await used() == (0, 0)
 
 
-async def test_a_picture_in_use_does_not_count_towards_an_unfinished_write(world, used):
+async def test_an_expired_write_with_a_picture_in_use_no_longer_counts_towards_usage(world, used):
     await world.prepare(await world.draft(), thumbnail=PICTURE)
     for _ in range(2):
         await world.begin_thumbnail(world.write(Action.PUBLISH, world.bob), PICTURE)
@@ -193,7 +203,7 @@ async def test_an_import_counts_towards_usage_but_is_never_refused(world, used):
     assert await used() == (0, 0)
 
 
-async def test_importing_a_detached_document_counts_it_once(world, used):
+async def test_an_imported_document_that_was_detached_counts_towards_usage_once(world, used):
     version = world.version()
     await world.begin(world.write(Action.CREATE), version)
     world.later(minutes=11)
@@ -221,7 +231,7 @@ async def test_a_document_above_the_quota_is_refused_and_nothing_is_stored(world
         await world.stores.writing_sessions.check_nonce(world.alice, "kept")
 
 
-async def test_even_the_first_document_of_a_signer_can_be_above_the_quota(world, used):
+async def test_even_the_first_document_of_a_signer_is_refused_if_it_is_above_the_quota(world, used):
     world.quota = Quota(bytes=10)
     with over_quota():
         await world.draft()
@@ -332,7 +342,7 @@ async def test_deleting_drafts_frees_the_draft_quota_immediately(world, used):
         assert (await used())[1] == 0
 
 
-async def test_a_destroyed_draft_no_longer_counts(world, used):
+async def test_a_destroyed_draft_no_longer_counts_towards_usage(world, used):
     world.quota = Quota(drafts=1)
     await world.delete(await world.draft())
     await destroy_all(world)
@@ -342,7 +352,7 @@ async def test_a_destroyed_draft_no_longer_counts(world, used):
         await world.draft()
 
 
-async def test_a_deleted_draft_that_an_event_publishes_no_longer_counts(world, used):
+async def test_a_deleted_draft_that_an_event_publishes_no_longer_counts_towards_usage(world, used):
     file = await world.draft()
     await world.delete(file)
     assert await world.see(world.event(file)) == [EventStatus.ONCHAIN]
@@ -386,7 +396,7 @@ async def test_a_quota_is_exact_under_concurrent_writes(world, open_another, ste
         refused = [result for result in results if isinstance(result, BaseException)]
         assert all(isinstance(each, Refusal) for each in refused)
         assert {each.code for each in refused if isinstance(each, Refusal)} <= {Code.QUOTA_EXCEEDED}
-        # Whatever is deleted meanwhile, there was room for this many before.
+        # There was room for this many even without the concurrent deletions.
         assert made >= min(creates, most - len(known))
         assert made <= min(creates, most - len(known) + min(deletes, len(known)))
         assert len(await world.pages(OwnDrafts(owner))) <= most

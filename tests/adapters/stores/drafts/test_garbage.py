@@ -87,7 +87,7 @@ async def test_a_document_marked_for_deletion_is_listed_until_it_is_purged(world
     assert await world.condemn() == set()
 
 
-async def test_each_round_marks_up_to_its_limit_and_the_next_one_the_rest(world):
+async def test_each_round_marks_up_to_its_limit_and_later_rounds_mark_the_rest(world):
     files = [await world.draft() for _ in range(5)]
     for file in files:
         await world.delete(file)
@@ -111,7 +111,7 @@ async def test_the_document_of_an_expired_intent_is_marked_for_deletion(world):
     assert await world.condemn() == {(version.cid, "private")}
 
 
-async def test_a_document_in_use_is_not_marked_because_of_an_expired_intent(world):
+async def test_an_expired_intent_does_not_mark_a_document_in_use_for_deletion(world):
     file = await world.prepare(await world.draft(), thumbnail=PICTURE)
     await world.begin_thumbnail(world.write(Action.PUBLISH, world.bob), PICTURE)
     world.later(hours=1)
@@ -215,7 +215,7 @@ async def test_usage_is_released_when_another_write_rescues_a_marked_document(wo
 
 
 async def condemn_as_before(world, cid):
-    """Mark a document for deletion like a process of an earlier release."""
+    """Mark a document for deletion as a process of an earlier release does."""
 
     async def unfence(tx):
         await tx.execute("UPDATE detached SET fence = 0 WHERE cid = :cid", cid=cid)
@@ -378,7 +378,7 @@ async def test_strays_are_found_until_they_are_detached(world):
 
 
 async def test_a_clock_ahead_of_the_server_does_not_shorten_the_grace_period(world, kind):
-    """SQLite has no server clock, but live documents are safe with any clock."""
+    """SQLite has no server clock and marks the document early, but never a live one."""
     world.now = datetime.now(UTC) - timedelta(hours=1)
     live, file = await world.draft(), await world.draft()
     await world.delete(file)

@@ -67,7 +67,7 @@ class Collector:
 
 @dataclass
 class Writer:
-    """An author who sets the thumbnail of a draft and removes it again."""
+    """An author who keeps switching the thumbnail of a draft between two pictures."""
 
     world: World
     store: ContentStore
@@ -112,7 +112,7 @@ class Story:
 async def finish(world: World, store: ContentStore, pictures: list[Cid]) -> None:
     """Destroy everything that is due while nothing else runs.
 
-    A document stored too late, for a refused write, is then a stray.
+    Documents that refused writes stored too late have no record, and are detached as strays.
     """
     for _ in range(2):
         world.later(days=1)
@@ -155,7 +155,7 @@ async def test_live_documents_are_readable_after_every_step(
 async def test_a_removal_at_any_step_of_a_write_keeps_its_document(
     world: World, store: ContentStore
 ) -> None:
-    """Interleaves two collectors deleting a document with a write that rescues it."""
+    """Interleaves a write that rescues a document with two collectors that delete it."""
     draft = await world.draft()
     orders = sorted(set(permutations(["write"] * 4 + ["first"] * 2 + ["second"] * 2)))
     for number, order in enumerate(orders[::SHARE]):

@@ -51,7 +51,8 @@ SELECT owner, last_number, used_bytes, drafts - (
 }
 """Queries that together read every table that writes change.
 
-A draft deleted by a statement counts towards the quota until it is settled.
+A draft deleted by a single statement counts towards the quota until a later write settles the
+count or the draft is destroyed. The query for owners subtracts such drafts.
 """
 
 
@@ -69,7 +70,7 @@ class Author(Chaos):
         return self.random.choice(self.files[-4:])
 
     async def prepare(self) -> None:
-        # Like the service, which passes on the draft that it has just read.
+        # Keep the prepared draft: the service also passes the current draft to every write.
         tags = self.random.sample(TAGS, self.random.randint(0, 3))
         thumbnail = self.random.choice(THUMBNAILS)
         prepared = await self.world.prepare(self.some_file(), *tags, thumbnail=thumbnail)

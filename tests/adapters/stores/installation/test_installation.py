@@ -35,7 +35,7 @@ async def test_processes_that_open_a_new_catalog_together_agree_on_its_id(
         assert len({each.database.identity.id for each in opened}) == 1
 
 
-async def test_a_catalog_with_files_owns_documents_stored_without_an_id(
+async def test_a_catalog_with_files_owns_documents_stored_without_an_installation_id(
     world: World, open_another: Opener
 ) -> None:
     file = await world.draft()
@@ -102,7 +102,7 @@ async def test_master_keys_are_added_and_dropped(world: World, open_another: Ope
     assert await open_another().keys.master_keys() == frozenset({new})
 
 
-async def test_processes_that_record_master_keys_together_lose_none(
+async def test_no_master_key_is_lost_when_processes_record_them_concurrently(
     world: World, open_another: Opener
 ) -> None:
     keys = [bytes([number]) * 9 for number in range(6)]

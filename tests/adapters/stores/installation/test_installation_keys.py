@@ -52,7 +52,7 @@ async def test_keys_can_be_replaced_together(world: World):
     assert keys == [b"new\x00", b"new\x01", b"new\x02"]
 
 
-async def test_a_key_that_changed_meanwhile_is_not_replaced(world: World):
+async def test_a_key_that_was_changed_concurrently_is_not_replaced(world: World):
     file = await draft_with_key(world, b"today")
     stale = replace(record(file), wrapped_key=b"yesterday")
     assert await world.stores.keys.replace_keys([(stale, b"wrong")]) == 0

@@ -96,7 +96,7 @@ async def test_releasing_an_expired_lease_does_not_reset_its_age(stores, clock):
     assert await stores.leases.lease_age("copy") == timedelta(seconds=30)
 
 
-async def test_all_processes_share_one_clock_unless_one_is_injected(open_another):
+async def test_all_processes_share_one_clock_unless_a_clock_is_injected(open_another):
     one, two = open_another(), open_another()
     assert await one.leases.take_lease("follow", "one", MINUTE)
     assert not await two.leases.take_lease("follow", "two", MINUTE)

@@ -14,7 +14,7 @@ EVERYTHING = PublicList((), drafts_too=True)
 
 
 async def spoil(database, statement):
-    """Change rows as damage would, without triggers or foreign keys."""
+    """Change rows as damage would, bypassing triggers and foreign keys."""
     if database.address.startswith("sqlite"):
         with closing(sqlite3.connect(database.path, isolation_level=None)) as connection:
             for table in ("files", "file_groups"):

@@ -101,7 +101,7 @@ def connection():
 def test_a_statement_needs_no_table_scan_or_sort(connection, name):
     text = f"EXPLAIN QUERY PLAN {STATEMENTS[name]}"
     details = [row[3] for row in connection.execute(text, Nothing())]
-    # The candidates of a walk, and counted rows, are read unsorted.
+    # Candidates and counted rows may be scanned, because their number is limited.
     scans = [each for each in details if each.startswith("SCAN")]
     bounded = {"SCAN c", "SCAN counted", "SCAN (subquery-1)", "SCAN t VIRTUAL TABLE INDEX 1:"}
     assert [each for each in scans if each not in bounded] == []

@@ -245,7 +245,7 @@ async def test_a_free_post_is_found_by_its_text_until_it_has_a_price(market: Mar
     assert await market.find("garden") == []
     assert await market.search.public_texts([place]) == {}
     assert await market.find("title") == [place]
-    # Free again: it is indexed again, and only then found.
+    # The post is free again, but its text is not found until it has been stored again.
     await market.set_price(place, 0)
     assert await market.find("garden") == []
     assert [each.place for each in await market.search.pending_texts(0, 10)] == [place]
@@ -269,7 +269,7 @@ async def test_a_paid_post_is_found_by_its_opening(market: Market) -> None:
     assert await market.find("gate") == [place]
     assert await market.find("garden") == []
     assert await market.search.public_texts([place]) == {place: "A gate"}
-    # Free, and paid again: at no moment more is found than everybody may read.
+    # When the price changes, the search never finds more than everybody may read.
     await market.set_price(place, 0)
     assert await market.search.public_texts([place]) == {place: "A gate"}
     await market.read(place, "A gate and a garden", "A gate")
@@ -451,7 +451,7 @@ async def test_only_posts_within_the_scope_are_found(market: Market) -> None:
         assert await market.find("word numb", scope=scope) == shown[::-1]
         assert await market.find("word", limit=2, scope=scope) == shown[:-3:-1]
         assert await market.walk("word", scope=scope) == shown[::-1]
-        # Few are in the scope, so the search goes on after those that are not.
+        # Few posts are within the scope, so the search must continue past the others.
         found, before = [], None
         while True:
             matches = await market.search.find_posts(parse_query("word"), before, 1, scope)
