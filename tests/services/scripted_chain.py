@@ -92,8 +92,8 @@ class ScriptedChain:
 
     `most` is the largest block range it searches at once, and `oversized` are blocks whose
     logs it never returns. `hidden` blocks have no logs, and no receipts that explain their
-    bloom filters. `seemingly` has topics that blocks' filters contain although no log has
-    them. The receipts of `unreadable` transactions and the entries of `undescribed` posts
+    bloom filters. `seemingly` maps blocks to topics that their filters match although no log
+    has them. The receipts of `unreadable` transactions and the entries of `undescribed` posts
     are refused. `fault` is called with the name of each request and may raise.
     """
 
@@ -134,7 +134,8 @@ class ScriptedChain:
     def _make(self, said: Sequence[Said]) -> ScriptedBlock:
         name = f"0x{next(self._hashes):064x}".replace("0x0", "0xf")
         ref = BlockRef(len(self.blocks), name)
-        # A hashtag is in the transaction of its post, and all logs of an adapter's purchase in one.
+        # A hashtag is in the transaction of its post, and all logs of a purchase through the
+        # adapter are in one transaction.
         first = list[int]()
         for index, (topics, _) in enumerate(said):
             first.append(first[-1] if first and topics[0] == POST_TAGGED else index)

@@ -146,7 +146,7 @@ async def test_erasing_an_author_does_not_affect_others(world: World) -> None:
     assert problem(await world.read_draft(alice.wallet, alice.draft)) == (404, "not_found")
     records = await world.adapters.stores.erasure.records_of(alice.wallet.address)
     assert records == PersonalRecords()
-    # Another author has the same picture, and everything else.
+    # The other author keeps everything, including the picture that both used.
     assert await stored(world, [common, bob.thumbnail, bob.avatar], Network.PUBLIC) == [
         common,
         bob.thumbnail,

@@ -1,4 +1,4 @@
-"""The OpenAPI document, and the facts in `imprint.json` of a service with default settings."""
+"""The OpenAPI document, and the `imprint.json` facts of a service with default settings."""
 
 from typing import Any
 

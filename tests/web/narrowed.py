@@ -36,7 +36,7 @@ TAG = f"#?[{TAG_CHARACTERS}]{{1,{MAX_TAG_LENGTH}}}"
 """A hashtag that needs no normalization except for case."""
 
 TIMESTAMP = "#/components/schemas/Timestamp"
-"""Digits instead of an integer, which JSON Schema allows to have a decimal point."""
+"""A timestamp as a string of digits: as an integer, JSON Schema would also allow `1.0`."""
 
 PROOF_HEADERS = ("SIGN-IN-WITH-X", "PAYMENT-SIGNATURE")
 
@@ -77,7 +77,7 @@ def narrow(document: Mapping[str, Any], facts: Mapping[str, Any]) -> dict[str, A
     }
     for name, pattern in patterns.items():
         components[name]["pattern"] = pattern
-    # Generating a message of exactly the greatest length would take a minute and fail.
+    # Generating a message of exactly the maximum length would take a minute and fail.
     del components["LoginMessage"]["maxLength"]
     signing = facts["signing"]
     components["SigningDomain"]["properties"] = {
@@ -115,7 +115,8 @@ def _narrow_typed_data(
 
 def _narrow_writing_sessions(components: dict[str, Any], facts: Mapping[str, Any]) -> None:
     example = OPENING.salt["message"]
-    # Few points are on the curve; and the end is after the beginning, and not a float.
+    # A random public key is rarely a point on the curve, and the expiry must be an integer after
+    # the start.
     expires = facts.get("now", example["expires"]) + 12 * 3600
     components["WritingSessionPublicKey"] = {"const": example["publicKey"]}
     _narrow_typed_data(
@@ -211,5 +212,6 @@ def _chain_id(chain_id: int) -> dict[str, Any]:
 
 
 def _literal(text: str) -> str:
-    # re.escape escapes more than syntax characters, which is an error in JavaScript's `u` mode.
+    # re.escape also escapes characters that are not syntax, which is an error in JavaScript's `u`
+    # mode.
     return re.sub(r"[.*+?^${}()|\[\]\\/]", r"\\\g<0>", text)

@@ -63,7 +63,7 @@ class Market:
 
 @dataclass
 class Gate:
-    """Entitlement checks against a market, and a watcher of a chain."""
+    """Entitlement checks against a scripted marketplace, and a watcher of a scripted chain."""
 
     clock: MovableClock = field(default_factory=MovableClock)
     market: Market = field(default_factory=Market)
@@ -108,7 +108,7 @@ async def gate() -> Gate:
     return gate
 
 
-async def test_only_a_cached_grant_is_one_that_saves_a_request_to_the_chain(gate: Gate) -> None:
+async def test_has_grant_is_true_only_while_a_grant_is_cached(gate: Gate) -> None:
     await gate.ask()
     assert not gate.entitlement.has_grant(9, READER)
     gate.market.balances[READER] = 1
@@ -143,13 +143,13 @@ async def test_changing_the_system_clock_does_not_prolong_a_grant(
     assert await gate.ask() is Access.DENIED
 
 
-async def test_a_denial_is_never_cached(gate: Gate) -> None:
+async def test_a_denial_for_a_named_reader_is_never_cached(gate: Gate) -> None:
     assert await gate.ask() is Access.DENIED
     gate.market.balances[READER] = 1
     assert await gate.ask() is Access.HOLDER
 
 
-async def test_a_missing_entry_is_never_cached(gate: Gate) -> None:
+async def test_a_missing_entry_is_never_cached_for_a_named_reader(gate: Gate) -> None:
     entry, gate.market.entry = gate.market.entry, PostEntry(ZERO_ADDRESS, None, 0)
     assert await gate.ask() is None
     gate.market.entry = entry
@@ -224,7 +224,9 @@ async def test_an_anonymous_denial_is_dropped_by_invalidate_all(gate: Gate) -> N
 
 
 @pytest.mark.parametrize("event", ["a new block", "an invalidation"])
-async def test_a_denial_read_before_an_event_is_not_cached_after_it(gate: Gate, event: str) -> None:
+async def test_an_anonymous_denial_dropped_during_its_query_is_not_cached(
+    gate: Gate, event: str
+) -> None:
     gate.market.waiting = []
     asking = gate.begin(None)
     await gate.wait_for()
@@ -392,7 +394,7 @@ async def test_a_block_with_many_logs_invalidates_everything(gate: Gate) -> None
     assert await gate.ask() is Access.DENIED
 
 
-async def test_a_grant_outlives_a_new_block_without_its_logs_at_any_height(gate: Gate) -> None:
+async def test_a_new_block_without_logs_drops_no_grant_at_any_height(gate: Gate) -> None:
     gate.chain.mine(blocks=LONGEST_GAP)
     await gate.watcher.watch_once()
     gate.market.balances[READER] = 1
@@ -405,7 +407,7 @@ async def test_a_grant_outlives_a_new_block_without_its_logs_at_any_height(gate:
 async def test_the_index_is_trusted_for_an_hour_after_each_round_of_the_watcher(
     gate: Gate,
 ) -> None:
-    # Rounds without a new block, and with one.
+    # First a round without a new block, then one with a new block.
     for new_blocks in (0, 1):
         for _ in range(new_blocks):
             gate.chain.mine()
@@ -438,7 +440,7 @@ async def test_the_index_is_not_trusted_while_logs_may_have_been_missed(gate: Ga
     assert not gate.entitlement.trusts_index(9)
 
 
-async def test_a_chain_is_silent_for_two_seconds_after_a_failure(gate: Gate) -> None:
+async def test_the_chain_counts_as_silent_for_two_seconds_after_a_failure(gate: Gate) -> None:
     assert not gate.entitlement.is_silent
     gate.market.problem = Unavailable.chain()
     with pytest.raises(Unavailable):
@@ -449,7 +451,7 @@ async def test_a_chain_is_silent_for_two_seconds_after_a_failure(gate: Gate) -> 
     assert not gate.entitlement.is_silent
 
 
-async def test_a_chain_that_responds_again_is_not_silent(gate: Gate) -> None:
+async def test_a_chain_that_responds_again_no_longer_counts_as_silent(gate: Gate) -> None:
     gate.market.problem = Unavailable.chain()
     with pytest.raises(Unavailable):
         await gate.ask()

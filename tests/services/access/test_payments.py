@@ -24,7 +24,7 @@ BOUGHT = Purchase(5, is_recent=True)
 
 
 class Market:
-    """A marketplace on whose chain a purchase appears once the test sets it."""
+    """A marketplace that finds a purchase once the test sets `found`."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []
@@ -55,7 +55,7 @@ async def wait(service: Payments, client: str, number: int = 1) -> Purchase | No
 
 
 async def flood(service: Payments, client: str, count: int) -> list["asyncio.Task[Any]"]:
-    """Start reads that name `count` invented transactions, and wait until all query the chain."""
+    """Start `count` reads with invented transactions, and wait until all query the chain."""
     tasks = [asyncio.create_task(wait(service, client, number)) for number in range(count)]
     for _ in range(10):
         await asyncio.sleep(0)
@@ -68,7 +68,7 @@ async def end(tasks: list["asyncio.Task[Any]"]) -> None:
     await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def test_one_client_may_occupy_a_quarter_of_the_slots_for_waiting_reads(
+async def test_one_client_may_occupy_at_most_a_quarter_of_the_slots_for_waiting_reads(
     market: Market,
 ) -> None:
     service = payments_of(market)
@@ -87,7 +87,7 @@ async def test_the_waiting_reads_of_all_clients_together_are_bounded(market: Mar
     service = payments_of(market)
     tasks = [each for client in range(20) for each in await flood(service, f"c{client}", 8)]
     assert sum(not task.done() for task in tasks) == MAX_WAITS
-    # Beyond that, a read still finds a purchase that is in a block.
+    # A further read may not wait, but still finds a purchase that is already in a block.
     market.found = BOUGHT
     assert await wait(service, "late") == BOUGHT
     await end(tasks)
@@ -143,7 +143,7 @@ class Titled:
 
 @dataclass
 class Parts:
-    """The other parts of the service, as a test sets them."""
+    """Stand-ins for the other parts of the service, which a test configures."""
 
     allowed: set[Address] = field(default_factory=set)
     posts: dict[int, Titled] = field(default_factory=dict)
@@ -232,14 +232,14 @@ def test_a_challenge_is_issued_for_its_path_at_the_current_time() -> None:
     assert issued == ("/posts/9.md", NOW)
 
 
-async def test_a_proof_by_a_key_needs_no_contract_and_counts_towards_its_addresss_rate() -> None:
+async def test_a_proof_by_a_key_calls_no_contract_and_is_rate_limited_by_address() -> None:
     parts = Parts()
     proof = await service_of(parts, rate=RATE).prove(Claim(), "/posts/9.md")
     assert proof == PROOF
     assert parts.calls == [("/posts/9.md", NOW), (f"read {BUYER}", RATE, NOW)]
 
 
-async def test_a_proof_by_a_contract_is_checked_for_the_client_that_sent_it() -> None:
+async def test_a_proof_by_a_contract_is_checked_on_behalf_of_its_client() -> None:
     parts = Parts(proof=Unproved(PROOF, BUYER, b"digest", b"signature"))
     assert await service_of(parts).prove(Claim(), "/posts/9.md") == PROOF
     assert parts.calls == [("/posts/9.md", NOW), "192.0.2.1"]

@@ -38,7 +38,7 @@ REVISION = Revision("r", CID, 1, AUTHOR, f"{AUTHOR}_2", CORRECTED, 7, "", NOW, "
 
 @dataclass
 class Shelf:
-    """The stores, the chain and the operator's measures as a test sets them."""
+    """Stand-ins for the stores, the chain and the operator's measures, which a test configures."""
 
     file: File | None = FILE
     entry: PostEntry = PostEntry(AUTHOR, CID, 0)  # noqa: RUF009  a frozen value
@@ -110,7 +110,7 @@ class Library:
         self.reads = Reads(shelf, shelf, shelf, shelf, self.entitlement, measures=shelf)
 
     async def lose_the_chain(self) -> None:
-        """Let the chain respond once, and then no longer."""
+        """Let the chain respond once, and fail from then on."""
         await self.reads.free_post(9)
         self.entitlement.invalidate_all()
         self.entitlement.note_contact()
@@ -140,7 +140,7 @@ async def code_of(read: Any) -> Code:
         (State.PENDING, OTHER, Code.NOT_OWNER),
     ],
 )
-async def test_a_draft_is_read_only_as_a_draft_and_by_its_owner(
+async def test_a_draft_can_be_read_only_by_its_owner_and_only_while_it_is_a_draft(
     library: Library, state: State, owner: Address, code: Code
 ) -> None:
     library.shelf.file = replace(FILE, state=state, owner=owner)
@@ -193,14 +193,14 @@ async def test_an_unknown_post_is_not_found_unless_it_was_withheld(library: Libr
 @pytest.mark.parametrize(
     "entry", [PostEntry(OTHER, CID, 0), PostEntry(AUTHOR, CORRECTED, 0)], ids=["author", "cid"]
 )
-async def test_a_post_whose_entry_on_the_chain_is_another_file_is_not_found(
+async def test_a_post_whose_entry_on_the_chain_does_not_match_its_file_is_not_found(
     library: Library, entry: PostEntry
 ) -> None:
     library.shelf.entry = entry
     assert await code_of(library.reads.free_post(9)) is Code.NOT_FOUND
 
 
-async def test_a_free_post_of_the_index_is_shown_while_the_chain_is_unreachable(
+async def test_a_post_that_is_free_in_the_index_is_shown_while_the_chain_is_unreachable(
     library: Library,
 ) -> None:
     await library.lose_the_chain()
@@ -216,7 +216,7 @@ async def test_a_free_post_of_the_index_is_shown_while_the_chain_is_unreachable(
     [replace(POST, price=5), replace(POST, cid=CORRECTED), replace(POST, author=OTHER)],
     ids=["paid", "another document", "another author"],
 )
-async def test_only_a_free_post_with_its_own_document_is_shown_without_the_chain(
+async def test_only_a_free_post_that_matches_its_file_is_shown_without_the_chain(
     library: Library, post: IndexedPost
 ) -> None:
     await library.lose_the_chain()
@@ -239,7 +239,7 @@ async def test_a_withheld_post_is_not_shown_without_the_chain(library: Library) 
     assert await code_of(library.reads.shown_post(POST)) is Code.WITHHELD
 
 
-async def test_a_post_is_not_shown_from_the_index_because_the_database_is_unreachable(
+async def test_an_unreachable_database_is_reported_even_while_the_index_is_trusted(
     library: Library,
 ) -> None:
     await library.lose_the_chain()
@@ -252,7 +252,9 @@ async def test_a_post_is_not_shown_from_the_index_because_the_database_is_unreac
     [replace(POST, has_opening=False), replace(POST, cid=CORRECTED)],
     ids=["whole text paid", "another document"],
 )
-async def test_a_post_without_an_opening_has_none(library: Library, post: IndexedPost) -> None:
+async def test_a_post_without_an_opening_is_refused_as_such(
+    library: Library, post: IndexedPost
+) -> None:
     assert await code_of(library.reads.opened_post(post)) is Code.NO_OPENING
 
 
@@ -270,7 +272,7 @@ async def test_the_opening_of_a_file_ends_at_the_more_line(library: Library) -> 
     opening = await library.reads.opening("192.0.2.1", FILE)
     assert "Everybody" in str(opening)
     assert "Only holders" not in str(opening)
-    # Another conversion of the same text has its own result.
+    # The result of another conversion of the same text is cached separately.
     upper = library.reads.converted("192.0.2.1", FILE, "upper", lambda text, _: text.upper())
     assert await upper == text.upper()
 
@@ -344,7 +346,7 @@ async def test_only_the_document_of_a_free_post_is_public(
     assert await library.reads.free_document(CID) is None
 
 
-async def test_the_document_of_a_post_with_another_entry_on_the_chain_is_not_public(
+async def test_a_document_whose_post_has_another_author_on_the_chain_is_not_public(
     library: Library,
 ) -> None:
     library.shelf.entry = PostEntry(OTHER, CID, 0)

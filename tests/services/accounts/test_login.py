@@ -124,7 +124,7 @@ async def test_a_contract_signs_in_with_a_signature_that_it_accepts(
     assert wallets.asked == [READER]
 
 
-async def test_an_address_has_a_rate_limit_of_logins(login: Login, clock: MovableClock) -> None:
+async def test_logins_by_one_address_are_rate_limited(login: Login, clock: MovableClock) -> None:
     service = replace(login, rate=Rate(1, 60))
     await service.sign_in(claim_of(clock))
     with pytest.raises(RateLimited):
@@ -170,5 +170,5 @@ async def test_a_logout_is_stored_until_every_session_it_ends_has_expired(
     await service.log_out(session, everywhere=True)
     one, every = recorded.until
     assert one >= session.expires_at
-    # Another process may have just issued a session for two hours, and its clock is ahead.
+    # Another process, whose clock may be ahead, may just have issued a session for two hours.
     assert every >= clock.now() + timedelta(seconds=7200 + 5)

@@ -1,4 +1,4 @@
-"""Writing sessions: who may open and revoke them, and which ones a process reads again."""
+"""Writing sessions: who may open and revoke them, and when a process looks them up again."""
 
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -180,7 +180,7 @@ async def test_a_contract_wallet_opens_a_session_with_a_signature_that_it_accept
     assert (session.wallet, wallets.asked) == (author.address, [author.address])
 
 
-async def test_opening_sessions_counts_towards_the_rate_of_the_wallets_writes(
+async def test_opening_a_session_counts_towards_the_write_rate_limit_of_its_wallet(
     world: World,
 ) -> None:
     rate = Rate(1, 60)

@@ -80,7 +80,8 @@ async def test_the_logs_of_each_block_are_requested_once(world: World) -> None:
                 await wait_until(is_read)
         await rpc.close()
     assert set(asked.asked.values()) == {1}
-    # The watcher needs only the newest block, the projections all that a reorg may replace.
+    # The watcher requests only the newest block, and the projections request all blocks that a
+    # reorg may replace.
     assert max(asked.requests.values()) <= 2
     assert len(await adapters.stores.index_reader.sales_of(author.address.lower(), None, 50)) == 12
     assert (await adapters.stores.events.report_events(1)).counts[EventStatus.ONCHAIN] == 12
@@ -136,7 +137,7 @@ async def test_history_is_read_once_even_if_the_head_has_moved_on(both: Projecti
     assert both.chain.ranges == [100] * 5 + [1]
     both.chain.mine()
     assert await both.indexer.index_once()
-    # The newest blocks are read again with each head.
+    # The newest blocks are read again for each new head.
     assert both.chain.ranges[6:] == [2]
     assert await both.indexed() == both.chain.blocks[-1].ref
 
@@ -151,7 +152,7 @@ async def test_blocks_replaced_by_a_reorg_are_requested_again(
     both.chain.mine(*both.market.publish(), blocks=12)
     both.chain.ranges.clear()
     assert await both.indexer.index_once()
-    # Only the first of the follower's ranges ends before the fork.
+    # Of the follower's ranges, only the first ends before the fork and can be reused.
     assert both.chain.ranges == [16]
     assert await both.market.shown() == await both.market.expected(tmp_path)
 

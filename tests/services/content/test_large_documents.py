@@ -82,7 +82,7 @@ async def test_a_cancelled_task_frees_its_slot_and_its_queue_position():
     await settle()
     visitors.doors["a"].set()
     await first
-    # It was granted the slot at the same moment.
+    # The third task is cancelled just as it is granted the slot.
     third.cancel()
     await settle()
     fourth = visitors.send("d", "d")

@@ -153,7 +153,7 @@ async def test_a_small_number_of_strays_is_detached(world: World):
     assert (await found.scan(), found.held) == (FREE_STRAYS, 0)
 
 
-async def test_too_many_strays_are_held_and_none_is_destroyed(
+async def test_too_many_strays_are_held_for_an_operator_and_none_is_destroyed(
     world: World, caplog: pytest.LogCaptureFixture
 ):
     cids = await leave_many(world, 450)
@@ -180,7 +180,7 @@ async def test_too_many_strays_on_one_network_do_not_hold_those_on_the_other(wor
     assert (await found.scan(), found.held) == (2, FREE_STRAYS + 1)
 
 
-async def test_the_documents_of_another_catalog_are_held(world: World, tmp_path: Path):
+async def test_the_documents_of_another_catalog_are_held_as_strays(world: World, tmp_path: Path):
     """A service with the wrong database, or with one restored from an old copy."""
     author = world.wallet(0)
     drafts = [await world.create(author) for _ in range(FREE_STRAYS + 1)]

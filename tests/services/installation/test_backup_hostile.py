@@ -128,7 +128,7 @@ EDGES = [at for at in range(0, len(WHOLE), 512) if WHOLE[at : at + 7] in (b"impr
 
 
 def places() -> st.SearchStrategy[int]:
-    """Positions in a backup, mostly in the small part with headers, manifest and documents."""
+    """Positions in a backup, mostly in the small part with the headers, manifest and documents."""
     manifest = WHOLE.rindex(b"backup.json")
     near = st.builds(int.__add__, st.sampled_from([*EDGES, manifest]), st.integers(0, 1023))
     return st.one_of(near, near, st.integers(0, len(WHOLE)))

@@ -1,4 +1,4 @@
-"""Files of the earlier service are imported from its Pinata account, keeping bytes and cids."""
+"""Files are imported from the earlier service's Pinata account with unchanged bytes and cids."""
 
 import json
 from collections.abc import AsyncIterator
@@ -125,7 +125,7 @@ async def test_files_already_in_the_catalog_in_any_state_are_skipped_and_listed(
 ) -> None:
     alice, bob = world.wallet(1), world.wallet(2)
     first, second = (keep(pinata, alice, text_of(title)) for title in ("first", "second"))
-    # The earlier service stored the same text of two authors under one cid.
+    # The earlier service stored identical texts by two authors under one cid.
     keep(pinata, bob, text_of("first"))
     await run(world, pinata)
     await world.send_delete(alice, second)

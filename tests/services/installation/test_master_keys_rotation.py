@@ -38,7 +38,7 @@ def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def add_file(stores: Stores, number: int, master: bytes) -> tuple[File, bytes]:
-    """Add a file whose key is wrapped by this master key. Returns it with its encrypted
+    """Add a file whose key is wrapped by this master key, and return the file with its encrypted
     document."""
     encrypted = AesCipher(master).encrypt(DOCUMENT, f"{ALICE}_{number}")
     cid = document_cid(encrypted.document)

@@ -147,7 +147,7 @@ async def test_a_log_omitted_by_a_node_is_found_later(market: IndexedChain, tmp_
     node = Omitting(market.chain)
     market.indexer = market.new_indexer(node)  # type: ignore[arg-type]
     block = market.chain.mine(*market.publish(b"poetry"), *market.publish(b"law"))
-    # A post of one transaction, and the hashtag of another.
+    # The post of the first transaction, and the hashtag of the second.
     node.omitted = {(block.ref.number, 0), (block.ref.number, 3)}
     await market.indexer.index_once()
     assert len(await titles(market)) == 1
@@ -165,7 +165,8 @@ async def test_a_log_omitted_from_a_final_block_is_found_later(
     market.indexer = market.new_indexer(node, depth=4)  # type: ignore[arg-type]
     market.chain.mine()
     await market.indexer.index_once()
-    # Another log has the same first topic, so the bloom filter does not give it away.
+    # Another log of the block has the same first topic, so the bloom filter does not reveal that
+    # one is missing.
     block = market.chain.mine(*market.publish(b"poetry"), *market.publish(b"law"))
     node.omitted = {(block.ref.number, 0)}
     for _ in range(20):
@@ -211,7 +212,7 @@ async def test_a_log_that_a_node_stops_returning_is_not_undone(
         assert await market.shown() == before
     state = await market.indexer.writer.index_state()
     assert state is not None
-    # Nothing from the first of them on is final, so that what is missing can still be applied.
+    # No block from the first hidden one on is final, so missing logs can still be applied.
     assert state.final < blocks[0].ref.number
     market.chain.hidden.clear()
     market.chain.mine(*market.publish())
@@ -233,7 +234,7 @@ async def test_a_log_hidden_until_finality_is_found_once_the_node_is_honest(
     assert await titles(market) == ["1"]
     assert [each.number for each in market.indexer.stream.disputed] == [block.ref.number]
     market.chain.hidden.clear()
-    # The chain rests: nothing but the dispute is a reason to read again.
+    # No new block is mined: the indexer reads again only because of the dispute.
     await market.indexer.index_once()
     assert not market.indexer.stream.disputed
     assert await market.shown() == await market.expected(tmp_path)
@@ -254,7 +255,7 @@ async def test_a_reorg_resolves_a_dispute_about_a_block_that_it_replaces(
     assert await market.shown() == await market.expected(tmp_path)
 
 
-async def test_a_difference_below_a_disputed_block_waits_for_the_dispute_to_end(
+async def test_a_missing_log_below_a_disputed_block_is_applied_once_the_dispute_ends(
     market: IndexedChain, tmp_path: Path
 ) -> None:
     node = Omitting(market.chain)
@@ -263,7 +264,7 @@ async def test_a_difference_below_a_disputed_block_waits_for_the_dispute_to_end(
     node.omitted = {(first.ref.number, 0)}
     second = market.chain.mine(*market.publish())
     await market.indexer.index_once()
-    # The node shows what it left out before, and leaves out what it has shown.
+    # The node now returns the log that it omitted, and hides a block that it has returned.
     node.omitted.clear()
     market.chain.hidden = {second.ref.number}
     market.chain.mine()
@@ -282,14 +283,15 @@ async def test_a_log_returned_only_by_another_node_is_read_from_receipts(
     market.indexer = market.new_indexer(node)  # type: ignore[arg-type]
     market.chain.other = copy_chain(market.chain, 0)
     market.chain.other.blocks = market.chain.blocks
-    # The filter does not give it away: another log of the block has the same first topic.
+    # Another log of the block has the same first topic, so the bloom filter does not reveal that
+    # one is missing.
     block = market.chain.mine(*market.publish(), *market.publish())
     node.omitted = {(block.ref.number, 0)}
     for _ in range(2 * DEPTH):
         market.chain.mine()
         await market.indexer.index_once()
     assert market.chain.asked.count("prove_logs") == 1
-    # Each block was compared once.
+    # Each block was compared with the other node once.
     assert sum(market.chain.other.ranges) == len(market.chain.blocks)
     assert await market.shown() == await market.expected(tmp_path)
     assert len(await titles(market)) == 2
@@ -317,7 +319,7 @@ async def test_old_blocks_are_compared_with_the_logs_of_another_node_once(
 
 
 @pytest.mark.parametrize("last", [False, True])
-async def test_an_old_post_that_a_single_node_omitted_is_noticed_by_its_id(
+async def test_an_old_post_omitted_by_the_only_node_is_noticed_by_its_missing_id(
     market: IndexedChain, monkeypatch: pytest.MonkeyPatch, last: bool
 ) -> None:
     monkeypatch.setattr(log_stream, "CHECKED_BLOCKS", DEPTH)
@@ -330,7 +332,8 @@ async def test_an_old_post_that_a_single_node_omitted_is_noticed_by_its_id(
     await compare_ids(market)
     assert len(await titles(market)) == 2
     assert [*market.indexer.stream.disputed] == [shown[-1].ref]
-    # A node that shows it heals the index, and ends the dispute at the next comparison.
+    # Once the node returns the log, a rebuilt index contains the post, and the next comparison
+    # ends the dispute.
     node.omitted.clear()
     await market.stores.index_writer.restart_index(SOURCE)
     await compare_ids(market)
@@ -358,7 +361,7 @@ async def test_a_failing_second_node_does_not_stop_a_read_of_old_blocks(
     foreign = market.chain.other.mine(*market.publish())
     market.chain.mine(*market.publish(), blocks=3 * DEPTH)
     await market.indexer.index_once()
-    # It shows a block that is not on the chain, which proves nothing.
+    # A block that only the second node returns is not on the chain, so it is not disputed.
     assert foreign.ref not in market.indexer.stream.disputed
     assert market.chain.asked.count("prove_logs") == 0
     assert len(await titles(market)) == 1
@@ -691,7 +694,7 @@ async def test_two_concurrent_indexers_apply_nothing_twice(
     for _ in range(40):
         market.chain.mine(*market.publish(), *market.happen(Random(1)))
     other = market.new_indexer()
-    # Both believe that they hold the lease, as after a process was paused for a while.
+    # Both believe that they hold the lease, as if one process had been paused for a while.
     leases = [one._lease() for one in (market.indexer, other)]
     for lease in leases:
         market.clock.advance(SHORT_LEASE_TIME.total_seconds() + 1)

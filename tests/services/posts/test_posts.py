@@ -112,7 +112,7 @@ class Clock:
 
 
 def make_posts(index: Index, clock: Clock | None = None) -> Posts:
-    # Nothing is searched for here.
+    # These tests do not search, so there is no search service.
     nobody: Any = None
     tokens, measures = PostPageTokens(b"s" * 32), CurrentMeasures()
     return Posts(index, tokens, clock or Clock(), nobody, nobody, measures)
@@ -277,7 +277,7 @@ class WatchedSale(Sale):
 
 @dataclass
 class WatchedIndex(Index):
-    """Reads every list anew, as after a commit, and tracks the lifetime of the results."""
+    """An index that returns new results each time, as after a commit, and tracks their lifetime."""
 
     read: list[weakref.ref[WatchedSale]] = field(default_factory=list)
 

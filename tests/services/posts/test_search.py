@@ -99,7 +99,7 @@ async def test_only_the_posts_of_a_page_are_read(order: PostOrder | None) -> Non
     index = Index(301, 1, 1_000)
     which = PostFilter() if order is None else PostFilter(order=order)
     pages = await _pages(index, which, 20, by_score=order is None)
-    # Of each page of a window, one more shows that another page follows.
+    # For each page, one additional post is read, to find out whether another page follows.
     assert index.read <= 301 + len(pages)
     assert {len(page.posts) for page in pages[:-1]} == {20}
 
@@ -111,7 +111,8 @@ async def test_pages_are_full_even_if_a_filter_leaves_out_most_matches(
     index = Index(301, 1, 1_000)
     which = PostFilter(free=True) if order is None else PostFilter(free=True, order=order)
     pages = await _pages(index, which, 20, by_score=order is None)
-    # A page that is full at the end of a window does not know whether older posts match.
+    # An empty page may follow: if a page is full at the end of a search window, older posts have
+    # not been examined yet.
     assert [len(page.posts) for page in pages] in ([20] * 5, [20] * 5 + [0])
     assert len({post.place for page in pages for post in page.posts}) == 100
 

@@ -46,7 +46,7 @@ async def test_an_event_is_applied_once_whichever_source_delivers_it_first(ledge
     assert positions == [file and file.position for file in await both()]
 
 
-async def test_only_applied_events_are_logged_as_applied_and_foreign_posts_as_info(
+async def test_only_applied_events_are_logged_as_applied_and_foreign_posts_at_level_info(
     ledger: Ledger, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO")

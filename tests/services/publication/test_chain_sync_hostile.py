@@ -178,7 +178,7 @@ async def test_the_lease_is_renewed_while_waiting_for_a_slow_node(ledger: Ledger
     await ledger.follow()
     assert set(holders) == {ledger.follower.holder}
     assert await ledger.state(draft) is State.ONCHAIN
-    # Nobody renews it after the round.
+    # After the round, the lease is no longer renewed.
     count = len(holders)
     await asyncio.sleep(0.1)
     assert len(holders) == count
@@ -295,7 +295,7 @@ async def test_a_post_hidden_until_finality_is_found_once_the_node_is_honest(
     final = await ledger.stores.events.final_block(CHAIN)
     assert final is not None
     assert final.number == block.ref.number - 1
-    # The process that follows next takes the dispute over, on a chain that rests.
+    # The next process to follow the chain takes the dispute over, even if no block is mined.
     await ledger.restart()
     ledger.chain.hidden.clear()
     await ledger.follow()

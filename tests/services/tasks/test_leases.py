@@ -45,7 +45,7 @@ async def stores(tmp_path: Path, clock: MovableClock) -> AsyncIterator[Stores]:
     await opened.close()
 
 
-async def test_a_lease_is_held_inside_the_block_and_free_afterwards(stores: Stores) -> None:
+async def test_a_lease_is_held_until_the_with_block_exits(stores: Stores) -> None:
     async with hold_lease(stores.leases, "copy", MINUTE, "one") as lease:
         assert lease is not None
         assert not lease.lost
@@ -78,7 +78,7 @@ async def test_a_held_lease_is_renewed_after_a_third_of_its_time(
         clock.advance(seconds)
         assert await lease.hold()
         assert len(taken) == times, seconds
-    # After its end, another one may have it.
+    # Once the lease has expired, another process may take it.
     clock.advance(61)
     assert await stores.leases.take_lease("copy", "two", MINUTE)
     assert not await lease.hold()
@@ -125,7 +125,8 @@ async def test_a_held_lease_is_renewed_in_the_background(
             clock.advance(SHORT.total_seconds() / 2)
 
             async def is_prolonged() -> bool:
-                # Not the record: a renewal that had begun before may have written the new time.
+                # Not the record in the database: a renewal that began before the clock advanced
+                # may have written it.
                 return lease._until - clock.monotonic() > SHORT.total_seconds() / 2
 
             await wait_until(is_prolonged)
@@ -146,7 +147,8 @@ async def test_a_lease_not_renewed_in_time_is_lost_for_good(
         async def is_said() -> bool:
             return "a lease was lost" in caplog.text
 
-        # It is taken again after its end, when another process may have had it.
+        # The lease is taken again, but it stays lost: another process may have held it after it
+        # expired.
         await wait_until(is_said)
         assert lease.lost
 

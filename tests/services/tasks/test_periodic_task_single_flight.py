@@ -14,7 +14,7 @@ KEY = "key"
 
 @dataclass(slots=True)
 class Work:
-    """Work that ends once released, with its number or an exception."""
+    """Work that, once released, returns its number or raises an exception."""
 
     problem: Exception | None = None
     started: int = 0
@@ -126,7 +126,7 @@ async def test_a_failure_without_a_waiting_caller_is_not_reported() -> None:
     await asyncio.gather(caller, return_exceptions=True)
     work.released.set()
     await let_others_run()
-    # asyncio reports a failure when nothing refers to its task any more.
+    # asyncio reports an unretrieved exception once nothing refers to its task.
     work.task = None
     del caller
     gc.collect()

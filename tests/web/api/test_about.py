@@ -1,4 +1,4 @@
-"""Endpoints about the service itself: its description, security contact, health, readiness."""
+"""Endpoints about the service itself: its description, security contact, health and readiness."""
 
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -44,7 +44,7 @@ async def test_the_facts_name_the_service_its_signing_forms_and_its_features(tow
         *("posts", "feeds", "search", "writing-sessions", "contract-wallets", "profiles"),
         *("openings", "revisions", "payment-required"),
     ]
-    # Clients spread this object into the domain of their typed data.
+    # Clients copy every member of this object into the domain of their typed data.
     assert facts["signing"].keys() == {"name", "version", "chainId"}
 
 

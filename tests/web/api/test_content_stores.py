@@ -71,7 +71,7 @@ async def test_a_service_on_a_kubo_node_stores_ciphertext_and_serves_content(tmp
 async def test_a_service_on_pinata_keeps_drafts_private(tmp_path: Path):
     async with at_pinata(tmp_path) as (world, fake):
         cid, thumbnail = await walk(world)
-        # The marker of the installation, and the draft.
+        # The first private file is the marker of the installation.
         assert [each["cid"] for each in fake.files["private"].values()][1:] == [cid]
         assert [each["cid"] for each in fake.files["public"].values()] == [thumbnail]
 

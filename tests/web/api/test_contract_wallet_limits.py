@@ -117,7 +117,7 @@ async def test_checks_of_one_wallet_are_limited_across_all_clients(tmp_path: Pat
         assert (await create(world.client, other)).status_code == 200
 
 
-# A node that does not respond about wallets
+# A node that does not respond to wallet checks
 
 
 def _patient(adapters: Adapters) -> Adapters:

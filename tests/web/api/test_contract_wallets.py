@@ -106,7 +106,8 @@ async def test_a_contract_wallet_corrects_its_post(town: World) -> None:
     assert (read["content"], read["proof"]["address"]) == ("Better words.", author.address)
     replayed = await send_revision(town, author, post, "Worse words.", nonce="once")
     assert problem(replayed) == (409, "nonce_used")
-    # Its owner's own account is not the author, and another's signature is not the wallet's.
+    # The account that owns the wallet is not the author, and a signature by another account is
+    # not valid for the wallet.
     owner = await send_revision(town, town.wallet(4), post, "Worse words.")
     assert problem(owner) == (403, "not_author")
     body = sign_revision(town, town.wallet(5), post, "Worse words.") | {"address": author.address}

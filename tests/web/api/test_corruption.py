@@ -51,7 +51,7 @@ async def test_a_damaged_document_is_never_served(tmp_path: Path, way: str, leng
         author = world.wallet(0)
         content = "w" * LENGTHS[length]
         for how in DAMAGES.values():
-            # A new one each time: earlier reads are cached.
+            # A new draft for each type of damage, because the content of earlier ones is cached.
             file = await world.create(author, content)
             repair = damage(tmp_path, file["cid"], Network.PRIVATE, how)
             response = await world.read_draft(author, file["cid"])

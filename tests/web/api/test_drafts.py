@@ -344,7 +344,7 @@ async def test_a_signature_for_another_domain_is_refused(
 @pytest.mark.parametrize(
     ("age", "accepted"), [(-61, False), (-59, True), (0, True), (59, True), (61, False)]
 )
-async def test_the_timestamp_of_a_write_is_at_most_60_seconds_from_now(
+async def test_the_timestamp_of_a_write_must_be_within_60_seconds_of_now(
     town: World, age: int, accepted: bool
 ) -> None:
     alice = town.stranger()
@@ -523,12 +523,12 @@ async def test_a_repeated_write_changes_nothing(town: World) -> None:
     assert (await town.read_draft(alice, new["cid"])).json()["content"] == "Second."
 
 
-async def test_an_update_overtaken_by_another_with_its_nonce_is_refused_as_repeated(
+async def test_one_of_two_concurrent_updates_with_the_same_nonce_is_refused(
     town: World,
 ) -> None:
     alice = town.stranger()
     file = await town.create(alice)
-    # While the document of the large one is built, the small one commits.
+    # The small update commits while the document of the large one is being built.
     large, small = await asyncio.gather(
         town.send_update(alice, file["cid"], "Many words. " * 300_000, nonce="once"),
         town.send_update(alice, file["cid"], "Few words.", nonce="once"),

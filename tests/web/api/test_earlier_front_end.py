@@ -310,7 +310,7 @@ async def test_the_read_rate_limit_allows_loading_the_feed_and_drafts_together(
     limiter = RateLimiter(site.settings.limits.reads)
     pages, thumbnails = 1000 // 9 + 1, 1000
     draft_pages, drafts = 200 // 12 + 1, 200
-    # Each request with a session has a preflight before it.
+    # Each request with a session is preceded by a preflight request.
     for _ in range(2 * pages + thumbnails + 2 * (draft_pages + drafts)):
         limiter.admit("reader", 0.0)
 
@@ -356,7 +356,7 @@ async def test_missing_thumbnails_are_redirected_to_the_old_gateway(
         assert f"img-src 'self' data: blob: {OLD_GATEWAY};" in policy
 
 
-async def test_a_missing_thumbnail_of_withheld_posts_is_not_redirected(
+async def test_a_missing_thumbnail_is_not_redirected_once_all_its_posts_are_withheld(
     tmp_path: Path, records: None
 ) -> None:
     named = str(document_cid(b"named"))
@@ -368,7 +368,7 @@ async def test_a_missing_thumbnail_of_withheld_posts_is_not_redirected(
             response = await world.deliver_a(world.create_post_with(wallet, post))
             post_ids.append(response.json()["events"][0]["postId"])
         await world.index()
-        # A picture stays while another shown post has it.
+        # A picture is redirected as long as any shown post uses it.
         for post_id, status in zip(post_ids, (302, 451), strict=True):
             target = Target(TargetKind.POST, str(post_id))
             decision = Decision(target, Measure.WITHHELD, Ground.LEGAL, "", world.clock())

@@ -199,7 +199,7 @@ async def test_a_feed_is_unavailable_while_the_index_is_being_built(world: World
     paths.append(made.json()["json"])
     for path in paths:
         assert [item["_imprint"]["id"] for item in items(await world.client.get(path))] == ["1"]
-    # As in the middle of a rebuild: this post is there, and newer ones may be missing.
+    # As in the middle of a rebuild: the index has this post, but newer ones may be missing.
     stores = world.adapters.stores
     await stores.database.transact((), forget_completeness)
     assert (await world.client.get(f"/posts/{post_id}")).status_code == 200

@@ -201,7 +201,7 @@ async def _ask(world: World, wallet: Wallet, authorization: str | None) -> tuple
     response = await world.client.get("/pendingFilesByOwner", params=params, headers=headers)
     if response.status_code == 200:
         return 200, ""
-    # Refusals that a client can resolve by signing in say so.
+    # A refusal that a client can resolve by signing in contains a bearer challenge.
     assert response.headers["www-authenticate"].startswith("Bearer")
     return problem(response)
 

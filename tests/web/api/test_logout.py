@@ -75,7 +75,7 @@ async def test_logging_out_everywhere_ends_every_session_of_the_address(town: Wo
 async def test_a_login_right_after_logging_out_everywhere_is_valid(town: World) -> None:
     reader = town.stranger()
     for _ in range(3):
-        # The clock of this world stands still: all of it happens at one moment.
+        # The clock of this world stands still, so logins and logouts have the same time.
         session = await town.login(reader)
         assert (await list_drafts(town.client, reader.address, session)).status_code == 200
         assert (await log_out(town.client, session, {"all": True})).status_code == 204
@@ -195,7 +195,7 @@ async def test_an_entitled_reader_is_refused_after_a_logout(town: World) -> None
     assert problem(await town.read_post(author, post_id, session)) == ENDED
     assert problem(await town.client.get(content, headers=session)) == ENDED
     assert problem(await town.client.get(content, headers=session | tag)) == ENDED
-    # A missing file gives the same response.
+    # A request for a post that does not exist gets the same response.
     assert problem(await town.read_post(author, 10**20, session)) == ENDED
 
 
@@ -207,7 +207,7 @@ async def test_a_replica_without_its_database_accepts_no_session(town: World) ->
     transport = httpx2.ASGITransport(build_service(town.settings, adapters))
     async with httpx2.AsyncClient(transport=transport, base_url=ORIGIN) as replica:
         for session in (live, ended):
-            # All caches of the replica are filled by now.
+            # These requests fill all caches of the replica.
             assert (await list_drafts(replica, reader.address, session)).status_code == 200
         assert (await log_out(town.client, ended)).status_code == 204
         await adapters.close()
@@ -320,7 +320,7 @@ async def test_every_route_that_uses_a_session_refuses_an_ended_one(town: World)
     live, ended = await town.login(reader), await town.login(reader)
     assert (await log_out(town.client, ended)).status_code == 204
     own = {"user": reader.address, "owner": reader.address, "address": reader.address}
-    # The Markdown of a post that is not paid is the same for everybody.
+    # The post must be paid, because the Markdown of a free post is the same for everybody.
     own["id"] = str((await town.post(town.wallet(1)))[0])
     await town.index()
     invalid = {"Authorization": "Bearer x"}

@@ -61,7 +61,7 @@ async def test_everybody_reads_the_opening_of_a_paid_post_and_nothing_below_it(
     assert (await world.client.get(f"/posts/{post_id}/opening", headers=again)).status_code == 304
     found = await told(world, post_id)
     assert {way for way in WAYS if "lighthouse" not in found[way.format(post_id)]} == set()
-    # The query of a search is echoed.
+    # The response to a search repeats the query, so it contains the word.
     echoed = found.pop("/posts?q=canary")
     assert '"posts":[]' in echoed
     assert [address for address, text in found.items() if "canary" in text] == []
@@ -74,7 +74,7 @@ async def test_the_page_of_a_paid_post_shows_its_opening_its_length_and_descript
     text = (await world.client.get(f"/p/{post_id}", headers=BROWSER, follow_redirects=True)).text
     assert 'id="opening" class="text opening"' in text
     assert "15 words, 1 min read." in text
-    # A link whose definition is below the line is no link.
+    # A link whose definition is below the more line is shown as plain text.
     assert "[Later][one]" in text
     assert 'content="A title The lighthouse keeper writes. [Later][one]"' in text
 
@@ -100,7 +100,7 @@ async def test_search_finds_the_whole_text_only_while_the_post_is_free(world: Wo
         world.set_price(world.wallet(1), int(post_id), price)
         await world.index()
         for _ in range(2):
-            # Before and after the text was read again.
+            # Search before and after the text is indexed again.
             found = (await world.client.get("/posts?q=sings")).json()["posts"]
             assert not found or price == 0
             await read_texts(world)
@@ -130,7 +130,8 @@ async def test_a_post_has_no_word_count_if_it_is_not_indexed_yet_or_not_stored_h
     assert (await show(world, post_id))["words"] is None
     assert problem(await world.client.get(f"/posts/{post_id}/opening")) == (404, "no_opening")
     await read_texts(world)
-    # Somebody else publishes the same document, spelled otherwise: it is not hosted for them.
+    # Another author publishes the same document under another spelling of its cid. Their post is
+    # not hosted.
     cid = (await show(world, post_id))["cid"]
     world.create_post(world.wallet(2), cid.upper())
     await world.index()
@@ -179,7 +180,7 @@ async def test_a_reorg_that_removes_a_post_also_removes_its_opening(world: World
     await read_texts(world)
     assert (await show(world, "1"))["opening"]
     assert world.chain.restore(before)
-    # Another post gets the id, whose document is elsewhere.
+    # Another post, whose document is not stored here, gets the id.
     world.create_post(
         world.wallet(2), "bafkreigh2akiscaildcqabsyg3dfr6chu3fgpregiymsck7e7aqa4s52zy"
     )
@@ -197,7 +198,7 @@ async def test_the_opening_comes_from_the_newest_revision(world: World) -> None:
     post = (post_id, (await show(world, post_id))["cid"])
     corrected = CONTENT.replace("keeper", "warden").replace("sings", "sings again")
     await revise(world, world.wallet(1), post, corrected)
-    # Until the new text has been read, nobody is told whether it has an opening.
+    # Until the new text is indexed, the record has no word count and no opening.
     record = await show(world, post_id)
     assert (record["words"], record["opening"], record["revision"]["number"]) == (None, False, 1)
     await read_texts(world)

@@ -150,7 +150,7 @@ async def test_a_session_without_the_token_is_offered_the_post(town: World) -> N
     for ending in ENDINGS:
         path = f"/posts/{post_id}{ending}"
         read_offer(await town.client.get(path, headers=session))
-        # A session wins over a proof, whoever made that.
+        # A session takes precedence over a proof, even over a proof by the author.
         author = await answer(town.client, town.wallet(1), path)
         read_offer(await town.client.get(path, headers={**session, **author}))
         wrong = {"Authorization": "Bearer nonsense", **author}
@@ -694,7 +694,7 @@ async def test_an_unrelated_transaction_grants_no_access(town: World) -> None:
         offer = read_offer(response)
         assert (offer["error"], offer["accepts"][0]["amount"]) == ("payment_required", "8")
         assert "retry-after" not in response.headers
-    # A reader who holds the token for another reason gets no confirmation of it.
+    # A holder who names an unrelated transaction can read, but no purchase is confirmed.
     proof = await prove(town, buyer, path)
     response = await town.client.get(path, headers=payment_headers(elsewhere, proof))
     assert response.status_code == 200

@@ -308,7 +308,7 @@ async def test_an_author_record_contains_the_counts_of_posts_and_sales(town: Wor
 
 async def test_stats_cover_ninety_days_and_give_amounts_as_strings(town: World) -> None:
     await _post(town, 1)
-    # Each block is a second after the previous one, while the clock stands still.
+    # Blocks are a second apart but the clock stands still, so the chain may be ahead of it.
     town.clock.advance(max(0, town.chain.head.timestamp - town.clock.seconds))
     await town.index()
     response = await town.client.get("/stats")
@@ -451,7 +451,7 @@ async def test_requests_to_the_index_get_503_without_a_database(
             assert int(response.headers["retry-after"]) >= 1
 
 
-async def test_a_post_has_the_hashtags_of_its_publish_request_or_of_the_chain(
+async def test_a_post_has_the_hashtags_of_its_publish_request_or_else_of_the_chain(
     town: World,
 ) -> None:
     for asked, on_chain, shown in (

@@ -283,7 +283,7 @@ async def test_a_contract_wallet_can_have_a_profile(town: World, kind: str) -> N
     assert (await save_profile(town, wallet, name="A safe"))["address"] == wallet.address
 
 
-async def test_two_concurrent_updates_both_succeed_and_the_last_one_stays(town: World) -> None:
+async def test_concurrent_updates_all_succeed_and_the_last_one_stays(town: World) -> None:
     author = town.stranger()
     images = [portrait() for _ in range(4)]
     saved = await asyncio.gather(

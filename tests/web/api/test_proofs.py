@@ -134,7 +134,7 @@ async def test_the_proof_and_the_document_of_a_withheld_post_are_refused(shallow
 
 async def _verify(world: World, proof: Path, *more: str | Path) -> tuple[int, str]:
     words = ("verify", "--proof", proof, "--rpc", world.node.url, *more)
-    # The command runs an event loop of its own, and the node is in this one.
+    # The command runs its own event loop in a thread, while the node runs in this one.
     result = await asyncio.to_thread(run, {}, *words)
     return result.exit_code, result.output
 

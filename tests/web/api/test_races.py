@@ -126,7 +126,9 @@ async def test_an_update_after_publication_is_refused(town: World) -> None:
 
 
 @pytest.mark.parametrize("write", ["update", "delete"])
-async def test_published_content_survives_any_race_with_its_event(town: World, write: str) -> None:
+async def test_published_content_survives_a_write_that_races_with_its_event(
+    town: World, write: str
+) -> None:
     alice = town.wallet(1)
     send: Any = {"update": town.send_update, "delete": town.send_delete}[write]
     for _ in range(6):

@@ -345,7 +345,7 @@ async def test_an_account_that_gains_a_post_id_by_reorg_cannot_unlock_the_text(
         before = world.chain.snapshot()
         post_id, file = await world.post(alice, "Sold dearly.")
         world.chain.restore(before)
-        # The same id and the same cid, and its price is zero.
+        # The new post has the same id and the same cid, but its price is zero.
         world.create_post(eve, file["cid"], 0)
         world.clock.advance(world.settings.chain.cache_seconds)
         assert problem(await world.read_free(post_id)) == (404, "not_found")

@@ -210,7 +210,7 @@ async def test_a_revision_sent_twice_is_added_once(town: World) -> None:
     (refused,) = [each for each in both if each.status_code == 409]
     assert refused.json()["action"] == "revise"
     assert refused.json()["file"] is None
-    # Nonces of all writes are one space.
+    # All types of writes share one nonce space.
     nonce = body["salt"]["message"]["nonce"]
     assert problem(await town.send_create(author, nonce=nonce)) == (409, "nonce_used")
     assert len((await town.client.get(f"/posts/{post[0]}/revisions")).json()["revisions"]) == 1
@@ -316,7 +316,7 @@ async def test_a_withheld_post_shows_no_revisions_and_accepts_none(
         post = post_id, cid = await published_post(world, author)
         revision = await revise(world, author, post, SECOND)
         values = {TargetKind.POST: str(post_id), TargetKind.AUTHOR: author.address}
-        # A measure on the cid of a revision is one on its post.
+        # A measure on the cid of a revision applies to the whole post.
         value = values.get(kind, cid if kind else revision["cid"]) if kind else revision["cid"]
         await _withhold(world, Target(kind or TargetKind.CID, value))
         assert problem(await send_revision(world, author, post, THIRD)) == (410, "removed")
@@ -359,10 +359,10 @@ async def test_a_document_that_gains_a_post_id_by_reorg_gains_no_revisions(
         found = (await _content(world, post_id)).json()
         assert (found["content"], found["revision"]) == ("Another work.", 0)
         assert problem(await _content(world, post_id, revision=1)) == (404, "unknown_revision")
-        # What was signed for the document that lost its id is for no other.
+        # A revision signed for the document that lost its id is not valid for another document.
         response = await send_revision(world, author, (post_id, cid), THIRD)
         assert problem(response) == (401, "body_mismatch")
-        # Its text comes back with the document.
+        # When the document is published again, its revision is shown again.
         await world.deliver_a(world.create_post(author, cid, 0))
         world.clock.advance(60)
         await world.index()

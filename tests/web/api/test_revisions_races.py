@@ -144,7 +144,7 @@ async def test_revisions_are_destroyed_with_their_document(tmp_path: Path) -> No
             await revise(world, author, post, text)
         follower = build_follower(world.settings, world.adapters)
         await follower.follow_once()
-        # The post is a draft again, which its author deletes.
+        # A reorg turns the post into a draft again, and its author deletes the draft.
         world.chain.restore(before)
         world.clock.advance(60)
         world.chain.mine()

@@ -37,7 +37,8 @@ Send = Callable[[], Awaitable[httpx2.Response]]
 
 async def count(world: World, wire: Wire, send: Send) -> list[str]:
     """Round trips of a request that was sent before, so that its statements are prepared."""
-    # No time passes: new measures are looked for twice a second, however many requests there are.
+    # Only the wall clock is set ahead: if time elapsed, the request might also look for new
+    # measures, which happens at most twice a second.
     world.clock.set_ahead(1)
     with wire.counting() as trips:
         response = await send()
@@ -124,7 +125,8 @@ async def test_a_read_takes_one_round_trip(world, wire, alice):
         "metadata": lambda: world.client.get("/filesMetaData", params={"cid": draft["cid"]}),
         "gateway": lambda: world.client.get(f"/ipfs/{thumbnail}"),
     }
-    # Twice: the second read in a session uses another statement, which is prepared once.
+    # Each read is sent twice, because the second read in a session uses another statement, which
+    # must be prepared too.
     for send in (*reads.values(), *reads.values()):
         await send()
     trips = {name: len(await count(world, wire, send)) for name, send in reads.items()}

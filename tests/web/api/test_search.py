@@ -94,7 +94,7 @@ async def test_hidden_posts_leave_no_gaps_in_pages_of_search_results(world: Worl
     await store.choose_shown(Show.HOSTED)
     shown = []
     for number in range(60):
-        # Neither hosted, nor unlisted, nor withheld: one in four.
+        # A quarter of the posts each: not hosted, unlisted, withheld, shown.
         wallet, title = world.wallet(1), f"{'word ' * (number % 3)}number {number}"
         if number % 4 == 0:
             world.create_post_with(wallet, (f"elsewhere {number}", title, "x", "a", 0, ["ink"]))
@@ -145,7 +145,8 @@ async def test_the_text_of_a_paid_post_is_found_only_by_its_holder(world: World)
     assert found["snippet"] == "the secret <mark>canary</mark> <mark>sentence</mark>"
     assert found["held"]["paid"] == str(DEFAULT_PRICE)
     assert await find(world, "canary", "/me/library", headers=others) == []
-    # A reader who gives it away no longer finds it, even before the index has seen that.
+    # A holder who gives the token away no longer finds the post, even before the transfer is
+    # indexed.
     world.transfer(holder, stranger, int(post_id))
     assert await find(world, "canary", "/me/library", headers=theirs) == []
     await index(world)

@@ -73,8 +73,8 @@ async def test_no_confirmed_write_is_lost_while_the_store_is_unreliable(tmp_path
 
         assert [fault for each in authors for fault in each.faults] == []
         assert max(each.longest_refusal for each in authors) < LONGEST
-        # Writes that failed as the store recovered may still arrive; after that, nothing is
-        # refused.
+        # Writes that were in progress as the store recovered may still be refused, but no later
+        # ones.
         late = sum(each.outcomes["unavailable"] - healed[id(each)] for each in authors)
         assert late <= AUTHORS
         assert set(reads) == {200}

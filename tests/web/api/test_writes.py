@@ -318,7 +318,7 @@ async def test_a_session_can_create_and_update_drafts_of_its_wallet(town: World)
     shown = await town.read_draft(alice, response.json()["upload"]["cid"])
     assert shown.json()["content"] == "Better words."
     assert shown.json()["file"]["keyvalues"]["owner"] == alice.address
-    # Also drafts that the wallet has written itself.
+    # The session can also update drafts that the wallet itself has created.
     own = await town.create(alice)
     assert (await send_update(town, key, own["cid"])).status_code == 200
 

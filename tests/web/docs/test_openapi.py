@@ -289,7 +289,7 @@ def test_the_writing_session_signature_in_the_example_verifies() -> None:
     assert (opening.wallet, opening.expires_at) == (examples.OWNER, EXPIRES)
 
 
-# Request patterns accept everything that the service accepts: a generated client checks them
+# Request patterns match everything that the service accepts, because generated clients check them
 
 
 @settings(max_examples=60, deadline=None)

@@ -105,8 +105,8 @@ def _holders() -> list[object]:
 
 
 def _held(others: list[object]) -> list[object]:
-    """Return everything still reserved in a budget, queued, or counted as open, except by
-    earlier tests."""
+    """Return everything that is still reserved in a budget, queued, or counted as open, except
+    what earlier tests left."""
     kept: list[object] = []
     left = {id(each) for each in others}
     for each in _holders():

@@ -83,7 +83,7 @@ def test_a_split_body_parses_to_the_same_value_as_the_whole(body: bytes, cuts: l
             parse_split(body, cuts)
         assert refused.value.code is Code.INVALID_JSON
     else:
-        # Compared as text, in which 1 and 1.0 and True differ.
+        # Compared as JSON text, because 1, 1.0 and True are equal in Python.
         assert json.dumps(parse_split(body, cuts)) == json.dumps(value)
 
 

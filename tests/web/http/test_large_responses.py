@@ -67,7 +67,7 @@ class Readers:
 
 @asynccontextmanager
 async def _readers(wait_seconds: float = 30, *, loads: bool = True) -> AsyncIterator[Readers]:
-    """Readers that must have released the whole budget at the end."""
+    """Readers, which are checked to have released the whole budget at the end."""
     readers = Readers(ResponseBudget(Budget.of(16 * MIB), wait_seconds), Store())
     if loads:
         readers.store.open.set()

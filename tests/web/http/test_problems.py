@@ -41,7 +41,7 @@ async def test_a_write_without_a_body_is_refused(town: World, path: str) -> None
 
 @pytest.mark.parametrize("path", WEBHOOKS)
 async def test_a_delivery_without_a_signature_is_refused(town: World, path: str) -> None:
-    # Without any header, provider b takes it for a connection test.
+    # Without any of provider B's headers, the request would count as its connection test.
     response = await town.client.post(path, headers={"X-QN-Nonce": "1"})
     assert problem(response) == (401, "webhook_signature_invalid")
 

@@ -130,7 +130,8 @@ def _origin(number: int) -> Origin:
 @asynccontextmanager
 async def many_posts(folder: Path, count: int) -> AsyncIterator[World]:
     """A world with posts by twenty authors and 31 hashtags. Every third post is paid."""
-    # In the year of the posts: the service omits it, and a copy must not.
+    # The clock is in the year of the posts, which the service omits from dates, but a copy must
+    # not.
     clock = MovableClock(FIRST + timedelta(days=90))
     async with open_world(folder, clock=clock, adapter=True) as world:
         adapters = replace(world.adapters, marketplace=SampleMarketplace())

@@ -167,7 +167,7 @@ async def populate(world: World) -> Wallet:
     await revise(world, author, (paid, paid_file["cid"]), REMOVED, note=NOTE)
     await fill_index(world)
     await read_texts(world)
-    # Free for a while, and indexed as such.
+    # The post is free for a while, and its text is indexed as free.
     world.set_price(author, opened, 0)
     await fill_index(world)
     await read_texts(world)
@@ -213,7 +213,7 @@ async def test_a_crawler_without_access_finds_no_text_of_a_paid_post_or_a_draft(
     await crawl.run(seeds(world, author))
     for address, response in crawl.seen.items():
         told = response.text + str(response.headers)
-        # Input of the stranger may be echoed; the canaries were never sent in full.
+        # Responses may repeat parts of requests, but no request contained a whole canary.
         assert [canary for canary in CANARIES if canary in told] == [], address
     assert any(FREE in response.text for response in crawl.seen.values())
     for path in ("/posts/{}.md", "/posts/{}/opening"):
@@ -249,7 +249,7 @@ async def test_entitled_readers_find_the_text_in_their_private_feeds(world: Worl
     world.buy(holder, 2)
     await fill_index(world)
     for wallet, canaries in (
-        # The other post of the author says the same as the one that was corrected.
+        # The correction removed PAID from one post, but another post of the author contains it.
         (author, {PAID, RAISED, BELOW, CANARY_LINK, MOVED, CORRECTED}),
         (holder, {CORRECTED}),
     ):

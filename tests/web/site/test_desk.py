@@ -59,7 +59,7 @@ async def test_a_report_is_shown_as_text_next_to_its_post_and_closed_by_a_measur
         done = await send(world, ground="legal", statement="By law.", **fields)
         assert f"http://imprint.test/p/{post_id}" in done.text
         assert "There are no open reports." in done.text
-        # This process follows at once.
+        # This process applies the measure at once.
         assert (await world.client.get(f"/posts/{post_id}")).status_code == 451
         await send(world, kind="post", target=post_id, measure="undone")
         assert (await world.client.get(f"/posts/{post_id}")).status_code == 200

@@ -40,8 +40,9 @@ FEW = ("browser", "holder")
 
 each_kind = pytest.mark.parametrize(
     ("records", "kind"),
-    # A measure on a tag uses the most statements, and which responses it changes is no matter of
-    # SQL. test_measures.py tries every kind with both databases.
+    # PostgreSQL is tested only with a measure on a tag, which uses the most statements: which
+    # responses a measure changes does not depend on the database. test_measures.py tries every
+    # kind with both databases.
     [
         ("sqlite", TargetKind.POST),
         ("sqlite", TargetKind.AUTHOR),
@@ -112,7 +113,7 @@ async def compose(world: World) -> Scene:
         "content": f"{words}. {REMOVED}. <b>x</b>{REST}",
     }
     free = await publish(world, 1, "ink", price=0, **given)
-    # Its hashtag is known to the service only, and the one of the first also to the chain.
+    # Only the service knows the hashtag of this post. That of the first is also on the chain.
     paid = await publish(world, 1, "pen", price=7, on_chain=("blue",), **given)
     await publish(world, 3, "paper", title="Another", content="Something else.")
     world.buy(holder, int(paid), 7)
@@ -268,7 +269,7 @@ async def stage(tmp_path_factory: pytest.TempPathFactory, records: None) -> Asyn
 async def test_a_withheld_post_is_served_at_no_address(stage: Stage, kind: TargetKind) -> None:
     world, scene = stage.world, stage.scene
     canaries = scene.canaries(kind)
-    # Everything is in caches before the measure.
+    # Fill all caches before the measure.
     before = await visit(world, stage.telling)
     assert told(before, canaries) == told(stage.shown, canaries)
     for canary in canaries:

@@ -1,4 +1,4 @@
-"""A customized site: frame, files, operator's pages, front page, chain and caches."""
+"""A customized site: its frame, the operator's files and pages, front page, chain and caches."""
 
 import json
 import re

@@ -73,7 +73,8 @@ async def test_cached_post_pages_have_a_common_size_limit(
         for post_id in (third, first):
             await read(world, f"/p/{post_id}")
         assert rendered["post.html"] == 3
-        # It was the least recently read when the third came, for which there was no room.
+        # The second page was the least recently read, so it was evicted to make room for the
+        # third.
         await read(world, f"/p/{second}")
         assert rendered["post.html"] == 4
 

@@ -270,7 +270,8 @@ async def test_every_list_shows_the_posts_selected_by_the_show_setting(
             else:
                 found = {letter for letter, title in posts.items() if title in response.text}
                 assert found == set(beyond), address
-        # Each stays at its own address, and the contract's lists have what is stored here.
+        # Each post stays at its own address, and `/filesByTags` lists the files that are stored
+        # here.
         for number, letter in enumerate(posts, 1):
             assert posts[letter] in (await world.client.get(f"/posts/{number}")).text
         files = (await world.client.get("/filesByTags?tags=ink")).json()["files"]
@@ -396,7 +397,7 @@ async def test_after_a_reorg_a_measure_still_applies_to_its_post_id_or_document(
     for block in (first, second):
         await world.deliver_a(block)
     await world.index()
-    # The id is another document's now, and the document has another id.
+    # After the reorg, the id belongs to another document, and the document has another id.
     for post_id in (1, 2):
         assert problem(await world.client.get(f"/posts/{post_id}")) == (410, "removed")
     await decide(world, Measure.UNDONE, TargetKind.POST, "1")

@@ -230,7 +230,7 @@ async def test_a_post_that_is_not_stored_here_is_not_offered_for_sale(town: Worl
     await town.index()
     newest = (await town.client.get("/posts")).json()["posts"][0]["id"]
     text = await page(town, f"/p/{newest}")
-    # Scripts offer a purchase at the gate only.
+    # Scripts offer a purchase only at the element with the id `gate`.
     article, _, _ = text.partition("</article>")
     for offer in ("Buy", "subscribePost", 'id="gate"', "miniapp", "ETH.", "bought"):
         assert offer not in article

@@ -1,4 +1,4 @@
-"""Static copies of the public site have nothing private or broken, and are reproducible."""
+"""Static copies of the public site are reproducible, and have no private data or broken links."""
 
 import json
 from pathlib import Path
