@@ -39,7 +39,7 @@ COUNT_CLICKS = f"""addEventListener("pointerdown",
 
 @dataclass(slots=True)
 class Author:
-    """A signed-in author, and the seconds, clicks and prompts of their task."""
+    """A signed-in author, and the seconds, clicks and wallet prompts that their task took."""
 
     opened: Opened
     wallet: BrowserWallet
@@ -49,7 +49,7 @@ class Author:
 
     @contextmanager
     def at_work(self) -> Iterator[None]:
-        """Measure the actions within the block."""
+        """Measure the actions within the `with` block."""
         clicks, prompts = self.opened.page.evaluate(CLICKS), len(self.wallet.prompts)
         start = perf_counter()
         yield

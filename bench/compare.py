@@ -116,7 +116,7 @@ def main() -> None:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Measures two checkouts, of which this one is the first."""
+    """Measures two checkouts. The first is the checkout of this file."""
 
     folder: Path
     rpc_url: str

@@ -58,10 +58,11 @@ def fill_sqlite(path: Path, count: int, reader: str) -> None:
 
 
 async def fill_postgresql(url: str, count: int, reader: str) -> None:
-    """Add the same files and posts as `fill_sqlite`, but to PostgreSQL with a current schema."""
+    """Add the same files and posts as `fill_sqlite` to a PostgreSQL database with the current
+    schema."""
     connection = await asyncpg.connect(url)
     try:
-        # Building the index of words afterwards takes a fraction of the time.
+        # Dropping the word index and rebuilding it afterwards takes a fraction of the time.
         (build,) = await connection.fetchrow(
             "SELECT indexdef FROM pg_indexes WHERE indexname = 'post_search_by_word'"
         )

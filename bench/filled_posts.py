@@ -56,7 +56,8 @@ def tags_of(number: int, count: int) -> list[str]:
 
 
 def rare_tags(count: int) -> int:
-    """Return how many rare hashtags `count` files have. Files that share one are far apart."""
+    """Return how many rare hashtags `count` files have. Files that share a rare hashtag are far
+    apart."""
     return count // FILES_OF_A_RARE_TAG
 
 
@@ -98,14 +99,15 @@ _DRAWN = 2_000_003
 
 def _words(seed: int, count: int) -> list[str]:
     drawn = _drawn()
-    # Texts start far apart, and share a start only if there are many texts.
+    # Texts are slices that start far apart. Two texts share a start only if there are many texts.
     start = seed * 611_953 % (_DRAWN - count)
     return drawn[start : start + count]
 
 
 @cache
 def _drawn() -> list[str]:
-    """Return words in the order in which they appear in texts, following Zipf's law."""
+    """Return random words whose frequencies follow Zipf's law, in the order in which texts use
+    them."""
     chance, words = random.Random(1), [word(rank) for rank in range(WORDS)]
     weights = list(accumulate(1 / (rank + 1) for rank in range(WORDS)))
     total = weights[-1]

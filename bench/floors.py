@@ -152,7 +152,7 @@ class Floors:
 
 @contextmanager
 def run_floors() -> Iterator[Floors]:
-    """Serve the empty handlers until the block ends."""
+    """Serve the empty handlers until the `with` block exits."""
     port = free_port()
     with run_process(["-m", "bench.floors", str(port)], port, "/healthz", {}) as service:
         yield Floors(service)

@@ -1,4 +1,4 @@
-"""Measured processes: pinned to a core, with processor time and memory."""
+"""Processes that are pinned to a core, and whose processor time and memory are measured."""
 
 import os
 import secrets
@@ -44,7 +44,7 @@ class Measured:
     @property
     def processor_seconds(self) -> float:
         """Processor seconds used so far by the process and its workers."""
-        # schedstat of a thread is in nanoseconds; stat of a process only in clock ticks.
+        # A thread's schedstat is in nanoseconds, but a process's stat only in clock ticks.
         total = 0
         for pid in self.pids:
             for task in Path(f"/proc/{pid}/task").iterdir():
@@ -86,7 +86,7 @@ def pin(core: int, pid: int = 0) -> None:
 
 @contextmanager
 def pinned(core: int) -> Iterator[None]:
-    """Pin this process to a core until the block ends."""
+    """Pin this process to a core until the `with` block exits."""
     before = os.sched_getaffinity(0)
     pin(core)
     try:
@@ -107,7 +107,7 @@ def run_process(
     folder: Path = CHECKOUT,
     log: Path = Path(os.devnull),
 ) -> Iterator[Measured]:
-    """Start a Python process, wait until it responds, and stop it when the block ends."""
+    """Start a Python process, wait until it responds, and stop it when the `with` block exits."""
     began = time.perf_counter()
     with log.open("ab") as output:
         process = subprocess.Popen(

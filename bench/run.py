@@ -58,7 +58,7 @@ RESPONSE_BYTES = {
     "list, drafts": 5120,
     "gated read, cold": 5120,
 }
-"""Response size in bytes of the floor for each type of read."""
+"""For each type of read, the size in bytes of the response that its floor sends."""
 
 
 def main() -> None:
@@ -251,7 +251,7 @@ class Bench:
 
 
 def _spend(services: list[Measured], requests: list[bytes]) -> float:
-    """Return the processor time of the services that share these requests."""
+    """Divide these requests among the services, and return the total processor time."""
 
     async def send() -> None:
         share, connections = len(requests) // len(services), CONNECTIONS // len(services)

@@ -28,13 +28,13 @@ REQUESTS, CONNECTIONS = 150, 4
 """Number of reads per round, and of concurrent connections."""
 
 RARE = 100
-"""Number of rare hashtags requested, which is the number in the smallest catalog."""
+"""Number of rare hashtags requested, which is as many as the smallest catalog has."""
 
 WRITES = 10
 """Number of drafts created one after another during the reads."""
 
 COMMON = 24
-"""Number of frequent words. Even the smallest catalog has posts that contain three of them."""
+"""Number of frequent words. Even the smallest catalog has posts with three of these words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +132,8 @@ async def _time_reads(
 
 
 def _file_loads(fixture: Fixture) -> dict[str, Iterator[bytes]]:
-    """Return endless file requests by scenario. Where it matters, successive requests differ."""
+    """For each scenario, return an endless iterator of file requests. Successive requests differ
+    where this matters."""
     cids = [fixture.create()["cid"] for _ in range(REQUESTS)]
     session, stranger = fixture.session(fixture.alice), Wallet(fixture.domain)
     drafts = f"/pendingFilesByOwner?owner={stranger.address}"
@@ -149,7 +150,7 @@ def _file_loads(fixture: Fixture) -> dict[str, Iterator[bytes]]:
 
 
 def _post_loads(fixture: Fixture, posts: int) -> dict[str, Iterator[bytes]]:
-    """Return endless post index requests by scenario: lists, single posts, searches, a library."""
+    """For each scenario, return an endless iterator of requests to the post index."""
     step = max(1, posts // REQUESTS)
     session = fixture.session(fixture.alice)
     return {
@@ -172,7 +173,7 @@ def _over(paths: list[str], headers: str = "") -> Iterator[bytes]:
 
 
 def _over_common_words() -> Iterator[bytes]:
-    """Yield searches for three frequent words in a new order. The result fills a page."""
+    """Yield searches for three frequent words, each in a new order. The result fills a page."""
     orders = list(permutations(range(COMMON), 3))
     for number in count():
         words = "+".join(map(word, orders[number * 5_003 % len(orders)]))

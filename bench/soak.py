@@ -1,6 +1,6 @@
 """Use a service steadily while its dependencies fail: python -m bench.soak --hours 2
 
-Sends a mix of reads, searches, logins, writes and deliveries at half of what the service can do,
+Sends a mix of reads, searches, logins, writes and deliveries at half of the highest possible rate,
 and breaks something every minute. Workers are killed and replaced only during the warm-up, because
 a new process would hide a leak. Prints how memory, descriptors, threads, the WAL and the log grow
 per hour, and the p99 of the first and the last ten minutes after the warm-up, and draws all that in
@@ -39,7 +39,7 @@ from bench.wallets import get_request
 
 CONNECTIONS = 16
 CALIBRATION = 600
-"""Number of visits sent as fast as possible to find out how many the service can do."""
+"""Number of visits sent as fast as possible to find the maximum rate of the service."""
 
 SAMPLE_SECONDS = 5.0
 FAULT_SECONDS = 60.0
@@ -55,11 +55,12 @@ INTERVALS = 24
 """Number of printed lines, and of points in the chart."""
 
 BACKLOG_SECONDS = 5.0
-"""Seconds by which visits may be overdue before further ones are left out."""
+"""Seconds by which visits may be overdue before further visits are skipped."""
 
 STALL_POLL_SECONDS = 0.5
 STALL_SECONDS = 0.4
-"""Seconds that a process may wait for a core between two polls. More is a stall of the machine."""
+"""Seconds that a process may wait for a core between two polls. A longer wait means that the
+machine stalled."""
 
 ALLOWED_MEGABYTES = 5.0
 ALLOWED_DESCRIPTORS = 8
@@ -177,7 +178,8 @@ class Soak:
                     print(self.failures[-1], flush=True)
             else:
                 if not was_broken and not self._is_disturbed:
-                    # From the moment at which it was due: a slow service must not slow the load.
+                    # Latency counts from when the visit was due, so time spent waiting to be sent
+                    # is included.
                     self.latencies.append((due - self.began, time.monotonic() - due))
             self.visits[kind] += 1
         connection.close()
@@ -324,7 +326,7 @@ class Soak:
 
     @property
     def has_full_caches(self) -> bool:
-        """Whether the warm-up was long enough for the caches. If not, memory is not judged."""
+        """Whether the warm-up was long enough to fill the caches. If not, memory is not judged."""
         return self.warm_seconds == WARM_SECONDS
 
     def find_faults(self) -> list[str]:
@@ -469,7 +471,8 @@ async def soak_service(
         "IMPRINT_LOG_LEVEL": "info",
     }
     starting = run_service(data, rpc_url, url, 2, settings=settings, log=log)
-    # It talks to the bucket, which this loop serves.
+    # In a thread: while starting, the service sends requests to the bucket, which this event loop
+    # serves.
     service = await asyncio.to_thread(stack.enter_context, starting)
     visitors = await asyncio.to_thread(lambda: Visitors(Fixture(service, rpc_url)))
     soak = Soak(service, node, bucket, visitors, log, wal, cut, hours * 3600)

@@ -186,7 +186,7 @@ class Visitors:
             request = post_request(f"/update/file?cid={draft.cid}", sign(draft))
             draft.cid = json.loads(await connection.send(request))["upload"]["cid"]
         except Failed:
-            # It may have been stored, so its CID is not known any more.
+            # The update may have been stored, so the draft's current CID is unknown.
             draft = Draft(draft.author, "")
             raise
         finally:

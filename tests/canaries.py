@@ -1,7 +1,7 @@
 """Canaries: recognisable values for every secret, and a watch over everything that could leak them.
 
 Services in tests run with these values. After each test, the watch reports every log record,
-response, label of a metric and line of output that contains one, and every log record and response
+response, metric label and line of output that contains a canary, and every log record and response
 that contains a session, signature, cookie or feed token that a client has sent.
 """
 
@@ -45,7 +45,7 @@ SPELLINGS = (MARK, *_base64_spellings(MARK))
 """The mark in every encoding in which a secret is sent."""
 
 RPC_PATH = f"/v2/{canary('CHAIN_RPC_URL')}"
-"""The path of a node's URL, which is the key of its provider."""
+"""The path of a node's URL, which contains the API key of the node provider."""
 
 CANARIES: Mapping[str, str] = {
     "DATABASE_URL": f"postgresql://imprint:{canary('DATABASE_URL')}@127.0.0.1:1/imprint",
@@ -104,7 +104,7 @@ def unused_canaries(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 WATCHED_LOGGERS = ("imprint", "aiohttp", "asyncio", "asyncpg", "py.warnings", "uvicorn")
-"""The loggers of the service and its dependencies. Others belong to the clients of the tests."""
+"""The loggers of the service and its dependencies. All others belong to clients in the tests."""
 
 CREDENTIAL_HEADERS = {
     b"authorization",
@@ -212,7 +212,7 @@ def _is_watched(logger: logging.Logger) -> bool:
 
 
 def _watch_records(watch: SecretWatch) -> None:
-    """Let loggers make all records, also those that no handler would get, and inspect them."""
+    """Make loggers create every record, even one that no handler would get, and inspect it."""
     is_enabled, handle = logging.Logger.isEnabledFor, logging.Logger.handle
 
     def is_enabled_for(self: logging.Logger, level: int) -> bool:

@@ -65,7 +65,8 @@ _keeping: "list[Server | None]" = []
 
 @contextmanager
 def keeping_records_on(server: "Server | None") -> Iterator[None]:
-    """Make worlds opened in this block store their records on this server, or in SQLite if None."""
+    """Make worlds opened in the `with` block store their records on this server, or in SQLite if
+    None."""
     _keeping.append(server)
     try:
         yield
@@ -101,7 +102,8 @@ class Server:
         return self._running.pid
 
     def url(self, database: str = "postgres") -> str:
-        # The server asks for no password, so this one is only here to leak.
+        # The server requires no password. This one exists only so that a leak of it would be
+        # noticed.
         return f"postgresql://postgres:{canary('DATABASE_URL')}@/{database}?host={self.folder}"
 
     def make(self) -> None:
@@ -152,7 +154,7 @@ class Server:
         self._signal(signal.SIGCONT)
 
     def _signal(self, number: signal.Signals) -> None:
-        # Its parent first, which makes no further process then.
+        # The parent first, so that it starts no further process.
         os.kill(self.pid, number)
         children = Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text("ascii")
         for child in map(int, children.split()):

@@ -25,7 +25,7 @@ class Wire:
 
     @contextmanager
     def counting(self) -> Iterator[list[str]]:
-        """Yield a list that gets one entry per round trip in this block, with the message sent."""
+        """Yield a list that gets the message sent for each round trip in the `with` block."""
         self.trips = []
         yield self.trips
 

@@ -97,7 +97,7 @@ class Process:
         """Start the process without waiting until it is ready."""
         kept = {name: text for name, text in os.environ.items() if not name.startswith("IMPRINT_")}
         if "IMPRINT_CONFIG" not in self.environ:
-            # They would win over the settings in the file.
+            # Canaries in the environment would take precedence over the settings in the file.
             kept |= unused_canaries(self.environ)
         WATCH.watch_output(self.log)
         with self.log.open("ab") as sink:
@@ -149,7 +149,7 @@ class Process:
             self._signal_children(signal.SIGKILL)
             self._running.kill()
             self._running.wait()
-            # Nobody else waits for them, and the next process that listens here needs their
+            # Nobody else waits for the children, and the next process that listens here needs their
             # address.
             while not all(map(has_ended, children)):
                 time.sleep(POLL_SECONDS)
@@ -235,7 +235,7 @@ class Service:
 
 @contextmanager
 def running(service: Service) -> Iterator[Service]:
-    """Run the service, and stop it at the end of the block in any case."""
+    """Run the service, and stop it when the `with` block exits, even with an exception."""
     service.start()
     try:
         yield service

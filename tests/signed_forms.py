@@ -88,7 +88,7 @@ def envelope(
         "types": {kind: members},
         "message": {member["name"]: values[member["name"]] for member in members},
     }
-    # The earlier front end sends none.
+    # The legacy front end sends no `primaryType`.
     return said if form == "inkdao-1" else said | {"primaryType": kind}
 
 

@@ -236,7 +236,7 @@ async def test_no_command_shows_a_secret_when_a_server_fails(failure: str, tmp_p
         for name, text in FAILURES[failure].items():
             given[f"IMPRINT_{name}"] = text.format_map(places)
         result = await asyncio.to_thread(run, given, "check", "--json")
-        # It was noticed, so something could have been shown.
+        # The command noticed the failure, so its message could have quoted the secret.
         assert result.exit_code in (1, 2), result.output
         # What it has printed and logged is watched.
         await asyncio.to_thread(run, given, "gc")

@@ -187,7 +187,7 @@ async def test_spans_are_sent_to_the_configured_endpoint(tmp_path: Path) -> None
                 with tracing(world.settings), timed_call("database", "read"):
                     assert trace_headers()["traceparent"]
 
-            # What is left is sent at the end, which blocks.
+            # The remaining spans are sent when tracing ends, which blocks.
             await asyncio.to_thread(trace)
         assert heads[0].startswith(b"POST /v1/traces HTTP/1.1\r\n")
         assert trace_headers() == {}

@@ -311,7 +311,7 @@ class World:
     async def index(self) -> None:
         """Let the index catch up with the chain."""
         indexer = build_indexer(self.settings, self.adapters)
-        # Every call has the lease of the last one.
+        # All calls have the same holder, so that none waits for the lease of the previous call.
         indexer.holder = "world"
         assert await indexer.index_once()
 

@@ -112,7 +112,7 @@ def main() -> None:
     assert digest_write() == digest_write_with_eth_account()
 
     def verify_session() -> object:
-        # An expired session is verified each time and leaves the cache at once.
+        # Use an expired session: it is removed from the cache at once, and so verified each time.
         try:
             return uncached.read(header, NOW + timedelta(days=1))
         except Refusal as error:

@@ -1,7 +1,7 @@
 """Measure reads that check a session on PostgreSQL: python -m bench.micro.ended_sessions
 
-Measures the statement that finds a post alone, with the time of the last logout, and with the
-session lookup. Each figure is for one round trip on one connection.
+Measures the statement that finds a post: on its own, together with the time of the last logout, and
+together with the session lookup. Each figure is for one round trip on one connection.
 """
 
 from contextlib import ExitStack

@@ -191,7 +191,7 @@ class Anvil:
         return self._call(holder, "transfer", kinds, [receiver.address, post_id, 1])
 
     def _await_receipt(self, tx_hash: str) -> Receipt:
-        # The node mines automatically, but responds before it has.
+        # The node mines automatically, but responds before the block is mined.
         deadline = time.monotonic() + MINING_SECONDS
         while (receipt := self.rpc("eth_getTransactionReceipt", tx_hash)) is None:
             assert time.monotonic() < deadline, "The node does not mine."

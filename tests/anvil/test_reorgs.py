@@ -40,7 +40,7 @@ def replace_blocks(anvil: Anvil, depth: int, transactions: list[tuple[str, int]]
     anvil.rpc("anvil_reorg", depth, transactions)
 
 
-# Not every depth: the node forgets states hundreds of blocks ago.
+# Not every depth is tested, because the node forgets states that are hundreds of blocks old.
 DEPTHS = (2, 3, 33, DEPTH - 1, DEPTH)
 
 

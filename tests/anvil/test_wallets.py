@@ -32,7 +32,8 @@ BUYER_OF = {
 
 @dataclass(frozen=True, slots=True)
 class Wrapped:
-    """A wallet that wraps all signatures as if not deployed yet, so that its code is called."""
+    """A wallet that wraps all signatures as if it were not deployed yet, so that its code is
+    called."""
 
     wallet: ContractWallet
 
@@ -121,7 +122,7 @@ def test_a_safe_checks_signatures_against_its_current_owners_and_threshold(
     alone = WalletClient(client, replace(safe, signers=safe.signers[:1]))
     assert problem(alone.send_login()) == (401, "signature_invalid")
 
-    # From now on one of them is enough, as long as it is an owner.
+    # From now on one signature is enough, as long as it is by an owner.
     first, second = (owner.address for owner in safe.signers)
     kinds = ["address", "address", "uint256"]
     safe.send(safe.address, encode_call("removeOwner", kinds, [first, second, 1]))

@@ -222,7 +222,7 @@ class SafeWallet:
 
 
 def sign_as_text(owner: LocalAccount, digest: bytes) -> bytes:
-    """Sign for an owner whose wallet only signs texts, which a Safe recognizes by a higher v."""
+    """Sign for an owner whose wallet signs only texts. A Safe recognizes this by a higher v."""
     signed = bytes(owner.sign_message(encode_defunct(primitive=digest)).signature)
     return signed[:64] + bytes([signed[64] + 4])
 
@@ -257,7 +257,8 @@ class Passkey:
         algorithm = ec.ECDSA(hashes.SHA256(), deterministic_signing=True)
         r, s = decode_dss_signature(self.key.sign(signed, algorithm))
         kinds = ["bytes32", "bytes32", "uint256", "uint256", "bytes", "string"]
-        # Contracts take the lower of the two values of s; authenticators do not care.
+        # Contracts accept only the lower of the two valid values of s. Authenticators return
+        # either.
         lower = min(s, P256_ORDER - s)
         places = [client_data.index(f'"{name}"') for name in ("challenge", "type")]
         return encode(

@@ -2,8 +2,8 @@
 
 Tests share the chain and the index, so each creates its own accounts and finds posts by id.
 
-No page may report an uncaught error or a violation of its content security policy. A test
-that expects one declares it with `opened.expected`.
+No page may report an uncaught error or a violation of its content security policy. A test that
+expects such an error declares it with `opened.expected`.
 """
 
 from collections.abc import Generator, Iterator
@@ -19,7 +19,7 @@ from tests.browser.states import OPERATOR_SECRET, Place, fill
 from tests.browser.wallet import BrowserWallet, NewWallet
 from tests.processes import Service, free_port, running
 
-# As long as everything else is waited for: a busy machine is not a failure.
+# The same timeout as for every other wait: a slow response on a busy machine is not a failure.
 expect.set_options(timeout=30_000)
 
 

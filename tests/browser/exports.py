@@ -188,7 +188,7 @@ def export_mirror(folder: Path, author: Account) -> Export:
         "authorship": {
             "contributor": author.address,
             "signingKey": signing_key,
-            # Since 2022 the two signatures have each other's names.
+            # In exports since 2022, the names of the two signatures are swapped.
             "signature": author.sign_message(message.encode()),
             "signingKeySignature": _base64(b"".join(part.to_bytes(32, "big") for part in signed)),
             "signingKeyMessage": message,

@@ -218,7 +218,8 @@ def open_firefox(program: str, folder: Path) -> Iterator[Firefox]:
     """Run headless Firefox with a profile in an empty folder until the context exits."""
     (folder / "user.js").write_text('user_pref("marionette.port", 0);\n', encoding="utf-8")
     chosen = folder / "MarionetteActivePort"
-    # Firefox as root wants its own home. The chrome context reads the console.
+    # As root, Firefox requires a HOME that root owns. The console is read in the chrome context,
+    # which needs system access.
     process = Process(
         [
             *(program, "--headless", "--no-remote", "--profile", str(folder)),

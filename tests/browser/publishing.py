@@ -52,14 +52,14 @@ def write(opened: Opened, title: str) -> Page:
     page.keyboard.insert_text(title)
     page.keyboard.press("Enter")
     page.keyboard.insert_text("The text of it.")
-    # At once: the text is stored on the way, and saved by publishing.
+    # Click without waiting: the text is stored when the editor is left, and saved by publishing.
     page.get_by_role("link", name="Publish…").click()
     expect(post_title(page)).to_have_value(title)
     return page
 
 
 def post_title(page: Page) -> Locator:
-    """Return the field for the title in the publication form; the editor has one, too."""
+    """Return the title field of the publication form. The editor also has a title field."""
     return page.locator(".publish-form").get_by_label("Title", exact=True)
 
 
@@ -113,7 +113,7 @@ def change_progress(page: Page, **details: object) -> None:
 
 def replace_word(page: Page, wrong: str, right: str) -> None:
     """Select a word in the editor with a double click, and type another."""
-    # What is loaded above the text meanwhile moves it.
+    # Content that loads above the text moves the word, so the click may miss it.
     while page.evaluate("getSelection().toString()") != wrong:
         x, y = page.wait_for_function(WORD_POSITION, arg=wrong).json_value()
         page.mouse.dblclick(x, y)

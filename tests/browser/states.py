@@ -36,7 +36,7 @@ make run
 
 HELD = """(id) => fetch(`/posts/${id}`, {cache: "no-store"})
   .then((response) => response.json()).then(({holders}) => holders > 0)"""
-"""Whether the index has a holder of a post. The index is slightly behind the chain."""
+"""Whether a post has a holder according to the index, which is slightly behind the chain."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +126,7 @@ def _bought(page: Page, place: Place) -> None:
     sign_in(page, BUYER)
     buy, text = page.get_by_role("button", name="Buy and read"), page.locator("#text > *").first
     expect(buy.or_(text).first).to_be_visible()
-    # At once, if it is there: signing in may open the text meanwhile.
+    # Click the button only if it is still there: signing in may open the text in the meantime.
     buy.evaluate_all("(found) => found.forEach((button) => button.click())")
     text.wait_for(timeout=60_000)
 

@@ -66,7 +66,7 @@ def test_page_passes_axe_in_both_schemes_fits_a_phone_and_has_no_motion(
     page.evaluate(TWO_FRAMES)
     assert page.evaluate("document.documentElement.scrollWidth") <= NARROW["width"]
     if state != "docs":
-        # A narrow page may have other elements, and others that scroll.
+        # A narrow page may show different elements, and different elements may scroll.
         assert axe_violations(page, rules=WITHOUT_COLOURS) == []
 
 
@@ -97,7 +97,7 @@ def test_a_withheld_post_and_its_reports_pass_axe(open_page: OpenPage, place: Pl
     report.get_by_role("button", name="Apply").click()
     expect(desk.locator("#in-force")).to_contain_text("Withheld: Post")
     assert axe_violations_in_both_schemes(desk) == []
-    # Not the same browser: it may keep the page for some seconds.
+    # A new browser, because the first one may have the page in its cache for some seconds.
     later = open_page(reduced_motion="reduce").page
     later.goto(f"{place.url}/p/{post}")
     expect(later.get_by_text("Somebody else wrote it.")).to_be_visible()
@@ -159,7 +159,7 @@ def test_a_post_is_found_bought_and_read_with_the_keyboard_alone(
     open_page: OpenPage, new_wallet: NewWallet, place: Place
 ) -> None:
     title = "A post for the keyboard"
-    # The newest post is the first one of the front page.
+    # The newest post is the first one on the front page.
     publish(place.url, [NewPost(title, TEXT, price=10**16)])
     page = open_page(new_wallet()).page
     STATES["front"](page, place)

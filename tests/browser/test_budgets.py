@@ -147,7 +147,7 @@ def test_only_the_theme_and_one_style_sheet_block_the_first_paint(
     visits: FirstVisits, state: str
 ) -> None:
     visit = visits(state)
-    # Named in the HTML: no request waits for another one first.
+    # The HTML names every blocking resource, so that none is discovered late.
     assert [each for each in visit.blocking if f'"{each}"' not in visit.html] == []
     names = [each.rpartition("/")[2].partition("-")[0] for each in visit.blocking]
     assert sorted(names) == ["site", "theme"]

@@ -236,7 +236,7 @@ def test_a_code_block_can_be_copied(open_page: OpenPage, service: Service) -> No
     permissions = ["clipboard-read", "clipboard-write"]
     page = open_page(viewport=WIDE, permissions=permissions).visit("/docs")
     page.locator(".start .copy").click()
-    # Announced, and visible for longer than the button confirms it.
+    # Check the announcement for screen readers, which stays longer than the text on the button.
     expect(page.locator(".unseen[role=status]")).to_have_text("Copied")
     copied = page.evaluate("navigator.clipboard.readText()")
     assert copied == f'BASE={service.url}\n\ncurl "$BASE/posts"'
@@ -319,7 +319,7 @@ def _open_everything(opened: Opened) -> Page:
 
 def test_axe_finds_no_violations_on_the_page_with_forms_and_responses(open_page: OpenPage) -> None:
     page = _open_everything(open_page(viewport=WIDE))
-    # Contrast takes most of the time, and the operations left below have every colour.
+    # The contrast check takes most of the time. It runs below, on operations that use every colour.
     assert axe_violations(page, rules={"color-contrast": {"enabled": False}}) == []
     page.evaluate(SHORTEN, OPENED)
     assert axe_violations_in_both_schemes(page) == []
@@ -354,7 +354,8 @@ def test_the_documentation_works_with_the_site_disabled(
         page = context.new_page()
         responses: list[Response] = []
         errors: list[Error] = []
-        # Not the methods themselves: Playwright sets attributes on what it is given.
+        # Lambdas instead of the methods themselves: Playwright sets attributes on the handlers it
+        # is given.
         page.on("response", lambda each: responses.append(each))  # noqa: PLW0108
         page.on("pageerror", lambda each: errors.append(each))  # noqa: PLW0108
         page.goto(f"{without_site.url}/docs")
@@ -362,7 +363,7 @@ def test_the_documentation_works_with_the_site_disabled(
         trial.send()
         be(page, "Ada (author)")
         trial.expect_status("200")
-        # The menu asks for the profile of the account, which has none.
+        # The menu requests the profile of the account, which fails because there is none.
         failed = [each.url for each in responses if not each.ok and "/authors/" not in each.url]
         assert failed == []
         assert errors == []

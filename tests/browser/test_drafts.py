@@ -93,7 +93,7 @@ def test_an_unsaved_draft_can_be_deleted_without_a_signature(
     page = opened.page
     sign_in(opened, page)
     begin(page, "# Never sent")
-    # At once: the copy is written while the list is opened.
+    # Open the list without waiting: the local copy is written while the list opens.
     open_list(page)
     assert opened.wallet is not None
     before = len(opened.wallet.prompts)

@@ -31,7 +31,7 @@ def test_the_caret_stays_between_the_bars_above_and_below_the_text(
         page.keyboard.press("Enter")
     page.keyboard.insert_text("The end.")
     expect_caret(page)
-    # As with the keyboard of a phone, which takes half of the page.
+    # As when the on-screen keyboard of a phone covers half of the page.
     page.set_viewport_size({"width": width, "height": height // 2 + 60})
     expect_caret(page)
     page.keyboard.press("Enter")

@@ -42,7 +42,7 @@ def sign_in(firefox: Firefox, name: str) -> None:
 
 
 def test_the_front_page_lists_the_posts(firefox: Firefox, place: Place) -> None:
-    # The newest post is the first one of the front page.
+    # The newest post is the first one on the front page.
     [post] = publish(place.url, [NewPost("On foxes", TEXT)])
     firefox.visit(place.url)
     firefox.find("#account button", "Sign in")

@@ -52,7 +52,7 @@ def zip_pictures(folder: Path) -> Path:
 
 
 def lose_second_response(page: Page) -> list[int]:
-    """Let one draft be saved. The service also creates the next one, but its response is lost.
+    """Let one draft be saved. The service also creates the next draft, but that response is lost.
 
     Returns the statuses of the responses so far.
     """
@@ -96,7 +96,7 @@ def test_imported_posts_become_drafts_exactly_once_despite_a_page_reload(
     page.unroute_all(behavior="ignoreErrors")
     page.get_by_role("button", name="Continue with 4 drafts").click()
     expect(page.get_by_text("4 posts already imported.")).to_be_visible()
-    # One for the permission to save, none for each draft.
+    # One prompt for the permission to save, and none for the drafts.
     assert len(wallet.prompts) - before == 1
     choose_export(page)
     expect(page.get_by_role("button", name="Nothing to create")).to_be_disabled()
@@ -141,7 +141,7 @@ def publish_with_opening(page: Page, export: Export) -> str:
     expect(standing(page)).to_have_text("Saved")
     page.get_by_role("link", name="Publish…").click()
     expect(post_title(page)).to_have_value(TITLE)
-    # By default the first words of the opening, which could not be corrected.
+    # The default is the first words of the opening, which could not be corrected in a description.
     page.get_by_label("Description").fill("A loaf.")
     page.get_by_label("Price in").fill("0.01")
     expect(page.locator("#publish-free-part")).to_contain_text("words")

@@ -144,7 +144,7 @@ def test_a_text_is_saved_when_the_service_returns(begun: Begin, stoppable: Servi
     expect(standing(page)).to_have_text("Waiting for the service")
     wait_until_kept(page, "While nobody listens.")
     stoppable.start()
-    # At once, if it is there: the page also retries automatically.
+    # Click the button only if it is still there: the page also retries automatically.
     again = page.get_by_role("button", name="Try now")
     again.evaluate_all("(found) => found.forEach((button) => button.click())")
     expect(standing(page)).to_have_text("Saved")

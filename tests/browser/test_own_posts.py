@@ -138,7 +138,7 @@ def test_an_author_continues_a_post_from_its_page(
     link = page.get_by_role("region", name="Your post")
     link.get_by_role("link", name="Continue in a new draft").click()
     expect(editor(page)).to_contain_text("One.")
-    # The way back is the page, not another new draft.
+    # Going back leads to the page of the post, and does not create another draft.
     page.go_back()
     expect(page.get_by_role("heading", name="Chapter")).to_be_visible()
 

@@ -197,7 +197,7 @@ def test_a_version_newer_than_the_one_in_the_draft_list_is_published(
     def hold(route: Route) -> None:
         held.append(route)
 
-    # The list stays as it is; lookups of the current version succeed.
+    # Hold back the list, so that it stays outdated. Lookups of the current version succeed.
     page.route(LIST, hold, times=1)
     title_field(page).fill("Saved twice")
     save(page)

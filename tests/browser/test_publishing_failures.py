@@ -178,7 +178,7 @@ def test_the_revert_reason_is_shown(open_page: OpenPage, new_wallet: NewWallet) 
     publish(page)
     alert(page, "You declined")
     wallet.refuses.clear()
-    # As an earlier page with other limits would have stored it.
+    # As if an earlier page with other limits had stored the publication.
     change_progress(page, title="a" * 101)
     page.reload()
     page.get_by_role("button", name="Continue publishing").click()
@@ -219,7 +219,7 @@ def test_two_tabs_publish_a_draft_only_once(open_page: OpenPage, new_wallet: New
     first.bring_to_front()
     publish(first)
     alert(first, "You declined")
-    # The other tab has left its form, and can continue as well as the first.
+    # The second tab has left its form, so either tab can continue the publication.
     wallet.refuses.clear()
     second.bring_to_front()
     second.get_by_role("button", name="Continue publishing").click()

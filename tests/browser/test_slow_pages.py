@@ -62,7 +62,7 @@ def test_a_slow_wallet_does_not_undo_a_sign_out(reader: Visit) -> None:
     reader.wallet.undecided.clear()
     wait_until(other, lambda: "eth_accounts" in reader.wallet.handled)
     expect(other.get_by_role("button", name="Buy and read")).to_be_visible()
-    # Time for the page to do what it must not do.
+    # Give the page time to do what it must not do.
     other.wait_for_timeout(300)
     expect(reader.page.locator("#account").get_by_role("button", name="Sign in")).to_be_visible()
     expect(other.locator("#account summary")).to_have_count(0)
@@ -90,7 +90,7 @@ def test_marks_loaded_late_for_one_account_are_not_shown_to_another(
     [(route, response)] = held
     with page.expect_response(re.compile("/library")):
         route.fulfill(response=response)
-    # Time for the page to do what it must not do.
+    # Give the page time to do what it must not do.
     page.wait_for_timeout(300)
     expect(page.locator(f'.card[data-id="{post}"] .card-price')).to_have_text("0.01 ETH")
 

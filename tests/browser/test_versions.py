@@ -19,7 +19,7 @@ from tests.browser.writing import (
 )
 
 
-def test_two_tabs_with_one_draft_show_both_texts(
+def test_conflicting_edits_in_two_tabs_show_both_versions(
     open_page: OpenPage, new_wallet: NewWallet
 ) -> None:
     opened = open_page(new_wallet())

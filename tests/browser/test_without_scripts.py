@@ -55,7 +55,7 @@ def test_the_front_page_links_to_tags_authors_and_the_search(
     page: Page, service: Service, new_account: NewAccount
 ) -> None:
     author = new_account()
-    # The newest post is the first one of the front page.
+    # The newest post is the first one on the front page.
     [post] = publish(service.url, [NewPost("On masts", "Of oak.", hashtags=("masts",))], author)
     card = page.locator(f".card[data-id='{post}']")
     page.goto(service.url)

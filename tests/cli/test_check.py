@@ -302,7 +302,7 @@ async def test_a_damaged_record_fails_the_command(world: World):
 
 async def test_a_damaged_index_fails_the_command(world: World):
     await world.create(world.wallet(1))
-    # From now on the index should have the draft, which it lacks.
+    # By its changed definition, the index should now contain the draft, which it lacks.
     other = "UPDATE sqlite_schema SET sql = replace(sql, 'onchain', 'pending')"
     spoil(world, f"PRAGMA writable_schema = ON; {other} WHERE name = 'files_posts'")
     status, marks = await check(world)

@@ -313,7 +313,7 @@ def test_no_command_creates_a_catalog_for_existing_documents(place: Place, saved
     if line[0] in WITHOUT_CATALOG and line[0] != "check":
         return
     if place.server is None and line[0] in ("repair", "migrate-catalog"):
-        # These say that there is no catalog in words of their own.
+        # These commands have their own message for a missing catalog.
         assert status != 0
         return
     assert status == (1 if line[0] == "check" else 2), output

@@ -422,7 +422,7 @@ def test_lost_sessions_are_reported_only_if_one_could_become_valid_again(here, t
     assert _read_sessions(here) == ([ENDED], [])
 
 
-def test_a_later_generation_is_not_overwritten_from_a_backup(here, tmp_path):
+def test_a_later_session_generation_is_not_overwritten_from_a_backup(here, tmp_path):
     _add_sessions(here)
     environ = environment_of(here)
     assert run(environ, "backup", "--out", tmp_path / "saved.tar").exit_code == 0

@@ -135,7 +135,7 @@ def test_the_first_schema_is_upgraded_to_the_latest_one(first: Installation):
             assert ("fence",) in documents.execute(columns).fetchall()
     again = first.upgrade()
     assert (again.exit_code, "there is nothing to do" in again.output) == (0, True)
-    # What needs an upgraded schema works now.
+    # Commands that need an upgraded schema work now.
     assert run(first.environ, "events").exit_code == 0
 
 
@@ -185,7 +185,7 @@ def test_an_upgrade_can_be_reverted_with_the_copy_made_before_it(first: Installa
     (first.folder / "imprint.db.schema-1").replace(first.folder / "imprint.db")
     assert first.schema() == 1
     assert first.rows("SELECT * FROM files ORDER BY id") == before
-    # The next attempt copies what was written since.
+    # The next upgrade also copies data written since the revert.
     with closing(sqlite3.connect(first.folder / "imprint.db")) as connection:
         connection.execute("UPDATE owners SET last_number = 77")
         connection.commit()
@@ -300,7 +300,7 @@ async def move_records(path: Path, address: str) -> None:
     """Copy the rows of a SQLite file with the first schema to a server, unchanged."""
     connection = await asyncpg.connect(address)
     await postgresql_schema.migrate(connection, known_migrations("postgresql")[:1])
-    # Rows may come before those that they refer to.
+    # A row may be copied before the rows that it refers to.
     await connection.execute("SET session_replication_role = replica")
     with closing(sqlite3.connect(path)) as file:
         listed = "SELECT name FROM sqlite_schema WHERE type = 'table'"

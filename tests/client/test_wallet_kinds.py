@@ -127,7 +127,7 @@ async def test_a_failed_transaction_is_reported_as_reverted(imprint: Imprint) ->
     node = imprint.node()
     wallet = await open_account(node, 5)
     call = buy_post_call(imprint.marketplace, UNKNOWN_POST, 1)
-    # With a gas limit, the node does not simulate it first.
+    # With a gas limit, the node does not simulate the transaction before sending it.
     sent = {"from": wallet.address, "gas": hex(200_000), **call.as_json()}
     transaction = await node.request("eth_sendTransaction", sent)
     with pytest.raises(Reverted, match=transaction):

@@ -84,7 +84,8 @@ async def trace(folder: Path, fork_server: ForkServer) -> dict[str, list[list[Ca
             spans.append([])
         else:
             spans[-1].append(call)
-    # From the end: the calls after the last response, the last read, then write and read in turn.
+    # The spans from the end: the calls after the last response, those of the last read, and then
+    # those of writes and reads in turn.
     writes = spans[-3::-2][: len(kinds)][::-1]
     by_kind: dict[str, list[list[Call]]] = {}
     for kind, calls in zip(kinds, writes, strict=True):

@@ -60,7 +60,7 @@ async def prepare(folder: Path) -> Before:
         author = world.wallet(0)
         made = [(await world.create(author, f"Words {n}."))["cid"] for n in range(2)]
         await world.publish(author, made[1], "kept")
-        # Commits of a first start, so that the next start commits nothing.
+        # Make the commits of a first start now, so that the next start commits nothing.
         await MasterKeys(world.adapters.stores.keys, world.adapters.cipher).verify()
     return Before(made)
 
@@ -95,7 +95,7 @@ async def test_a_write_interrupted_by_a_crash_is_all_or_nothing(
     before = await prepare(tmp_path)
     target, other = before.drafts
     async with open_scene(tmp_path, fork_server, at) as scene:
-        # Not until it is ready: finding that out would commit something.
+        # Wait for /healthz, not for /readyz: the readiness check would commit something.
         await scene.victim.start(scene.world.client, "/healthz")
         with pytest.raises(httpx2.TransportError):
             await write(scene.world, kind, target)
@@ -212,7 +212,7 @@ async def test_a_profile_interrupted_by_a_crash_is_all_or_nothing(
         await collect(world)
     assert find_faults(tmp_path) == []
     assert open_intents(tmp_path) == 0
-    # The picture before is kept for a day.
+    # The replaced picture is kept for a day.
     assert len(stored_documents(tmp_path)) == 2
 
 

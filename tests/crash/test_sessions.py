@@ -53,7 +53,7 @@ async def prepare(folder: Path) -> Before:
         author = world.wallet(0)
         key = await open_session(world, author)
         session, other = [await world.login(author) for _ in range(2)]
-        # Commits of a first start, so that the next start commits nothing.
+        # Make the commits of a first start now, so that the next start commits nothing.
         await MasterKeys(world.adapters.stores.keys, world.adapters.cipher).verify()
         opening = author.sign_envelope(key.opening(nonce=NONCE))
         return Before(key, session, other, opening)
@@ -114,7 +114,7 @@ async def test_a_request_interrupted_by_a_crash_takes_effect_fully_or_not_at_all
     before = await prepare(tmp_path)
     done = at == "after_commit"
     async with open_victim(tmp_path, fork_server, at) as scene:
-        # Not until it is ready: finding that out would commit something.
+        # Wait for /healthz, not for /readyz: the readiness check would commit something.
         await scene.victim.start(scene.world.client, "/healthz")
         with pytest.raises(httpx2.TransportError):
             await send(scene.world, kind, before)

@@ -146,7 +146,7 @@ async def open_scene(
     environ = {
         **settings_beside(node, marketplace),
         "WRITE_LEASE_SECONDS": str(LEASE_SECONDS),
-        # Another choice would be committed at the start, where a failpoint may be armed.
+        # Any other value would cause a commit at startup, where a failpoint may be armed.
         "SHOW": "all",
         **given,
     }

@@ -193,8 +193,8 @@ class Container:
     def kill(self) -> None:
         """Kill the container if it is still running."""
         if self._running is not None and self._running.poll() is None:
-            # All processes of the namespace end with the first one. That unshare ends it is undone
-            # when it changes its user.
+            # All processes of the namespace end with the first one. `--kill-child` is not enough:
+            # its effect is undone when that process changes its user.
             with suppress(IndexError, ProcessLookupError):
                 os.kill(self.pid, signal.SIGKILL)
             self._running.wait()

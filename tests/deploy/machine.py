@@ -99,7 +99,7 @@ def booted(root: Path, log: Path) -> Iterator[Machine]:
     group.mkdir()
     namespaces = ["--cgroup", "--mount", "--pid", "--uts", "--ipc", "--propagation=private"]
     command = ["unshare", *namespaces, "--fork", "--kill-child=SIGKILL", "sh", "-ec", _BOOT, "sh"]
-    # Its control groups are below a dedicated one, which becomes the root of what it sees.
+    # Start the machine in a control group of its own, which is the root of all groups that it sees.
     join = ["sh", "-ec", 'echo $$ > "$1/cgroup.procs"; shift; exec "$@"', "sh", str(group)]
     with log.open("ab") as sink:
         running = subprocess.Popen(

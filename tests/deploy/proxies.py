@@ -214,7 +214,7 @@ def _nginx(proxy: Proxy) -> Command:
 
 def _caddy(proxy: Proxy) -> Command:
     proxy.authority = proxy.folder / "data/caddy/pki/authorities/local/root.crt"
-    # Another Caddy of this machine may have the port of the admin endpoint.
+    # Another Caddy on this machine may use the default port of the admin endpoint.
     admin = f"\tadmin 127.0.0.1:{free_port()}\n"
     written = proxy.copy(CADDY, {"\tskip_install_trust\n": f"\tskip_install_trust\n{admin}"})
     environ = {

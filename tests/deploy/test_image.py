@@ -39,7 +39,7 @@ async def deployed(image: Image, tmp_path: Path) -> AsyncIterator[Deployed]:
         scene.world.client.base_url = container.url
         try:
             container.spawn()
-            # The chain is in this process, and responds meanwhile.
+            # Wait in a thread: the chain runs in this process, and must respond in the meantime.
             await asyncio.to_thread(container.wait_for, "/healthz")
             await asyncio.to_thread(container.wait_for, "/readyz")
             yield Deployed(container, scene)

@@ -129,11 +129,12 @@ HARMLESS = {
         "nothing.",
     ),
 }
-"""What DOMPurify removes although it does no harm: the rule and the reason, by name."""
+"""Harmless parts that DOMPurify removes: the rule that matches them and the reason, by name."""
 
 
 def _knows(name: str, removed: list[str]) -> bool:
-    """Whether something removed has this name, and everything removed has some name."""
+    """Whether the rule of this name matches a removed part, and every removed part matches a
+    rule."""
     rules = [re.compile(rule) for rule, _ in HARMLESS.values()]
     return any(re.match(HARMLESS[name][0], each) for each in removed) and all(
         any(rule.match(each) for rule in rules) for each in removed

@@ -188,7 +188,7 @@ def repeat_content(found: dict[str, Any]) -> dict[str, Any]:
 
 
 def map_controls(found: dict[str, Any]) -> dict[str, Any]:
-    """Replace C1 control characters by those that Windows has in their place."""
+    """Replace C1 control characters with the Windows-1252 characters of the same codes."""
     names = [name for name in TEXTS if name != "author"]
     return found | {
         name: found[name] and found[name].translate(WINDOWS_CHARACTERS) for name in names
@@ -215,7 +215,7 @@ CHANGES = {
         "feedparser reads the characters from U+0080 to U+009F as those of Windows.",
     ),
 }
-"""What feedparser changes by name, in this order, with the reason."""
+"""The changes that feedparser makes, in this order: each function and the reason, by name."""
 
 
 def read_as_feedparser(found: dict[str, Any]) -> dict[str, Any]:

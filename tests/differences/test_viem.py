@@ -261,7 +261,8 @@ def _is_stripped(name: str, own: str, other: str) -> bool:
 
 
 def _strip(text: str) -> str:
-    """Remove what viem removes from the start of a string, whose last character it keeps."""
+    """Remove leading NULs, but never the last character, and then a byte order mark, as viem
+    does."""
     return (text[:-1].lstrip("\0") + text[-1:]).removeprefix("\ufeff")
 
 

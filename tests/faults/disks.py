@@ -61,7 +61,7 @@ def fill_with_files(disk: Path) -> Path:
 
 @dataclass(slots=True)
 class FragileDisk:
-    """A disk of its own at `folder`, which loses everything that was not synced when power fails.
+    """A separate disk at `folder` that loses everything unsynced when its power fails.
 
     Its blocks are in the file `image`. Needs the right to mount.
     """

@@ -1,4 +1,4 @@
-"""Doubles of servers that accept several keys at once, as their originals do during a rotation."""
+"""Fakes of servers that accept several keys at once, as the real ones do during a rotation."""
 
 import re
 from collections.abc import Awaitable, Callable

@@ -38,8 +38,8 @@ def find_faketime() -> Path:
 class WrongClock:
     """A wall clock ahead of the real one by `ahead` seconds, adjustable at run time.
 
-    The time since boot stays correct. A process reads the clock's file for every moment, or every
-    second if `lags`, which costs it much less.
+    The time since boot stays correct. A process reads the clock's file each time it asks for the
+    time, or once a second if `lags`, which costs much less.
     """
 
     file: Path
@@ -176,7 +176,7 @@ async def open_scene(folder: Path, **given: str) -> AsyncIterator[Scene]:
         **given,
     }
     read = read_settings({f"IMPRINT_{name}": text for name, text in settings.items()})
-    # Without idle connections, for which a stopping replica would wait.
+    # Keep no idle connections, because a stopping replica would wait for them.
     limits = httpx2.Limits(max_connections=64, max_keepalive_connections=0)
     client = httpx2.AsyncClient(timeout=20, limits=limits, verify=PLAIN)
     world = World(chain, node, marketplace, read, None, None, client, clock)

@@ -152,7 +152,7 @@ async def test_a_waiting_backup_reports_its_deadline_and_a_used_name_is_refused(
             scene, tmp_path / "one.tar", "first", lambda: half.stat().st_size > 4096
         )
         refused = start_backup(scene, tmp_path / "one.tar", "refused")
-        # Both at once: the lease of the frozen one ends after a minute.
+        # Start both attempts at once, because the lease of the frozen backup ends after a minute.
         second = start_backup(scene, tmp_path / "two.tar", "second")
         assert await asyncio.to_thread(refused.wait, 60) == 2
         assert "is being written by another process" in refused.tail()

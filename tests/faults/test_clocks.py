@@ -61,8 +61,8 @@ async def is_published(scene: Scene, replica: Replica, cid: str) -> bool:
 
 
 async def see_death(stores: Stores, replica: Replica) -> None:
-    """Kill the follower. Its lease must end early enough for another process to take over in
-    time."""
+    """Kill the follower, and check that its lease ends early enough for another process to take
+    over in time."""
     assert await follows(stores, replica)
     replica.process.kill()
     found = await stores.leases.find_lease(FOLLOWER_LEASE)
@@ -93,7 +93,8 @@ async def test_another_replica_takes_over_within_seconds_despite_wrong_clocks(
             await fast.start()
             assert first.clock is not None
             first.clock.set(HOUR)
-            # Rounds of both, in which one renews its lease and the other does not take it.
+            # Let both replicas poll several times: one renews its lease, and the other does not
+            # take it.
             for _ in range(int(3 * float(FOLLOW) / POLL_SECONDS)):
                 assert await follows(stores, first)
                 await asyncio.sleep(POLL_SECONDS)

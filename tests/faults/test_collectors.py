@@ -185,7 +185,7 @@ async def test_a_paused_collector_does_not_destroy_documents_published_meanwhile
             authors = [Author(world, world.wallet(n), random.Random(n)) for n in range(AUTHORS)]
             work = asyncio.gather(*(author.work(STEPS) for author in authors))
             while not work.done():
-                # It may be paused while it holds the lock of SQLite, so not for long.
+                # The replica may hold SQLite's lock while it is paused, so keep the pause short.
                 stopped.process.freeze()
                 await asyncio.wait([work], timeout=0.3)
                 stopped.process.thaw()

@@ -31,7 +31,8 @@ LOG_FLIPS = 100 if LONG else 25
 
 @asynccontextmanager
 async def filled_scene(folder: Path) -> AsyncIterator[tuple[Scene, Truth, Path, Path]]:
-    """Open a scene. Yields it, its responses, its data folder, and a copy as left by a kill."""
+    """Open a scene. Yields the scene, its responses, its data folder, and a copy of the folder as a
+    kill leaves it."""
     async with open_scene(folder, **SETTINGS) as scene:
         data, killed = folder / "data", folder / "killed"
         async with serve(scene, data) as client:
@@ -78,7 +79,8 @@ COLUMNS = {
     "files": ["id", "group_id", "name", "size", "created_at", "published_at", "tx_hash"],
     "file_groups": ["hashtags"],
 }
-"""Columns to change. Indexed columns are excluded: a statement would also change the index."""
+"""Columns to change. Indexed columns are excluded, because an UPDATE would also change the
+index."""
 
 
 async def test_a_changed_record_value_is_never_served(tmp_path: Path, records: None):
@@ -115,7 +117,7 @@ async def _change_value(scene: Scene, random: Random) -> tuple[str, ...]:
         digit = "0" if old[at] != "0" else "1"
         new, back = f"'{old[:at]}{digit}{old[at + 1 :]}'", f"'{old}'"
     if table == "files":
-        # The condition may name what changes: the row is found by its position.
+        # The condition may name the column that changes, so identify the row by its position.
         (((position,),),) = await _execute(scene, f"SELECT position FROM files WHERE {where}")
         where = f"position = {position}"
     await _execute(scene, f"UPDATE {table} SET {column} = {new} WHERE {where}")

@@ -119,16 +119,17 @@ async def test_requests_that_need_a_frozen_server_are_refused_in_time(tmp_path: 
                 deleted = await world.create(author, "Words to delete.")
                 sends = requests_of(world, file["cid"], deleted["cid"], post, session)
                 await fill_index(world)
-                # As many connections as there may be are open, as in a service that runs.
+                # Open as many connections as allowed, as in a service that has been running for a
+                # while.
                 before = await gather_all(sends, metronome)
                 assert {status for _, status, *_ in before} == {200}, before
                 world.clock.advance(60)
                 async with frozen(server):
                     first = asyncio.create_task(gather_all(sends, metronome))
-                    # Who comes while others wait does not wait for them first.
+                    # A request that arrives while others wait must not wait for them first.
                     await asyncio.sleep(3)
                     second = await gather_all(sends, metronome)
-                    # By now no connection is left, and none can be made.
+                    # By now, no connection is left, and no new one can be opened.
                     alone = [await timed(name, sends[name], metronome) for name in ALONE]
                     for each in (*await first, *second, *alone):
                         check(each)

@@ -30,7 +30,7 @@ async def test_damage_in_the_index_causes_503_but_files_are_still_served(tmp_pat
         assert (await client.get("/posts")).status_code == 503
         assert (await client.get("/readyz")).json()["checks"]["records"] == "damaged"
         for number in range(5):
-            # A failing step of the index does not affect them.
+            # Files can be created and read although every step of the index fails.
             file = await scene.world.create(scene.world.wallet(0), f"More words {number}.")
             await scene.world.metadata(file["cid"])
         missing = "bafkreieq5jui4j25lacwomsqgjeswwl3y5zcdrresptwgmfylxo2depppq"

@@ -185,7 +185,7 @@ async def test_a_reload_with_invalid_settings_changes_nothing_and_is_logged(
             await fail(2, "IMPRINT_CONTENT_STORE has changed. Restart", **elsewhere)
             with listen("127.0.0.2", replica.port):
                 await fail(3, "Cannot listen on 127.0.0.2", HOST="127.0.0.2")
-            # A new worker that cannot start, although its settings are right.
+            # The settings are valid, but a new worker cannot start.
             execute(scene.folder, "INSERT INTO schema_migrations VALUES (9999, 'of tomorrow')")
             await fail(4, "this version of Imprint supports only")
             execute(scene.folder, "DELETE FROM schema_migrations WHERE number = 9999")
@@ -291,7 +291,7 @@ async def test_workers_are_pinned_to_their_cpus(tmp_path: Path):
         def pinned() -> list[set[int]]:
             return sorted((os.sched_getaffinity(pid) for pid in workers_of(replica)), key=sorted)
 
-        # Each pins itself some time after its start; the order of their ids means nothing.
+        # Each worker pins itself some time after its start. The order of process ids means nothing.
         expected = sorted(({chosen[place % len(chosen)]} for place in range(3)), key=sorted)
         await until(lambda: pinned() == expected)
         assert os.sched_getaffinity(replica.process.pid) == set(usable)
@@ -302,7 +302,8 @@ async def test_the_service_stays_ready_while_workers_are_replaced(tmp_path: Path
         replica = scene.replica()
         await replica.start()
         async with httpx2.AsyncClient(base_url=replica.url, verify=PLAIN, timeout=20) as client:
-            # Each on its own connection, which stays open: some lead to either worker.
+            # Each request has its own connection, which stays open, so that both workers have some
+            # of them.
             found = await asyncio.gather(*(client.get("/readyz") for _ in range(8)))
             reloading = asyncio.create_task(reload(replica))
             while not reloading.done():

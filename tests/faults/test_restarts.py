@@ -138,7 +138,8 @@ async def test_a_rolling_restart_drops_no_request(tmp_path: Path, records: None)
         async with load.running():
             for _ in range(ROLLING_RESTARTS):
                 for replica in replicas:
-                    # Both are in use, so that the stopping one has something to drop.
+                    # Both replicas are in use, so that the stopping one has requests that it could
+                    # drop.
                     await load.go_on()
                     await stop(replica)
                     await replica.start()
@@ -161,7 +162,8 @@ async def test_metrics_can_be_read_while_running_requests_finish(tmp_path: Path)
     async with open_scene(tmp_path, **given) as scene:
         replica = scene.replica()
         await replica.start()
-        # It may be about to send, so the worker that has accepted it waits for it.
+        # The client of this connection may be about to send a request, so the worker that accepted
+        # it waits.
         _, idle = await asyncio.open_connection("127.0.0.1", replica.port)
         await replica.wait_for(200)
         os.kill(replica.process.pid, signal.SIGTERM)
@@ -213,8 +215,8 @@ async def test_workers_exit_when_their_supervisor_is_killed(tmp_path: Path):
         await replica.start()
         await until(lambda: len(workers_of(replica)) == 2)
         workers = workers_of(replica)
-        # Alone: `replica.process.kill` would end the workers too.
+        # Kill only the supervisor: `replica.process.kill` would end the workers too.
         os.kill(replica.process.pid, signal.SIGKILL)
         await until(lambda: all(map(has_ended, workers)))
-        # The address is free for the next one.
+        # The address is free for the next service.
         listen("127.0.0.1", replica.port).close()

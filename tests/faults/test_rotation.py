@@ -183,7 +183,8 @@ class Rotation:
         await self.load.go_on()
 
     async def apply(self, **given: object) -> None:
-        """Change settings, reload, and let every client go on. None removes a setting."""
+        """Change settings, reload, and wait until requests of every kind have succeeded. None
+        removes a setting."""
         self.given |= given
         self.given = {name: text for name, text in self.given.items() if text is not None}
         configure(self.scene.folder, **self.given)
@@ -242,7 +243,7 @@ def tmp_path() -> Iterator[Path]:
 async def test_the_services_own_secrets_are_rotated(tmp_path: Path) -> None:
     async with rotating(tmp_path) as rotation:
         await rotation.refuse(**dict.fromkeys(KEYS, MARK))
-        # Every worker accepts the new ones before any of them uses one.
+        # Every worker accepts the new secrets before any worker uses one.
         await rotation.apply(**{f"{name}_PREVIOUS": next_key(name) for name in KEYS})
         swapped = {name: next_key(name) for name in KEYS}
         await rotation.apply(**swapped, **{f"{name}_PREVIOUS": CANARIES[name] for name in KEYS})

@@ -79,7 +79,7 @@ async def test_a_second_catalog_is_refused_until_it_adopts_the_documents(tmp_pat
         assert list_documents(tmp_path / "data" / "content") == documents
         await expect_all(scene, files)
         assert first.process.stop() == 0
-        # The refused start has claimed nothing: the first one starts again.
+        # The refused replica has claimed nothing, so the first replica starts again.
         await first.start()
         await expect_all(scene, files)
         assert first.process.stop() == 0
@@ -108,7 +108,7 @@ async def test_a_service_stops_storing_and_destroying_once_another_adopts_its_st
         assert (await scene.world.send_create(author, "Too late.")).status_code == 503
         assert (await scene.world.send_delete(author, cid)).status_code == 200
         await expect_all(scene, files[1:])
-        # Two rounds of the collector, whose grace period is over.
+        # Wait for two rounds of the collector, whose grace period is over.
         while first.log.count("nothing is destroyed in a content store") < 2:  # noqa: ASYNC110
             await asyncio.sleep(0.1)
         assert list_documents(tmp_path / "data" / "content") == documents
@@ -130,7 +130,7 @@ async def test_a_lost_catalog_is_not_replaced_by_an_empty_one(tmp_path: Path) ->
         catalog = tmp_path / "data" / "imprint.db"
         catalog.unlink()
         for _ in range(2):
-            # As a supervisor does that starts it again.
+            # Start the service again, as a service manager would.
             first.process.spawn()
             assert await asyncio.to_thread(first.process.wait, 60) == 2, first.log
             assert "run `imprint repair --backup` with your last backup" in first.log
@@ -149,7 +149,7 @@ async def test_several_replicas_can_start_on_a_new_folder_at_the_same_time(
         await asyncio.gather(*(each.start() for each in replicas))
         marker = (tmp_path / "data" / "content" / "installation").read_text().strip()
         await fill(scene)
-        # Each worker logs it; a replica is ready with the first of them.
+        # Each worker logs the marker, but a replica is ready as soon as its first worker is.
         await until(lambda: all(replica.log.count(marker) == 2 for replica in replicas))
 
 

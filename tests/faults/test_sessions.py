@@ -81,7 +81,7 @@ async def test_a_frozen_replica_refuses_sessions_that_ended_in_the_meantime(
             assert await read(second, each) == WORKS
         freeze_without_locks(scene, second)
         try:
-            # One that arrives while the replica is paused.
+            # A request that arrives while the replica is frozen.
             waiting = asyncio.create_task(create(second, one))
             await asyncio.sleep(0.1)
             path = f"/writing/sessions/{one.id}"
@@ -119,7 +119,7 @@ async def test_a_fast_clock_ends_sessions_earlier_and_never_later(tmp_path: Path
         session = await scene.world.login(author)
         key = await open_session(scene.world, author, expires=now + 1800)
         assert await read(right, session) == await create(right, key) == WORKS
-        # For a clock that is ahead they have expired: they end earlier, never later.
+        # Both sessions have expired by the fast clock, which ends sessions earlier and never later.
         hour_later = replace(key, wallet=signing_ahead(author, HOUR))
         assert await create(fast, hour_later) == (401, "writing_session_expired")
         assert await read(fast, session) == (401, "session_expired")
@@ -129,7 +129,7 @@ async def test_a_fast_clock_ends_sessions_earlier_and_never_later(tmp_path: Path
         assert outcome(await send(right, "/writing/sessions", body))[0] in (400, 401)
         response = await send(fast, "/writing/sessions", body)
         assert response.status_code == 201, response.text
-        # It begins in the future of the others, and of this one after its clock is corrected.
+        # By a correct clock, this session begins in the future.
         early = WritingKey(other, id=response.json()["session"]["id"])
         assert await create(right, early) == INVALID
         assert fast.clock is not None
@@ -147,7 +147,7 @@ async def test_ended_sessions_stay_ended_whatever_the_clock_says(tmp_path: Path,
         path = f"/writing/sessions/{key.id}"
         assert (await send(right, path, None, "DELETE", one)).status_code == 204
         await log_out(right, one)
-        # Its generation is from the future; later ones are still higher.
+        # This logout sets a session generation from the future. Later generations are still higher.
         await log_out(moved, another, all=True)
         third = await scene.world.login(author)
         assert await read(right, third) == await read(moved, third) == WORKS

@@ -45,7 +45,8 @@ async def fetch(replica: Replica, path: str, method: str = "GET", **more: Any) -
 async def expect_waiting(scene: Scene, replica: Replica, workers: int) -> None:
     """Check that the service is alive but not ready, and refuses requests with 503."""
     await replica.wait_for(503)
-    # One that starts late would find the database running, and not wait at all.
+    # Wait for every worker: one that starts late would find the database running, and not wait at
+    # all.
     await until(lambda: replica.log.count(WAITS) == workers)
     assert (await fetch(replica, "/healthz")).status_code == 200
     ready = (await fetch(replica, "/readyz")).json()
@@ -134,8 +135,8 @@ async def test_a_worker_that_dies_while_the_database_is_down_is_replaced_later(
         died, *stayed = sorted(workers_of(replica))
         os.kill(died, signal.SIGKILL)
         await until(lambda: WAITS in replica.log)
-        # Connections go to a worker that serves, if there is one; without its database it refuses,
-        # too.
+        # Connections go to a worker that serves, if there is one. Without its database, it also
+        # refuses requests.
         response = await fetch(replica, "/filesMetaData")
         assert response.json()["code"] == "database_unavailable"
         server.start()

@@ -41,7 +41,7 @@ async def test_a_master_key_that_does_not_decrypt_the_stored_documents_is_refuse
         await expect_refused(scene.replica(**WRONG), "IMPRINT_ENCRYPTION_KEY does not decrypt")
         await expect_refused(scene.replica(WORKERS="2"), "IMPRINT_ENCRYPTION_KEY is not set")
 
-        # The new key first next to the old one, then alone.
+        # Set the new key first together with the old one, and then alone.
         both = scene.replica(**ROTATED)
         await start_instead(scene, both)
         newer = await scene.world.create(author, "Newer words.")

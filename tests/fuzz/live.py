@@ -33,7 +33,7 @@ class Live:
 
 @contextmanager
 def run_live(folder: Path) -> Iterator[Live]:
-    """Serve a world with test data until the block ends."""
+    """Serve a world with test data until the `with` block exits."""
     live, ready, done = Live(), threading.Event(), threading.Event()
     thread = threading.Thread(target=_run, args=(folder, live, ready, done))
     thread.start()

@@ -76,7 +76,8 @@ class Step:
 
 
 def is_linearizable(steps: Sequence[Step]) -> bool:
-    """Search for an order in which all required steps can happen (Wing and Gong, with memory)."""
+    """Search for an order in which all required steps can happen (Wing & Gong, with
+    memoization)."""
     required = sum(1 << at for at, step in enumerate(steps) if step.required)
     stack = [(0, NOTHING)]
     seen = set(stack)

@@ -195,7 +195,7 @@ class Client:
             return False
         unseen = [file for file in said["files"] if file["cid"] not in account.versions]
         for file in unseen:
-            # Its content names the draft.
+            # The content of this version names its draft.
             await self._look_at(file)
         for file in said["files"]:
             version = account.versions.get(file["cid"])
@@ -467,7 +467,7 @@ class Client:
             case "read":
                 assert said is not None
                 register, value = said["content"].split()[:2]
-                # A draft that nobody had seen names itself.
+                # If nobody had seen the draft, its content names the register and the value.
                 arguments.setdefault("register", register)
                 arguments.setdefault("expected", value)
                 return {"value": value}

@@ -211,7 +211,7 @@ class Nemesis:
         yield
         others.unlink()
         if self.server is not None and not await asyncio.to_thread(self.server.accepts):
-            # It ends if it cannot even write its log.
+            # PostgreSQL exits if it cannot even write its log.
             await asyncio.to_thread(self.server.kill)
             await asyncio.to_thread(self.server.start)
 

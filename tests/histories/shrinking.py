@@ -28,7 +28,7 @@ def shrink(violation: Violation) -> list[Operation]:
 def _cut(operations: list[Operation], rejects: Rejects) -> list[Operation]:
     """Return the shortest beginning of a history that is rejected.
 
-    What had not ended by then has an unknown outcome.
+    Operations that had not ended by then have an unknown outcome.
     """
     for number, last in enumerate(operations, start=1):
         begun = [each for each in operations[number:] if each.start < last.end]

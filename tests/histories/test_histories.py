@@ -98,7 +98,7 @@ async def open_place(database: str, store: str) -> AsyncIterator[Place]:
             server = Server(home, DURABLE)
             await asyncio.to_thread(server.make)
             if disk is not None:
-                # A cluster for tests is created without syncing it.
+                # A database cluster for tests is created without being synced to disk.
                 await asyncio.to_thread(disk.sync)
             await asyncio.to_thread(server.start)
         if store == "kubo":

@@ -97,8 +97,10 @@ class Installation:
 
     @contextmanager
     def serve(self, attack: Attack, postgresql: Server | None) -> Iterator[tuple[Service, Facts]]:
-        """Run a service until the block ends. Yields the service and the documents to read."""
-        # The attack before may have enlarged responses, also those that publish posts here.
+        """Run a service until the `with` block exits. Yields the service and the documents to
+        read."""
+        # The previous attack may have enlarged the node's responses, including those needed to
+        # publish posts here.
         self.node.enlarge(0, 0)
         given, open_files = attack.settings, attack.open_files
         self._number += 1
@@ -147,7 +149,7 @@ class Installation:
 
 @contextmanager
 def open_installation(folder: Path) -> Iterator[Installation]:
-    """Run a node until the block ends. No service is started yet."""
+    """Run a node until the `with` block exits. No service is started yet."""
     port, log = free_port(), folder / "node.log"
     command = [sys.executable, "-m", "tests.hostile.node", str(port), str(folder / "chain.jsonl")]
     process = Process(command, log, {"PYTHONPATH": os.pathsep.join(p for p in sys.path if p)})

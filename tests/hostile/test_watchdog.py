@@ -227,7 +227,8 @@ async def _watch_requests(folder: Path, name: str) -> dict[int, str]:
     """Send every request in a new world, and return the slow ones by their number in the
     sequence."""
     async with open_world(folder, CHAIN_REORG_DEPTH="0") as world:
-        # What a process makes once, such as its description, is not the work of a text.
+        # Warm up first: what a process computes only once, such as its description, is not caused
+        # by a text.
         usual = await _publish(world, "Some *words* in a text.", 1)
         for route, method, target in _requests(usual):
             body = usual.body(route) if method == "POST" else b""

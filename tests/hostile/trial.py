@@ -180,8 +180,8 @@ def _attacking(service: Service, attack: Attack) -> Iterator[Callable[[], Report
     command += ["--source", ATTACKER, "--seconds", str(attack.seconds), "--wait", "--json"]
     path = service.folder / "attacker.log"
     with path.open("wb") as log:
-        # A real attacker has its own machine: here it must not take the processor from those who
-        # are measured.
+        # A real attacker has its own machine: here it must not take processor time from the
+        # processes that are measured.
         process = subprocess.Popen(
             ["nice", "-n", "10", *command],
             cwd=ROOT,

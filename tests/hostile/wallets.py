@@ -74,7 +74,7 @@ class Wallet:
         return _dump({"salt": message, "address": self.address, "signature": signature})
 
     def proof(self, challenge: Mapping[str, Any]) -> dict[str, Any]:
-        """The answer to the challenge of a paid post."""
+        """The response to the challenge of a paid post."""
         fields = {**challenge, "address": self.address}
         return {**fields, "signature": self._sign(personal_digest(write_message(fields).encode()))}
 

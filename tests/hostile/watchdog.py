@@ -52,7 +52,7 @@ class Watchdog:
 @contextmanager
 def watching() -> Iterator[Watchdog]:
     """Create a watchdog. Requests not passed to `watch` are not measured."""
-    # A collection of the whole process is not the work of a request.
+    # Garbage collection covers the whole process, so its time must not count as that of a request.
     gc.collect()
     gc.disable()
     dog = Watchdog()

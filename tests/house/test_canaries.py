@@ -14,7 +14,8 @@ NOT_SECRET: set[str] = set()
 
 
 def test_every_secret_setting_has_a_canary():
-    # A new one belongs in tests/canaries.py, so that the whole suite looks for it.
+    # A new secret setting needs a canary in tests/canaries.py, so that the whole suite looks for
+    # it.
     secret = {each.name.removeprefix("IMPRINT_") for each in SETTINGS if each.secret}
     assert CANARIES.keys() == secret
     assert all(MARK in text for text in CANARIES.values())

@@ -56,7 +56,8 @@ class Trace:
 
     @contextmanager
     def request(self, *, writes: bool) -> Iterator[None]:
-        """Record the functions called in this block and, if it `writes`, by the committing threads.
+        """Record the functions called in the `with` block and, if the request `writes`, by the
+        committing threads.
 
         After an earlier request, a committing thread may still be returning to its queue.
         """

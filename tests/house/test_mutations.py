@@ -1,4 +1,4 @@
-"""The deliberate faults apply to the current code, and generated faults are changes of meaning."""
+"""Deliberate faults apply to the current code, and generated faults change what the code does."""
 
 import tomllib
 from typing import Any
@@ -96,7 +96,7 @@ def test_faults_are_generated_in_the_order_of_the_code(code: str, faults: list[s
     assert all(each.is_inside and each.line == 2 for each in found)
 
 
-def test_a_fault_of_a_variable_or_default_is_outside_of_functions():
+def test_a_fault_in_a_module_variable_or_default_counts_as_outside_functions():
     source = "LIMIT = 8 * 2\n\n\ndef f(a=True):\n    return a\n"
     *outside, inside = generate("a.py", source)
     assert [each.name for each in outside] == [

@@ -26,7 +26,7 @@ class KuboWorkbench:
     async def empty(self) -> None:
         for line in (await self.node.run("pin", "ls", "--type=all", "--quiet")).split():
             with suppress(RuntimeError):
-                # One that another pin holds is not pinned itself.
+                # A block that is pinned only indirectly cannot be unpinned.
                 await self.node.run("pin", "rm", line)
         await self.node.run("repo", "gc", "--quiet")
 

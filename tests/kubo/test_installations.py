@@ -31,7 +31,8 @@ async def test_concurrent_puts_and_removals_lose_nothing(bench: KuboWorkbench) -
             second.put(cid, document, Network.PUBLIC),
             return_exceptions=True,
         )
-        # Either may be unavailable and is then repeated, like the collector and clients do.
+        # Either call may raise `Unavailable`, and is then repeated, as the collector and clients
+        # do.
         assert isinstance(removed, Unavailable | None)
         assert isinstance(stored, Unavailable | None)
         if stored is not None:

@@ -1,7 +1,7 @@
 """Fuzzes the parsers with atheris: `python -m tests.parsers.fuzz`, as `make fuzz-parsers` does.
 
-A child process fuzzes each target in turn. Its coverage counters make it slow, so inputs that seem
-slow there are measured again here, and so are its inputs repeated to some kilobytes.
+A child process fuzzes each target. Its coverage counters make it slow, so this process measures
+inputs that seem slow there again. It also measures inputs that are repeated to some kilobytes.
 """
 
 import argparse
@@ -57,9 +57,10 @@ Check = Callable[[bytes], object]
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A parser: how an input of it is checked, what of this is measured, and how long it may take.
+    """A parser: how to check an input, which part of the check is timed, and the time limit.
 
-    What is measured is a function `parse` beside `check`, if the judgement takes long.
+    If judging the result takes long, the module of a target has a function `parse` beside `check`,
+    and only `parse` is timed.
     """
 
     check: Check

@@ -27,14 +27,14 @@ def judge_text(markup: str) -> None:
 
 
 def judge_markup(markup: str) -> None:
-    """As `judge_text`, for HTML without its pictures, which sanitising again must not change."""
+    """Like `judge_text`, for HTML without its pictures. Sanitising it again must not change it."""
     judge_text(markup)
     if (again := sanitised(markup)) != markup:
         raise Dangerous(f"Sanitised again, {markup!r} becomes {again!r}.")
 
 
 def judge_feed(markup: str, service: str) -> None:
-    """As `judge_text`, for a feed, in which every URL is absolute."""
+    """Like `judge_text`, for a feed, in which every URL must be absolute."""
     for element in _elements(markup):
         _judge_element(element, TAGS, FEED_ATTRIBUTES, service)
         link = element.get("href", service)
@@ -43,7 +43,7 @@ def judge_feed(markup: str, service: str) -> None:
 
 
 def judge_snippet(markup: str) -> None:
-    """As `judge_text`, for a snippet, which has only marks."""
+    """Like `judge_text`, for a snippet, whose only elements may be marks."""
     for element in _elements(markup):
         _judge_element(element, {"mark"}, set())
 

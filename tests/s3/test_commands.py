@@ -183,7 +183,7 @@ async def test_a_postgresql_backup_is_restored_to_a_folder_and_back(
         world.client.base_url = back.url
         await expect_all(scene, files, thumbnail)
         assert back.process.stop() == 0
-        # The way back to a server and a bucket, whose prefix is one of its own.
+        # Move the data back to a server and a bucket, where it gets its own prefix.
         await postgresql.execute("DROP DATABASE IF EXISTS restored WITH (FORCE)")
         target = await postgresql.create_database("restored")
         prefix = there["CONTENT_STORE"] + "-restored"

@@ -60,7 +60,7 @@ async def serving_until_stopped(
     keep_alive: int = 5,
     others_serve: bool = False,
 ) -> AsyncIterator[tuple[HttpServer, Place]]:
-    """A server that the test may stop before the block ends."""
+    """A server that the test may stop before the `with` block exits."""
     listener = listen("127.0.0.1", 0)
     # Unread bytes must not vanish in a buffer of the system.
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)

@@ -148,7 +148,7 @@ def test_the_number_of_waiting_clients_is_bounded(server: MetricsServer):
             break
         found, _, _ = select.select([*server.readers], [], [], 5)
         server.on_readable(found)
-    # The listener is ignored until one of them has its response.
+    # The listener is ignored until one of the clients has its response.
     assert [*server.readers] == []
     server.respond(_values())
     assert [each for each in server.readers if isinstance(each, socket.socket)]

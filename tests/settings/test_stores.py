@@ -142,7 +142,7 @@ def test_bucket_credentials_are_secrets():
     ],
 )
 def test_a_password_that_is_not_percent_encoded_is_refused_and_not_quoted(rest: str):
-    # Its rest would be taken for the host, the port or the database, which are logged.
+    # The rest of the password would be taken for the host, port or database, which are logged.
     with pytest.raises(InvalidSetting) as raised:
         parse_database(f"postgresql://{rest}")
     assert "canary" not in str(raised.value)

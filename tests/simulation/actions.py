@@ -154,7 +154,7 @@ async def update(universe: Universe, model: Model) -> None:
 
 
 def expect_refusals(model: Model, signer: str, sent: Sent, codes: Iterable[str]) -> None:
-    """Fail if a write was refused for another reason than these or a measure of the operator."""
+    """Fail if a write was refused for a reason other than `codes` or a measure of the operator."""
     expected = {"author_refused"} if model.refuses(signer) else set(codes)
     assert set(sent.refusals) <= expected, sent.refusals
 
@@ -625,7 +625,7 @@ async def _check_destroyed(universe: Universe, model: Model) -> None:
 
 
 async def read(universe: Universe, model: Model) -> None:
-    """Read a post at any moment. The universe checks that its text is for this reader."""
+    """Read a post at any moment. The universe checks that the reader may see its text."""
     reader, post_id = universe.anybody(), _choose_post(universe)
     session = await universe.session(reader)
     number = universe.choose_process()
@@ -786,7 +786,8 @@ def _outcome(block: Block | None) -> str:
 
 
 def _check_not_published(model: Model, version: Version) -> None:
-    """Fail if all blocks of a version's posts are on the chain: the version could not change."""
+    """Fail if all blocks of a version's posts are on the chain, because such a version cannot
+    change."""
     present = {event.block.hash for event in model.claims().get(version.cid, [])}
     blocks = model.post_blocks.get(version.cid)
     assert not blocks or not blocks <= present

@@ -48,7 +48,7 @@ class _VirtualSelector(selectors.DefaultSelector):
 
 
 class SimulatedLoop(asyncio.SelectorEventLoop):
-    """Runs what other loops run in threads in its own turns, in the order of the calls.
+    """Runs the work that other loops give to threads itself, in the order of the calls.
 
     With `is_virtual`, its time is that of `clock`, plus the time that all tasks have waited for
     timers. After `crashed` is set, nothing is written any more, as if the process had ended.
@@ -165,7 +165,7 @@ class _Time:
 
 
 class _LazyConnection:
-    """A connection for reading that is opened when it is used first."""
+    """A connection for reading that is opened on first use."""
 
     def __init__(self, path: Path, *given: Any) -> None:
         self._opening = partial(connect_reader, path, *given)

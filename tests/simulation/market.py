@@ -135,7 +135,7 @@ class Lies:
 
 @dataclass(frozen=True)
 class Holdings:
-    """What the logs say of the contract's state: authors and prices of posts, and balances."""
+    """What the logs say about the contract's state: authors and prices of posts, and balances."""
 
     entries: dict[int, tuple[str, int]] = field(default_factory=dict)
     balances: dict[tuple[str, int], int] = field(default_factory=dict)
@@ -313,7 +313,7 @@ class Market:
             try:
                 yield self._take(raw)
             except TransactionRefused:
-                # One that depended on a transaction which did not come back.
+                # The transaction depended on one that did not come back.
                 continue
 
     def created(self) -> list[Created]:

@@ -28,7 +28,7 @@ class SimulatedChain(Chain):
 
     @classmethod
     def copy(cls, chain: Chain, clock: development.Clock) -> Self:
-        """Copy a chain. Only the blocks from its head on can be rewound to."""
+        """Copy a chain. The copy can be rewound only to the copied head or to a later block."""
         copied = cls.__new__(cls)
         copied.id, copied.wallet = chain.id, chain.wallet
         copied._journal = Journal(None, list(chain._journal.entries))

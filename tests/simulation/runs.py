@@ -81,7 +81,8 @@ def run_seed(seed: int, database: str | None = None) -> Run:
     entropy = random.Random(seed)
     with TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as name, ExitStack() as stack:
         universe = Universe(chance, Path(name), database)
-        # What later runs in this process use as well must not take from this seed.
+        # Deploy the contracts, which later runs in this process reuse, without randomness from this
+        # seed.
         deploy_contracts(universe.clock.seconds)
         if database is None:
             for path, content in _new_installation().items():

@@ -242,7 +242,7 @@ class Universe:
         )
 
     def process(self, number: int) -> Process:
-        """A process of the service, which starts when it is used first."""
+        """A process of the service, which is started on first use."""
         if number not in self._processes:
             self._processes[number] = self._start(number)
         return self._processes[number]
@@ -326,7 +326,7 @@ class Universe:
 
     async def restore(self) -> None:
         """Back up the service, and continue with a restored copy."""
-        # A copy of a copy would wait for the lease of the backup before.
+        # Otherwise, a backup of a restored copy would wait for the lease of the previous backup.
         self._wait_beyond(LEASE_TIME.total_seconds())
         copy = self.folder / f"restored-{len(self.trace)}"
         await save(self.world, saved := copy.with_suffix(".tar"))
@@ -501,13 +501,13 @@ class Universe:
 
     async def come_to_rest(self) -> None:
         """Let the winning branch grow, deliveries expire, and the follower catch up."""
-        # Deliveries are older than they may be, also those that came before the clock went back.
+        # Make all deliveries too old to be accepted, even those from before the clock was set back.
         self.node.lie = None
         self._wait_beyond(0)
         self.clock.advance(62)
         self.market.catch_up()
         while not await self.follow():
-            # The clock was set back, and the lease of the previous holder has not ended again.
+            # After the clock was set back, the lease of the previous holder has not ended yet.
             self.clock.advance(7)
         await self._index_to_head()
         assert not self.process(0).follower.deep_reorg

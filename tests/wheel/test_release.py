@@ -121,7 +121,7 @@ def test_the_bill_of_materials_lists_the_npm_packages_in_the_pages(released: Pat
     assert preact["licenses"] == [{"license": {"id": "MIT"}}]
     assert preact["hashes"][0]["alg"] == "SHA-512"
     assert "pkg:npm/%40codemirror/view" in purls
-    # They build the pages, and are not in them.
+    # These packages build the pages, but are not contained in them.
     assert not {"pkg:npm/esbuild", "pkg:npm/typescript"} & purls.keys()
 
 
@@ -307,7 +307,7 @@ def test_every_image_in_the_deployment_files_is_pinned(tmp_path: Path):
         }
     for name, digest in digests.items():
         assert any(f"{name}@{digest}" in text for text in texts.values()), name
-        # Nothing names an image by a tag alone.
+        # No file names an image by a tag alone.
         by_tag = re.compile(rf"{re.escape(name)}$", re.MULTILINE)
         assert not any(by_tag.search(text) for text in texts.values())
     assert f"${{IMAGE:-{OWN}}}" in texts["deploy/compose.yaml"]

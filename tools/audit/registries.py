@@ -184,7 +184,8 @@ def find_python_vulnerabilities(packages: Sequence[PythonPackage]) -> tuple[list
     reasons = []
     for service in ("pypi", "osv"):
         try:
-            # A service that knows nothing of one package is not asked for all of them.
+            # Ask about one package first: a service that cannot check it is not asked about all
+            # packages.
             _, unchecked = _ask_pip_audit(packages[:1], service)
             if not unchecked:
                 return _ask_pip_audit(packages, service)

@@ -52,7 +52,7 @@ STRUCTURE = {
     "property",
     "staticmethod",
 }
-"""Decorators without which a module means nothing, or the same."""
+"""Decorators whose removal either breaks a module or does not change what it does."""
 
 LABELLED = {"read_address", "read_hash", "read_seconds", "read_text"}
 """Functions whose first argument only names a member in the sentence of a refusal."""

@@ -38,11 +38,11 @@ from tools.trust import Result, save_result
 
 STUCK_SECONDS = 20
 TESTS_PER_SECOND = 10
-"""Processor time after which a fault counts as found, because its tests never end: so many seconds,
-and another one for so many tests."""
+"""Processor time after which a fault counts as found, because its tests never end: `STUCK_SECONDS`,
+and one more second for every `TESTS_PER_SECOND` tests."""
 
 MOST_BYTES = 4 << 30
-"""Memory of a fork. A fault that allocates more is found."""
+"""Memory of a fork. A fault that allocates more counts as found."""
 
 IDLE_SECONDS = 8
 """Seconds without any processor time after which a fault counts as found."""
@@ -190,8 +190,8 @@ class Swapper:
     def swap(self, code: CodeType) -> bool:
         """Give all functions of a module their code in `code`. Return whether this is possible.
 
-        A function cannot get it if it uses other variables of an enclosing function than before.
-        Lambdas cannot be told apart if they begin in the same line.
+        It is impossible if the new code of a function uses other variables of an enclosing function
+        than before. Lambdas cannot be told apart if they begin on the same line.
         """
         found: dict[tuple[str, str, int], CodeType] = {}
         for each in _nested(code):

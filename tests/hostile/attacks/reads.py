@@ -164,7 +164,7 @@ MOST_LOOKUPS = 12
 
 async def name_invented_purchases(attacker: Attacker) -> None:
     path = f"/posts/{(await find_posts(attacker))[0]}/content"
-    # The description of the service is requested once, before the crowd comes.
+    # Request the description of the service once, before the concurrent requests begin.
     await attacker.wallet()
 
     async def name(number: int) -> None:

@@ -60,7 +60,7 @@ async def send_signatures_of_contracts(attacker: Attacker) -> None:
     bad = ["ab" * 65, "ab" * MAX_SIGNATURE_BYTES, f"{7:064x}{96:064x}{128:064x}" + "00" * 64 + MARK]
 
     async def send(number: int) -> None:
-        # Nobody has a key of such an address, so the chain is asked whether it has code.
+        # Nobody has the key of such an address, so the service asks the chain whether it has code.
         forged = {"address": f"0x{secrets.token_hex(20)}", "signature": f"0x{bad[number % 3]}"}
         wallet, source = await attacker.wallet(), ADDRESSES[number % len(ADDRESSES)]
         path, made = "/create/group", wallet.creation("x")

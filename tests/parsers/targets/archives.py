@@ -28,7 +28,7 @@ def check(data: bytes) -> None:
 
 
 def _with_checksums(data: bytes) -> bytes:
-    """Correct the checksum of every block, because no mutation finds it."""
+    """Correct the checksum of every block, because the fuzzer would not guess it."""
     corrected = bytearray(data)
     for at in range(0, len(data) - BLOCK + 1, BLOCK):
         block = corrected[at : at + BLOCK]

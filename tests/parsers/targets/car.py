@@ -39,7 +39,8 @@ def _read(data: bytes) -> bytes:
 
 
 def _make(data: bytes) -> bytes:
-    """Make a CAR of the lines of the input, because no mutation finds the hash of a block."""
+    """Make a CAR of the lines of the input, because the fuzzer would not guess the hash of a
+    block."""
     blocks = [
         (_cid(number, line), line) for number, line in enumerate(data.split(b"\n", MAX_LINES))
     ]

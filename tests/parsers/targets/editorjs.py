@@ -29,5 +29,5 @@ def check(data: bytes) -> None:
 
 
 def _work() -> TextWork:
-    # Only steps are limited, so that a slow machine does the same work.
+    # Limit the steps and not the time, so that a slow machine does the same work.
     return TextWork(seconds=3600.0)

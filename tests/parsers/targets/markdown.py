@@ -29,7 +29,7 @@ def parse(data: bytes) -> TextMarkup:
 def check(data: bytes) -> None:
     """The HTML of a page and a feed has only allowed elements, attributes and URLs.
 
-    The length of the input selects what else is made of it, because each conversion is slow.
+    The length of the input selects which conversions are checked, because each is slow.
     """
     content = data.decode("utf-8", "replace")
     if len(data) % 4 == 0:
@@ -46,5 +46,5 @@ def check(data: bytes) -> None:
 
 
 def _work() -> TextWork:
-    # Only steps are limited, so that a slow machine does the same work.
+    # Limit the steps and not the time, so that a slow machine does the same work.
     return TextWork(seconds=3600.0)
