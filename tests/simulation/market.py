@@ -222,6 +222,11 @@ class Market:
             self.chain.mine()
             self._note()
 
+    @property
+    def is_short(self) -> bool:
+        """Whether the chain was higher before a reorg, so that nodes seem to be behind."""
+        return self.chain.head.number < self.highest
+
     def catch_up(self) -> None:
         """Extend the chain beyond every earlier height, as the winning branch eventually does."""
         self.mine(max(1, self.highest + 1 - self.chain.head.number))

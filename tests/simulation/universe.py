@@ -364,9 +364,13 @@ class Universe:
     @property
     def authors(self) -> list[Wallet]:
         """The writing wallets: accounts and a contract."""
+        return [*(self.world.wallet(index) for index in AUTHORS), self.contract_wallet]
+
+    @property
+    def contract_wallet(self) -> ContractWallet:
+        """The author whose signatures are verified on the chain."""
         owner = self.world.wallet(CONTRACT_OWNER)
-        contract = ContractWallet(owner.account, self.clock, self.market.contract)
-        return [*(self.world.wallet(index) for index in AUTHORS), contract]
+        return ContractWallet(owner.account, self.clock, self.market.contract)
 
     def anybody(self) -> Wallet:
         return self.world.wallet(self.random.choice(AUTHORS + READERS))
