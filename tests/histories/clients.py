@@ -96,6 +96,18 @@ class Account:
         self.groups[file["group_id"]] = register
         return version
 
+    def read_list(self, page: dict[str, Any]) -> dict[str, Any]:
+        """Return the values of all listed drafts, and whether the page has every draft, and each of
+        them is known."""
+        values, complete = {}, page["next_page_token"] is None
+        for file in page["files"]:
+            version = self.versions.get(file["cid"])
+            register = version.register if version else self.groups.get(file["group_id"])
+            complete = complete and register is not None
+            if register is not None:
+                values[register] = version.value if version else "?"
+        return {"values": values, "complete": complete}
+
 
 @dataclass(slots=True)
 class Stage:
@@ -476,16 +488,5 @@ class Client:
                 return {"value": said["content"]}
             case "list":
                 assert said is not None
-                return self._listed(said["files"])
+                return self.account.read_list(said)
         return {}
-
-    def _listed(self, files: list[dict[str, Any]]) -> dict[str, Any]:
-        """Return the values of all listed drafts, and whether every listed draft is known."""
-        account, values, complete = self.account, {}, True
-        for file in files:
-            version = account.versions.get(file["cid"])
-            register = version.register if version else account.groups.get(file["group_id"])
-            complete = complete and register is not None
-            if register is not None:
-                values[register] = version.value if version else "?"
-        return {"values": values, "complete": complete}
