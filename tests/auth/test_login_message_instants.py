@@ -16,6 +16,7 @@ from imprint.auth.login_message import NotAnInstant, parse_instant
         ("2021-09-30t16:25:24z", datetime(2021, 9, 30, 16, 25, 24, tzinfo=UTC)),
         ("2021-09-30T16:25:24-02:00", datetime(2021, 9, 30, 18, 25, 24, tzinfo=UTC)),
         ("2021-09-30T16:25:24+05:30", datetime(2021, 9, 30, 10, 55, 24, tzinfo=UTC)),
+        ("2021-09-30T16:25:24+00:59", datetime(2021, 9, 30, 15, 26, 24, tzinfo=UTC)),
         ("2021-09-30T16:25:24-00:00", datetime(2021, 9, 30, 16, 25, 24, tzinfo=UTC)),
         ("2021-09-30T16:25:24.5Z", datetime(2021, 9, 30, 16, 25, 24, 500000, tzinfo=UTC)),
         ("2021-09-30T16:25:24.000001Z", datetime(2021, 9, 30, 16, 25, 24, 1, tzinfo=UTC)),

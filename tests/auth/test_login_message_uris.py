@@ -74,6 +74,7 @@ def test_an_invalid_uri_is_refused(text: str) -> None:
         ("[::1]", Authority("[::1]")),
         ("me:secret@[::1]:1", Authority("[::1]", "me:secret", "1")),
         ("@example.com", Authority("example.com", "")),
+        (":8080", Authority("", port="8080")),
         ("", Authority("")),
     ],
 )

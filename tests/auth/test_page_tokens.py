@@ -125,6 +125,24 @@ def test_the_longest_filter_fits_into_a_token() -> None:
     assert TOKENS.decode(token, NOW).filter == PublicList(tags)
 
 
+def token_of(length: int) -> str:
+    """Return the shortest valid token that has at least this many characters."""
+    pages = (PagePosition(PublicList(("a" * letters,)), 1) for letters in range(length))
+    tokens = (TOKENS.encode(page, LATER) for page in pages)
+    return next(token for token in tokens if len(token) >= length)
+
+
+def test_a_token_of_the_maximum_length_is_decoded(refused: Refused) -> None:
+    token = token_of(MAX_PAGE_TOKEN_LENGTH)
+    assert len(token) == MAX_PAGE_TOKEN_LENGTH
+    assert refused(lambda: TOKENS.decode(token, NOW)) is None
+
+
+def test_a_genuine_token_above_the_maximum_length_is_refused(refused: Refused) -> None:
+    token = token_of(MAX_PAGE_TOKEN_LENGTH + 1)
+    assert refused(lambda: TOKENS.decode(token, NOW)) is Code.INVALID_PAGE_TOKEN
+
+
 def test_a_token_for_drafts_is_short() -> None:
     assert len(GOOD) <= 90
 

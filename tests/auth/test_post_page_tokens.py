@@ -107,6 +107,23 @@ def test_the_longest_filter_fits_into_a_token() -> None:
     assert TOKENS.decode(token, NOW) == page
 
 
+def token_of(length: int) -> str:
+    """Return the shortest valid token that has at least this many characters."""
+    pages = (OwnPage(OwnList.LIBRARY, OWNER, 7, 20, "a" * letters) for letters in range(length))
+    tokens = (TOKENS.encode(page, LATER) for page in pages)
+    return next(token for token in tokens if len(token) >= length)
+
+
+def test_a_token_of_the_maximum_length_is_decoded() -> None:
+    token = token_of(MAX_POST_TOKEN_LENGTH)
+    assert len(token) == MAX_POST_TOKEN_LENGTH
+    assert TOKENS.decode(token, NOW)
+
+
+def test_a_genuine_token_above_the_maximum_length_is_refused() -> None:
+    assert refused(token_of(MAX_POST_TOKEN_LENGTH + 1))
+
+
 def test_a_token_with_any_changed_character_is_refused() -> None:
     token = TOKENS.encode(OwnPage(OwnList.SALES, OWNER, 7, 20), LATER)
     for place, old in enumerate(token):

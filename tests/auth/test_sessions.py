@@ -1,6 +1,7 @@
 """Sessions issued here can be read by any JWT library, and all other sessions are refused."""
 
 import hashlib
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -135,7 +136,7 @@ def test_a_session_with_a_non_numeric_generation_is_refused(jti: str, refused: R
     assert refused(lambda: read(sign(claims=CLAIMS | {"jti": jti}))) is Code.SESSION_INVALID
 
 
-@pytest.mark.parametrize("seconds", [60, 5400, 7200])
+@pytest.mark.parametrize("seconds", [1, 60, 5400, 7200])
 def test_a_session_lasts_as_long_as_configured(seconds: int, refused: Refused) -> None:
     now = NOW.replace(microsecond=0)
     sessions = Sessions(SessionKeys(KEY), ISSUER, AUDIENCE, seconds)
@@ -143,6 +144,17 @@ def test_a_session_lasts_as_long_as_configured(seconds: int, refused: Refused) -
     assert issued.expires_at == now + timedelta(seconds=seconds)
     assert read(issued.token, issued.expires_at - timedelta(seconds=1)).address == READER
     assert refused(lambda: read(issued.token, issued.expires_at)) is Code.SESSION_EXPIRED
+
+
+def test_a_session_that_was_read_before_is_not_verified_again(
+    count_calls: Callable[[Callable[[], object]], int],
+) -> None:
+    sessions, other = (Sessions(SessionKeys(KEY), ISSUER, AUDIENCE) for _ in range(2))
+    authorization = f"Bearer {sign()}"
+    # Fills the caches that all sessions share, such as the cache of parsed addresses.
+    other.read(authorization, NOW)
+    first, again = (count_calls(lambda: sessions.read(authorization, NOW)) for _ in range(2))
+    assert again < first
 
 
 def test_a_session_issued_with_a_longer_duration_stays_valid() -> None:

@@ -12,6 +12,7 @@ TEXTS = {
     b"fo": "Zm8",
     b"foo": "Zm9v",
     b"foob": "Zm9vYg",
+    b"fo1": "Zm8x",
     b"\xfb\xff": "-_8",
 }
 

@@ -153,6 +153,7 @@ HOSTILE_TOKENS = {
     },
     "longer than two hours": sign(claims={**CLAIMS, "exp": AT + 7201}),
     "shorter than nothing": sign(claims={**CLAIMS, "iat": AT + 5, "exp": AT + 4}),
+    "lasting no time": sign(claims={**CLAIMS, "iat": AT + 5, "exp": AT + 5}),
     "issued in the future": sign(claims={**CLAIMS, "iat": AT + 6, "exp": AT + 100}),
     "sub in mixed case": sign(claims={**CLAIMS, "sub": "0x" + "AB" * 20}),
     "sub without prefix": sign(claims={**CLAIMS, "sub": "ab" * 20}),

@@ -166,6 +166,17 @@ def test_a_nonce_with_any_changed_bit_is_refused(
         assert refused(lambda: CHALLENGES.verify(claim, PATH, NOW)) is Code.SIGNATURE_INVALID  # noqa: B023
 
 
+def test_a_nonce_has_only_one_spelling(
+    signer: LocalAccount, sign_text: Sign, refused: Refused
+) -> None:
+    challenges = Challenges(SessionKeys(NEW), SERVICE, 31337, lambda size: b"\xab" * size)
+    nonce = challenges.issue(PATH, NOW).nonce
+    random = "ab" * 8
+    assert nonce.startswith(random)
+    claim = answer(signer, sign_text, challenges, nonce=random.upper() + nonce[len(random) :])
+    assert refused(lambda: challenges.verify(claim, PATH, NOW)) is Code.SIGNATURE_INVALID
+
+
 def test_the_previous_key_is_accepted_and_an_older_one_is_not(
     signer: LocalAccount, sign_text: Sign, refused: Refused
 ) -> None:

@@ -3,6 +3,7 @@
 import pytest
 from eth_account import Account
 from eth_account.messages import encode_defunct
+from eth_keys.constants import SECPK1_N
 from eth_keys.datatypes import PrivateKey
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -90,6 +91,20 @@ def test_a_malformed_signature_is_refused(text: str) -> None:
 @pytest.mark.parametrize("s", [1, HIGHEST_S])
 def test_s_is_at_least_one_and_at_most_half_the_curve_order(s: int) -> None:
     assert parse_signature(spell(R, s, V)).s == s
+
+
+@pytest.mark.parametrize("r", [1, CURVE_ORDER - 1])
+def test_r_is_at_least_one_and_below_the_curve_order(r: int) -> None:
+    assert parse_signature(spell(r, S, V)).r == r
+
+
+@pytest.mark.parametrize("parity", [0, 1])
+def test_the_highest_bit_of_a_compact_signature_is_its_parity(parity: int) -> None:
+    assert parse_signature(compact(R, S, parity)) == Signature(R, S, parity)
+
+
+def test_the_curve_order_is_that_of_another_implementation() -> None:
+    assert CURVE_ORDER == SECPK1_N
 
 
 def test_an_r_value_that_is_not_on_the_curve_is_refused() -> None:

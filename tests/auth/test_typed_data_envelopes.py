@@ -115,6 +115,10 @@ MALFORMED: dict[str, object] = {
     "other primary type": changed("primaryType", to="DeleteFile"),
     "other type name": changed("types", to={"createFile": MEMBERS}),
     "extra type": changed("types", "Extra", to=MEMBERS),
+    "extra type besides the domain type": changed(
+        "types",
+        to={"CreateFile": MEMBERS, "EIP712Domain": DOMAIN_MEMBERS, "Extra": MEMBERS},
+    ),
     "no type": changed("types", to={}),
     "domain type alone": changed("types", to={"EIP712Domain": DOMAIN_MEMBERS}),
     "domain type in another order": changed("types", "EIP712Domain", to=DOMAIN_MEMBERS[::-1]),

@@ -1,37 +1,18 @@
 """The table of bugs names existing commits, tests and suites, and its tool reproduces bugs."""
 
-import subprocess
 from functools import cache
 from itertools import groupby
 from pathlib import Path
 
 import pytest
+from tests.house.history import commit_times, git
 from tools import show_bug
-from tools.files import ROOT
 from tools.show_bug import READING, Bug, read_bugs
 from tools.suites import SUITES
 
 BUGS = read_bugs()
-DIGITS = 12
 FEWEST_SHOWN = 20
 AUTHOR = ("-c", "user.name=Test", "-c", "user.email=test@example.com")
-
-
-def git(*arguments: str) -> str:
-    """Return the output of git, which is empty if git fails."""
-    command = ["git", *arguments]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False).stdout
-
-
-@cache
-def times() -> dict[str, int]:
-    """Return the time of every commit, or skip the test if the checkout has no full history."""
-    lines = git("log", "--format=%H %ct").splitlines()
-    found = {commit[:DIGITS]: int(time) for commit, time in (line.split() for line in lines)}
-    is_shallow = git("rev-parse", "--is-shallow-repository").strip() != "false"
-    if is_shallow or not any(bug.fix in found for bug in BUGS):
-        pytest.skip("This checkout does not have the history.")
-    return found
 
 
 def is_in(commit: str, test: str) -> bool:
@@ -62,21 +43,21 @@ def test_many_bugs_were_reproduced():
 
 
 def test_every_commit_exists_and_the_bug_is_older_than_its_fix():
-    known = times()
+    known = commit_times()
     missing = {commit for bug in BUGS for commit in (bug.since, bug.fix) if commit not in known}
     assert missing == set()
     assert [bug for bug in BUGS if known[bug.since] > known[bug.fix]] == []
 
 
 def test_the_newest_fix_of_each_area_comes_first():
-    known = times()
+    known = commit_times()
     for _, bugs in groupby(BUGS, key=lambda bug: bug.area):
         fixed = [known[bug.fix] for bug in bugs]
         assert fixed == sorted(fixed, reverse=True)
 
 
 def test_the_test_of_every_bug_exists():
-    times()
+    commit_times()
     assert [bug for bug in BUGS if bug.test and not is_in(bug.tested or bug.fix, bug.test)] == []
 
 

@@ -13,6 +13,7 @@ from tools.write_tables import (
     update_codes,
     update_commands,
     update_metrics,
+    update_results,
     update_settings,
     update_suites,
 )
@@ -32,6 +33,7 @@ PROXIES = (ROOT / "deploy/caddy/Caddyfile", ROOT / "deploy/haproxy/haproxy.cfg")
 CONTRIBUTING = ROOT / "CONTRIBUTING.md"
 INDEX = ROOT / "docs" / "README.md"
 SUITES = ROOT / "docs" / "contributing" / "tests.md"
+TRUST = ROOT / "docs" / "trust.md"
 FOR_CONTRIBUTORS = (CONTRIBUTING, SUITES, ROOT / "docs" / "contributing" / "flows.md")
 PATH = re.compile(r"`((?:[\w.-]+/)+[\w.-]*|[\w-]+\.py)`")
 ROW = re.compile(r"^\| (\d{3}) \| `(\w+)` \| .+\.? \|$", re.MULTILINE)
@@ -69,6 +71,11 @@ def test_the_list_of_commands_is_up_to_date():
 def test_the_table_of_metrics_is_up_to_date():
     page = MONITORING.read_text(encoding="utf-8")
     assert page == update_metrics(page), "run: make fix"
+
+
+def test_the_table_of_results_is_up_to_date():
+    page = TRUST.read_text(encoding="utf-8")
+    assert page == update_results(page), "run: make fix"
 
 
 def test_the_table_of_suites_is_up_to_date():

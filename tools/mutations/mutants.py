@@ -84,23 +84,32 @@ class Measurement:
         """Return tests that run the line or use the variable."""
         lines = self._lines[mutant.path]
         chosen = set(lines.get(mutant.line, [])) & self._seconds.keys()
-        if not chosen:
-            source = (ROOT / mutant.path).read_text("utf-8").splitlines()
+        if not chosen and mutant.subject:
+            # A field may be given without its name: the class comes before the colon.
+            owner = mutant.name.partition(":")[0]
+            chosen = self._tests_using(mutant.subject) or self._tests_using(owner)
+        elif not chosen:
             numbers: Iterable[int] = range(mutant.line, mutant.until + 1)
-            if mutant.subject:
-                numbers = [n for n, line in enumerate(source, 1) if mutant.subject in line]
-            elif mutant.is_inside:
+            if mutant.is_inside:
                 # A line within a statement of several lines.
                 numbers = [max((n for n in lines if n <= mutant.line), default=0)]
-            chosen = {
-                test for number in numbers for test in lines.get(number, [])
-            } & self._seconds.keys()
+            chosen = {test for number in numbers for test in lines.get(number, [])}
+            chosen &= self._seconds.keys()
         own = f"/test_{Path(mutant.path).stem}"
         if not mutant.is_inside:
             # The methods that a class gets from its fields have no lines.
             chosen |= {test for test in self._seconds if own in test}
         chosen = chosen or {*chain(*lines.values())} & self._seconds.keys()
         return self._ranked(chosen, own)
+
+    def _tests_using(self, variable: str) -> set[str]:
+        """Return the tests that run a line with this name, in any guarded file."""
+        tests: set[str] = set()
+        for path, lines in self._lines.items():
+            for number, line in enumerate(_lines_of(path), 1):
+                if variable in line:
+                    tests.update(lines.get(number, []))
+        return tests & self._seconds.keys()
 
     def _ranked(self, chosen: Iterable[str], own: str) -> list[str]:
         """Return the tests in this order: first one short case of each function."""
@@ -111,6 +120,11 @@ class Measurement:
             ranked.append((turns[function], own not in test, len(ranked), test))
             turns[function] += 1
         return [test for *_, test in sorted(ranked)]
+
+
+@cache
+def _lines_of(path: str) -> list[str]:
+    return (ROOT / path).read_text("utf-8").splitlines()
 
 
 def guarded_files() -> list[str]:
@@ -259,7 +273,8 @@ class Selection:
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         """Leave out all other tests."""
         by_name = {item.nodeid: item for item in items}
-        items[:] = [by_name[test] for test in self._tests]
+        # The fault may change the cases of a test, and their names.
+        items[:] = [by_name[test] for test in self._tests if test in by_name]
 
 
 def try_anew(mutant: Mutant, tests: Sequence[str], folder: str) -> str:

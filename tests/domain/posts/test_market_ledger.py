@@ -116,6 +116,17 @@ def test_a_transfer_to_oneself_or_of_zero_tokens_changes_nothing(ledger, event):
     assert ledger.holdings.get((OTHER, 1)) is None
 
 
+@pytest.mark.parametrize(
+    "event", [move(3, ZERO_ADDRESS, READER, 0), move(3, READER, ZERO_ADDRESS, 0)]
+)
+def test_a_mint_or_burn_of_zero_tokens_keeps_the_price_of_a_token_that_was_given_away(
+    ledger, event
+):
+    ledger.apply([mint(1, READER), PostPurchased(at(1), 1, READER, 5), move(2, READER, OTHER)])
+    ledger.apply([event, move(4, OTHER, READER)])
+    assert ledger.holdings.get((READER, 1)).paid == 5
+
+
 def test_a_burnt_token_has_no_holder(ledger):
     ledger.apply([mint(1, READER), move(2, READER, ZERO_ADDRESS)])
     assert ledger.posts.get(1).holders == 0
@@ -128,12 +139,24 @@ def test_a_mint_covers_an_earlier_transfer_of_unknown_tokens(ledger):
     assert ledger.posts.get(1).holders == 1
 
 
+def test_a_second_transfer_of_unknown_tokens_does_not_change_the_arrival_time(ledger):
+    ledger.apply([move(1, READER, OTHER), move(2, READER, OTHER)])
+    holding = ledger.holdings.get((READER, 1))
+    assert (holding.balance, holding.arrived) == (-2, at(1).place)
+
+
 def test_buying_again_after_selling_restarts_the_holding(ledger):
     first = [mint(1, READER), PostPurchased(at(1), 1, READER, 5), move(2, READER, OTHER)]
     ledger.apply([*first, PostPurchased(at(3), 1, READER, 7), mint(3, READER)])
     holding = ledger.holdings.get((READER, 1))
     assert (holding.paid, holding.arrived) == (7, at(3).place)
     assert ledger.holdings.get((OTHER, 1)).paid is None
+
+
+def test_buying_a_post_after_receiving_it_as_a_gift_restarts_the_holding(ledger):
+    ledger.apply([mint(1, READER), mint(2, READER), PostPurchased(at(2), 1, READER, 7)])
+    holding = ledger.holdings.get((READER, 1))
+    assert (holding.balance, holding.arrived, holding.paid) == (2, at(2).place, 7)
 
 
 @pytest.mark.parametrize(("payer", "paid"), [(READER, 5), (OTHER, None)])
@@ -169,6 +192,13 @@ def test_a_bought_token_that_is_given_away_and_returned_keeps_its_price(ledger):
     assert ledger.holdings.get((OTHER, 1)) is None
     assert ledger.accounts.get(READER).held == 1
     assert ledger.posts.get(1).holders == 1
+
+
+def test_a_token_minted_after_a_bought_one_was_given_away_does_not_have_its_price(ledger):
+    bought = [mint(1, READER), PostPurchased(at(1), 1, READER, 5)]
+    ledger.apply([*bought, move(2, READER, OTHER), mint(3, READER)])
+    holding = ledger.holdings.get((READER, 1))
+    assert (holding.arrived, holding.paid) == (at(3).place, None)
 
 
 def test_a_gift_that_is_given_away_and_returned_gets_a_new_arrival_time(ledger):
@@ -245,3 +275,11 @@ def test_a_gift_in_the_same_transaction_as_a_purchase_is_not_counted_as_bought(l
         ]
     )
     assert ledger.holdings.get((READER, 1)).paid is None
+
+
+@pytest.mark.parametrize(
+    ("moment", "day"),
+    [(datetime(1970, 1, 1, 23, 59, 59, tzinfo=UTC), 0), (datetime(1970, 1, 2, tzinfo=UTC), 1)],
+)
+def test_a_day_begins_at_midnight_in_utc(moment, day):
+    assert day_of(moment) == day

@@ -385,13 +385,30 @@ async def test_an_unreadable_block_invalidates_every_grant_and_is_skipped(
     assert gate.chain.ranges[asked:] == [1]
 
 
-async def test_a_block_with_many_logs_invalidates_everything(gate: Gate) -> None:
+@pytest.mark.parametrize(
+    ("count", "access"), [(MOST_CHANGES, Access.HOLDER), (MOST_CHANGES + 1, Access.DENIED)]
+)
+async def test_only_a_block_with_too_many_logs_invalidates_everything(
+    gate: Gate, count: int, access: Access
+) -> None:
     gate.market.balances[READER] = 1
     await gate.ask()
     gate.market.balances.clear()
-    gate.chain.mine(*[say_priced(8, number) for number in range(MOST_CHANGES + 1)])
+    gate.chain.mine(*[say_priced(8, number) for number in range(count)])
     await gate.watcher.watch_once()
-    assert await gate.ask() is Access.DENIED
+    assert await gate.ask() is access
+
+
+async def test_a_gap_of_the_longest_length_drops_only_the_grants_that_its_logs_change(
+    gate: Gate,
+) -> None:
+    gate.market.balances = {READER: 1, OTHER: 1}
+    for reader in (READER, OTHER):
+        await gate.ask(reader)
+    gate.market.balances.clear()
+    gate.chain.mine(say_bought(OTHER, 9), blocks=LONGEST_GAP)
+    await gate.watcher.watch_once()
+    assert [await gate.ask(each) for each in (READER, OTHER)] == [Access.HOLDER, Access.DENIED]
 
 
 async def test_a_new_block_without_logs_drops_no_grant_at_any_height(gate: Gate) -> None:
@@ -498,15 +515,20 @@ async def test_watching_continues_after_a_failed_round(
 
     async with running(0.001, gate.watcher):
         await wait_until(refused)
-    assert [record.message for record in caplog.records] == ["background task failed"]
+    (record,) = caplog.records
+    assert (record.message, record.__dict__["chore"]) == ("background task failed", "watcher")
 
 
-async def test_a_grant_invalidated_during_its_query_is_not_cached(gate: Gate) -> None:
+@pytest.mark.parametrize("dropped", ["the grant", "all grants", "the grant, then all grants"])
+async def test_a_grant_invalidated_during_its_query_is_not_cached(gate: Gate, dropped: str) -> None:
     gate.market.balances[READER] = 1
     gate.market.waiting = []
     asking = gate.begin()
     await gate.wait_for()
-    gate.entitlement.invalidate(9, [READER])
+    if "the grant" in dropped:
+        gate.entitlement.invalidate(9, [READER])
+    if "all grants" in dropped:
+        gate.entitlement.invalidate_all()
     await gate.respond(0)
     assert await asking is Access.HOLDER
     gate.market.waiting = None
@@ -548,6 +570,20 @@ async def test_a_reader_who_buys_during_a_running_query_is_admitted(gate: Gate) 
     await gate.respond(1)
     assert await early is Access.DENIED
     assert await late is Access.HOLDER
+
+
+async def test_an_anonymous_denial_does_not_deny_a_reader_who_buys_during_a_running_query(
+    gate: Gate,
+) -> None:
+    assert await gate.ask(None) is Access.DENIED
+    gate.market.waiting = []
+    early = gate.begin()
+    await gate.wait_for()
+    gate.market.balances[READER] = 1
+    late = gate.begin()
+    await gate.respond(0)
+    gate.market.waiting = None
+    assert [await early, await late] == [Access.DENIED, Access.HOLDER]
 
 
 async def test_a_post_published_during_a_running_query_is_found(gate: Gate) -> None:

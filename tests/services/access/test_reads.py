@@ -1,5 +1,6 @@
 """Reads without HTTP: which file a caller gets, and what happens when a part does not respond."""
 
+import threading
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -51,6 +52,7 @@ class Shelf:
     withheld: set[Cid] = field(default_factory=set)
     hidden: bool = False
     asked: int = 0
+    decrypted_in: threading.Thread | None = None
     clock: MovableClock = field(default_factory=MovableClock)
 
     async def file_by_cid(self, cid: Cid, session: Session | None = None) -> File | None:
@@ -75,6 +77,7 @@ class Shelf:
         return self.documents.get((cid, network))
 
     def decrypt(self, document: bytes, wrapped_key: bytes | None, name: str) -> bytes:
+        self.decrypted_in = threading.current_thread()
         return document
 
     async def post_facts(self, post_id: int, reader: Address | None) -> PostFacts:
@@ -145,6 +148,11 @@ async def test_a_draft_can_be_read_only_by_its_owner_and_only_while_it_is_a_draf
 ) -> None:
     library.shelf.file = replace(FILE, state=state, owner=owner)
     assert await code_of(library.reads.draft(session_of(AUTHOR), CID)) is code
+
+
+async def test_an_unknown_draft_is_not_found(library: Library) -> None:
+    library.shelf.file = None
+    assert await code_of(library.reads.draft(session_of(AUTHOR), CID)) is Code.NOT_FOUND
 
 
 async def test_a_draft_that_is_being_erased_is_refused(library: Library) -> None:
@@ -249,8 +257,12 @@ async def test_an_unreachable_database_is_reported_even_while_the_index_is_trust
 
 @pytest.mark.parametrize(
     "post",
-    [replace(POST, has_opening=False), replace(POST, cid=CORRECTED)],
-    ids=["whole text paid", "another document"],
+    [
+        replace(POST, has_opening=False),
+        replace(POST, cid=CORRECTED),
+        replace(POST, post_id=8),
+    ],
+    ids=["whole text paid", "another document", "no file"],
 )
 async def test_a_post_without_an_opening_is_refused_as_such(
     library: Library, post: IndexedPost
@@ -303,6 +315,20 @@ async def test_the_content_of_a_file_is_the_text_in_its_document(
 ) -> None:
     library.shelf.documents[CID, Network.PRIVATE] = write_document("x" * length, FILE.name, SALT)
     assert await library.reads.content_of(FILE) == "x" * length
+
+
+@pytest.mark.parametrize(
+    ("length", "is_large"), [(SMALL_DOCUMENT, False), (SMALL_DOCUMENT + 1, True)]
+)
+async def test_only_a_large_document_is_decoded_in_another_thread(
+    library: Library, length: int, is_large: bool
+) -> None:
+    content = "x" * (length - len(write_document("", FILE.name, SALT)))
+    document = write_document(content, FILE.name, SALT)
+    assert len(document) == length
+    library.shelf.documents[CID, Network.PRIVATE] = document
+    assert await library.reads.content_of(FILE) == content
+    assert (library.shelf.decrypted_in is not threading.current_thread()) is is_large
 
 
 async def test_content_is_read_from_the_store_once(library: Library) -> None:

@@ -98,8 +98,9 @@ async def test_a_signed_message_opens_one_session_of_its_address(
     assert signed_in.address == ADDRESS
     session = await login.authenticate(f"Bearer {signed_in.session.token}")
     assert session.address == ADDRESS
-    with pytest.raises(NonceUsed):
+    with pytest.raises(NonceUsed) as used:
         await login.sign_in(claim_of(clock))
+    assert used.value.action == "login"
 
 
 async def test_a_login_after_a_logout_everywhere_opens_a_live_session(

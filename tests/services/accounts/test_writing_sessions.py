@@ -11,14 +11,22 @@ from tests.writing_sessions import WritingKey, bound_envelope, hash_of
 from imprint.auth.typed_data import SigningDomain, TypedDataClaim, WriteVerifier
 from imprint.auth.writing_sessions import OpeningClaim, OpeningVerifier
 from imprint.domain.drafts.files import Action, new_id
-from imprint.domain.errors import Code, RateLimited, Refusal, Unavailable
+from imprint.domain.errors import Code, NonceUsed, RateLimited, Refusal, Unavailable
 from imprint.domain.formats.addresses import Address
 from imprint.domain.formats.cids import document_cid
+from imprint.domain.moderation import author_refused
 from imprint.domain.rate_limits import Rate, RateLimiter, write_key
-from imprint.domain.sessions import MAX_WRITING_SESSIONS, WritingSession
+from imprint.domain.sessions import (
+    MAX_WRITING_SESSIONS,
+    OPENING,
+    WRITING_ACTIONS,
+    WritingSession,
+)
 from imprint.services.accounts import writing_sessions
 from imprint.services.accounts.contract_wallets import WalletProofs
 from imprint.services.accounts.writing_sessions import WritingSessions
+
+INVALID_IDS = ["", "short", "\0" * 36, "Z" * 36, "0" * 37]
 
 
 @dataclass
@@ -26,10 +34,13 @@ class CountingStore:
     """An in-memory store that counts session lookups."""
 
     sessions: dict[str, WritingSession] = field(default_factory=dict)
+    spent: set[tuple[Address, str]] = field(default_factory=set)
     asked: list[str] = field(default_factory=list)
     is_down: bool = False
 
     async def add_session(self, session: WritingSession, nonce: str, limit: int) -> bool:
+        await self.check_nonce(session.wallet, nonce)
+        self.spent.add((session.wallet, nonce))
         self.sessions[session.id] = session
         return len(self.sessions) <= limit
 
@@ -43,13 +54,26 @@ class CountingStore:
         return self.sessions.get(session_id)
 
     async def check_nonce(self, wallet: Address, nonce: str) -> None:
-        """Accept every nonce as unspent."""
+        if (wallet, nonce) in self.spent:
+            raise NonceUsed(OPENING, None)
 
     async def revoke_session(self, wallet: Address, session_id: str) -> bool:
+        self.asked.append(session_id)
         return self.sessions.pop(session_id, None) is not None
 
     async def revoke_sessions(self, wallet: Address) -> None:
         self.sessions.clear()
+
+
+@dataclass
+class Operator:
+    """An operator who refuses the writes of one author."""
+
+    refused: str
+
+    async def check_writer(self, author: Address) -> None:
+        if author == self.refused:
+            raise author_refused()
 
 
 @dataclass
@@ -77,11 +101,14 @@ def service_of(world: World, store: CountingStore) -> WritingSessions:
     )
 
 
+def opening_of(key: WritingKey) -> OpeningClaim:
+    body = key.wallet.sign_envelope(key.opening())
+    return OpeningClaim(body["salt"], body["address"], body["signature"])
+
+
 async def opened(service: WritingSessions, wallet: Wallet) -> WritingKey:
     key = WritingKey(wallet)
-    body = wallet.sign_envelope(key.opening())
-    claim = OpeningClaim(body["salt"], body["address"], body["signature"])
-    key.id = (await service.open(claim)).id
+    key.id = (await service.open(opening_of(key))).id
     return key
 
 
@@ -112,7 +139,7 @@ async def test_an_unknown_session_is_looked_up_again(world: World) -> None:
     assert store.asked == [key.id] * 2
 
 
-@pytest.mark.parametrize("text", ["", "short", "\0" * 36, "Z" * 36, "0" * 37])
+@pytest.mark.parametrize("text", INVALID_IDS)
 async def test_an_invalid_session_id_is_not_looked_up(world: World, text: str) -> None:
     store = CountingStore()
     with pytest.raises(Refusal) as refusal:
@@ -193,6 +220,26 @@ async def test_opening_a_session_counts_towards_the_write_rate_limit_of_its_wall
     await opened(service, world.wallet(2))
 
 
+async def test_replaying_an_opening_does_not_count_towards_the_rate_limit(world: World) -> None:
+    service = replace(service_of(world, CountingStore()), rate=Rate(2, 60))
+    claim = opening_of(WritingKey(world.wallet(1)))
+    await service.open(claim)
+    with pytest.raises(NonceUsed):
+        await service.open(claim)
+    await opened(service, world.wallet(1))
+
+
+async def test_a_wallet_refused_by_the_operator_cannot_open_a_session(world: World) -> None:
+    store = CountingStore()
+    measures: Any = Operator(world.wallet(1).address)
+    service = replace(service_of(world, store), measures=measures)
+    with pytest.raises(Refusal) as refusal:
+        await opened(service, world.wallet(1))
+    assert refusal.value.code is Code.AUTHOR_REFUSED
+    assert store.sessions == {}
+    await opened(service, world.wallet(2))
+
+
 async def test_a_wallet_has_at_most_a_fixed_number_of_sessions(world: World) -> None:
     service = service_of(world, CountingStore())
     for _ in range(MAX_WRITING_SESSIONS):
@@ -213,17 +260,32 @@ async def test_a_wallet_lists_and_revokes_its_sessions(world: World) -> None:
     assert await service.owned(wallet) == []
 
 
-@pytest.mark.parametrize("text", ["", "\0" * 36, "0" * 36])
-async def test_revoking_an_unknown_session_is_refused(world: World, text: str) -> None:
+async def test_revoking_an_unknown_session_is_refused(world: World) -> None:
     service = service_of(world, CountingStore())
     with pytest.raises(Refusal) as refusal:
-        await service.revoke(Address(world.wallet(1).address), text)
+        await service.revoke(Address(world.wallet(1).address), "0" * 36)
     assert refusal.value.code is Code.NOT_FOUND
 
 
-async def test_the_key_of_a_session_cannot_sign_a_publication(world: World) -> None:
-    service = service_of(world, CountingStore())
+@pytest.mark.parametrize("text", INVALID_IDS)
+async def test_revoking_an_invalid_session_id_does_not_query_the_store(
+    world: World, text: str
+) -> None:
+    store = CountingStore()
+    with pytest.raises(Refusal) as refusal:
+        await service_of(world, store).revoke(Address(world.wallet(1).address), text)
+    assert refusal.value.code is Code.NOT_FOUND
+    assert store.asked == []
+
+
+@pytest.mark.parametrize("stored", [WRITING_ACTIONS, tuple(Action)], ids=["usual", "all"])
+async def test_the_key_of_a_session_cannot_sign_a_publication_whatever_actions_are_stored(
+    world: World, stored: tuple[Action, ...]
+) -> None:
+    store = CountingStore()
+    service = service_of(world, store)
     key = await opened(service, world.wallet(1))
+    store.sessions[key.id] = replace(store.sessions[key.id], actions=stored)
     cid = document_cid(b"words")
     envelope = bound_envelope(
         "publish", world.clock.seconds, cid=cid, thumbnailHash=hash_of(""), hashtags=""

@@ -31,6 +31,7 @@ from imprint.domain.moderation import Ground, Measure, Target, TargetKind
 from imprint.domain.posts.marketplace import SUBSCRIBE_POST
 from imprint.services.access import payments
 from imprint.services.moderation import CurrentMeasures, Moderation
+from imprint.web.api.paywall import MAX_PROOF, MAX_TEMPLATE
 
 pytestmark = [*EVERY_DATABASE, pytest.mark.asyncio(loop_scope="module")]
 
@@ -40,6 +41,7 @@ INVALID = (401, "signature_invalid")
 MALFORMED = (400, "invalid_login_message")
 ONE_TOKEN = b"0x" + b"0" * 63 + b"1"
 UNKNOWN_TRANSACTION = "0x" + "12" * 32
+LONG_HOST = ".".join(["a" * 60] * 4)
 
 
 async def publish(world: World, wallet: int = 1, title: str = "A title", **given: Any) -> str:
@@ -170,14 +172,36 @@ async def test_the_largest_offer_fits_into_the_header_buffers_of_a_proxy(town: W
 
 
 async def test_an_offer_that_would_be_too_long_has_no_title(tmp_path: Path) -> None:
-    host = ".".join(["a" * 60] * 4)
-    async with open_world(tmp_path, PUBLIC_URL=f"http://{host}") as world:
+    async with open_world(tmp_path, PUBLIC_URL=f"http://{LONG_HOST}") as world:
         post_id = await publish(world, title="\x01" * 100)
         offer = read_offer(await world.client.get(f"/posts/{post_id}/content"))
         assert "description" not in offer["resource"]
         post_id = await publish(world, title="Short")
         offer = read_offer(await world.client.get(f"/posts/{post_id}/content"))
         assert offer["resource"]["description"] == f"Post {post_id}: Short"
+
+
+def template_length(offer: dict[str, Any]) -> int:
+    """Return the number of bytes of an offer without its challenge, which it contains twice."""
+    info = offer["extensions"]["sign-in-with-x"]["info"]
+    challenge = sum(len(info[name]) for name in ("nonce", "issuedAt", "expirationTime"))
+    return len(json.dumps(offer, separators=(",", ":"))) - 2 * challenge
+
+
+@pytest.mark.parametrize(("excess", "is_titled"), [(0, True), (1, False)])
+async def test_only_an_offer_above_the_maximum_length_has_no_title(
+    tmp_path: Path, excess: int, is_titled: bool
+) -> None:
+    async with open_world(tmp_path, PUBLIC_URL=f"http://{LONG_HOST}") as world:
+        path = f"/posts/{await publish(world, title='x')}/content"
+        length = template_length(read_offer(await world.client.get(path)))
+        # A control character takes six bytes in JSON.
+        controls, letters = divmod(MAX_TEMPLATE + excess - length, 6)
+        title = "x" + "\x01" * controls + "x" * letters
+        path = f"/posts/{await publish(world, title=title)}/content"
+        offer = read_offer(await world.client.get(path))
+        assert ("description" in offer["resource"]) is is_titled
+        assert not is_titled or template_length(offer) == MAX_TEMPLATE
 
 
 async def test_an_offer_names_its_post_as_soon_as_the_index_has_it(town: World) -> None:
@@ -188,6 +212,14 @@ async def test_an_offer_names_its_post_as_soon_as_the_index_has_it(town: World) 
     await town.index()
     offer = read_offer(await town.client.get(path))
     assert offer["resource"]["description"] == f"Post {post_id}: A title"
+
+
+async def test_a_public_cache_may_store_the_text_of_a_free_post(town: World) -> None:
+    post_id = await publish(town, price=0)
+    response = await town.client.get(f"/posts/{post_id}/content")
+    assert CANARY in response.text
+    assert response.headers["cache-control"] == "public, max-age=5"
+    assert response.headers["vary"].startswith(VARY)
 
 
 async def test_the_older_read_endpoints_still_refuse_with_403(town: World) -> None:
@@ -602,6 +634,19 @@ async def test_a_proof_of_20_kilobytes_and_a_second_proof_are_refused(town: Worl
         assert problem(response) == (400, "invalid_request")
 
 
+async def test_a_proof_of_the_maximum_length_is_accepted_and_a_longer_one_refused(
+    town: World,
+) -> None:
+    reader = town.wallet(2)
+    path = f"/posts/{await held_post(town, reader)}/content"
+    proof = json.dumps(await prove(town, reader, path)).encode()
+    longest = b64encode(proof.ljust(MAX_PROOF * 3 // 4)).decode()
+    assert len(longest) == MAX_PROOF
+    longer = await town.client.get(path, headers={SIGN_IN: longest + "="})
+    assert problem(longer) == (400, "invalid_request")
+    assert CANARY in (await town.client.get(path, headers={SIGN_IN: longest})).text
+
+
 async def test_no_spelling_of_a_path_gives_the_text_to_a_client_without_access(town: World) -> None:
     post_id = await publish(town)
     spellings = (
@@ -668,6 +713,39 @@ async def test_a_buyer_who_names_the_transaction_gets_the_text_and_a_confirmatio
     session = await town.login(reader)
     response = await town.client.get(path, headers={**payment_headers(bought), **session})
     assert read_header(response, "payment-response")["transaction"] == bought
+
+
+async def test_a_purchase_may_be_named_next_to_a_proof_in_its_own_header(town: World) -> None:
+    reader, post_id = town.wallet(2), await publish(town)
+    path = f"/posts/{post_id}/content"
+    proof = await prove(town, reader, path)
+    bought = transaction_of(town.buy(reader, int(post_id)))
+    headers = {**payment_headers(bought), **proof_headers(proof)}
+    response = await town.client.get(path, headers=headers)
+    assert CANARY in response.text
+    assert read_header(response, "payment-response")["transaction"] == bought
+
+
+async def test_a_holder_who_names_an_unknown_transaction_gets_the_text_without_a_confirmation(
+    town: World,
+) -> None:
+    reader = town.wallet(2)
+    path = f"/posts/{await held_post(town, reader)}/content"
+    proof = await prove(town, reader, path)
+    response = await town.client.get(path, headers=payment_headers(UNKNOWN_TRANSACTION, proof))
+    assert CANARY in response.text
+    assert "payment-response" not in response.headers
+
+
+async def test_a_read_that_names_no_transaction_looks_for_no_purchase(tmp_path: Path) -> None:
+    async with open_world(tmp_path, CHAIN_CACHE_SECONDS="5") as world:
+        reader = world.wallet(2)
+        path = f"/posts/{await held_post(world, reader)}/content"
+        session = await world.login(reader)
+        assert CANARY in (await world.client.get(path, headers=session)).text
+        asked = world.node.asked
+        assert CANARY in (await world.client.get(path, headers=session)).text
+        assert world.node.asked == asked
 
 
 async def test_a_transaction_without_a_proof_is_ignored_immediately(town: World) -> None:
