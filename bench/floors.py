@@ -167,7 +167,7 @@ def time_verification() -> float:
 
 
 def time_bound_verification() -> float:
-    """Return the seconds to verify one `imprint-2` update, including hashing its content."""
+    """Return how many seconds it takes to hash and verify one `imprint-2` update."""
     wallet, verifier = Wallet(DOMAIN), WriteVerifier(DOMAIN, SERVICE)
     claims = [_claim(wallet.sign_update(SERVICE, CID, CONTENT)) for _ in range(VERIFICATIONS)]
     now, content = datetime.now(UTC), CONTENT.encode()
@@ -181,7 +181,7 @@ def time_bound_verification() -> float:
 
 
 def time_key_verification() -> float:
-    """Return the seconds to verify one `imprint-2` update signed by a session key."""
+    """Return how many seconds it takes to verify one `imprint-2` update signed by a session key."""
     wallet, verifier, key = Wallet(DOMAIN), WriteVerifier(DOMAIN, SERVICE), WritingKey()
     bodies = [wallet.sign_update_with(key, SERVICE, CID, CONTENT) for _ in range(VERIFICATIONS)]
     now, content, public = datetime.now(UTC), CONTENT.encode(), key.key.public_key()

@@ -26,7 +26,7 @@ NO_URL = ""
 
 
 def behaviours(contract: str) -> list[str]:
-    """Return the behaviours of a hostile contract in the order of their numbers."""
+    """Return the behaviours of a hostile contract, ordered by number."""
     source = (ROOT / "contracts" / "test" / "HostileWallets.sol").read_text(encoding="utf-8")
     body = source.partition(f"contract {contract} {{")[2].partition("enum Behaviour {")[2]
     return re.findall(r"\w+", body.partition("}")[0])

@@ -44,9 +44,11 @@ export class ElementDouble {
   readonly attributes = new Map<string, string>();
   readonly dataset: Record<string, string> = {};
   hidden = false;
+  disabled = false;
+  value = "";
   tabIndex = 0;
   private parent: ElementDouble | null = null;
-  private readonly listeners = new Map<string, () => void>();
+  private readonly listeners = new Map<string, (event?: object) => void>();
   private text = "";
 
   constructor(readonly tag = "div") {}
@@ -82,7 +84,7 @@ export class ElementDouble {
     this[name] = value;
   }
 
-  addEventListener(type: string, listener: () => void): void {
+  addEventListener(type: string, listener: (event?: object) => void): void {
     this.listeners.set(type, listener);
   }
 
@@ -137,6 +139,10 @@ export class ElementDouble {
 
   click(): void {
     this.listeners.get("click")?.();
+  }
+
+  submit(): void {
+    this.listeners.get("submit")?.({ preventDefault: () => undefined });
   }
 }
 

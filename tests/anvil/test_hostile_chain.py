@@ -221,7 +221,7 @@ def test_a_chain_that_ends_below_the_final_block_is_reported_as_degraded(
     assert client.status(cid) == "onchain"
 
 
-def test_a_node_that_hides_logs_causes_no_post_to_be_unpublished(
+def test_a_node_that_hides_logs_does_not_unpublish_posts(
     anvil: Anvil,
     serve: Serve,
     open_liar: Callable[[], LyingNode],

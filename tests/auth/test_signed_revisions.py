@@ -137,7 +137,7 @@ def test_a_stored_revision_can_be_verified_without_a_chain(sign_envelope: Sign) 
 
 
 @pytest.mark.parametrize("chain_id", [1, "1", "0x1"])
-def test_a_stored_revision_is_verified_for_the_domain_that_it_declares(
+def test_a_stored_revision_is_verified_against_the_domain_it_declares(
     sign_envelope: Sign, chain_id: Any
 ) -> None:
     said = typed_data()

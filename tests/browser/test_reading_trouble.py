@@ -133,7 +133,7 @@ def test_a_payment_unknown_to_the_node_stays_uncertain(reader: Visit) -> None:
     assert reader.bought == 1
 
 
-def test_a_purchase_continues_after_the_service_and_chain_were_down(
+def test_a_purchase_resumes_after_the_service_and_chain_have_been_down(
     open_page: OpenPage, reader: Visit, stoppable: Service
 ) -> None:
     reader.wallet.undecided.add("personal_sign")

@@ -97,7 +97,10 @@ def make_certificate(folder: Path) -> Certificate:
 
 @dataclass(slots=True)
 class Proxy:
-    """A proxy in front of one service. `changes` replaces texts in its configuration file."""
+    """A proxy in front of one service.
+
+    `changes` maps strings in its configuration file to their replacements.
+    """
 
     name: str
     folder: Path

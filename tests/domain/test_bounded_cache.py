@@ -62,7 +62,7 @@ def test_a_value_above_the_capacity_removes_its_predecessor_and_no_other() -> No
     assert (list(cache), cache.weight) == (["b"], 3)
 
 
-def test_a_cache_without_capacity_holds_nothing() -> None:
+def test_a_cache_with_zero_capacity_holds_nothing() -> None:
     assert list(cache_of(0, "a", "b")) == []
 
 

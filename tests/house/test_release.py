@@ -85,7 +85,7 @@ def test_deployment_files_and_pages_name_this_version():
     assert {version for _, version in found} == {RELEASE.removesuffix(".dev")}
 
 
-def test_the_typescript_client_has_this_version():
+def test_the_typescript_client_has_the_version_of_the_service():
     folder = ROOT / "clients" / "typescript"
     package = json.loads((folder / "package.json").read_text(encoding="utf-8"))
     lock = json.loads((folder / "package-lock.json").read_text(encoding="utf-8"))

@@ -94,7 +94,7 @@ async def send_once(universe: Universe, model: Model, signer: str, send: Send) -
 def _judge(
     model: Model, signer: str, send: Send, responses: list[httpx2.Response], must: bool | None
 ) -> Sent:
-    """Decide whether a write took effect. Fails if it did so twice, or when it must not."""
+    """Return whether a write took effect. Fails if it took effect twice, or unexpectedly."""
     accepted = [each for each in responses if each.status_code == 200]
     bodies = [each.json() for each in responses]
     codes = [None if body.get("code") is None else str(body["code"]) for body in bodies]

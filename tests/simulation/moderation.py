@@ -19,7 +19,7 @@ NOTICED = 1.0
 
 
 def _desk(universe: Universe) -> Moderation:
-    """The operator's desk, which is a process of its own."""
+    """Return the moderation service of an operator's command, which is a separate process."""
     stores = universe.adapters.stores
     measures = CurrentMeasures(stores.moderation, universe.clock.monotonic)
     return Moderation(

@@ -45,7 +45,7 @@ async def write_site(
     """Write the current state of the site into a folder, and return the number of posts.
 
     `base` is the URL, without a trailing slash, at which the site will be published. Raises
-    `CannotStart` for a folder that must not be replaced, and `NotExported`.
+    `CannotStart` if the folder must not be replaced, and `NotExported` if a page cannot be read.
     """
     public = settings.server.public_url
     live = None if base == public else public

@@ -76,8 +76,8 @@ def dev(
 ) -> None:
     """Run the service with its own chain, to try it out.
 
-    The chain has a marketplace and funded accounts, and sends signed webhooks. All data is stored
-    in the data folder.
+    The chain has a marketplace and funded accounts, and its blocks arrive as signed webhooks. All
+    data is stored in the data folder.
     """
     options = {
         "IMPRINT_HOST": host,

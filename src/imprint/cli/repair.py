@@ -1,4 +1,4 @@
-"""`imprint repair`: reports damage, and repairs it with a backup and the chain."""
+"""`imprint repair`: reports damage, and repairs it from a backup and the chain."""
 
 import asyncio
 import json

@@ -190,8 +190,8 @@ class DraftMethods(Connection):
     ) -> Draft:
         """Resend a save whose response was lost, for example after a restart.
 
-        The save takes effect only once, no matter how often it is sent. Raises as `save_draft`
-        does.
+        The save takes effect only once, no matter how often it is sent. Raises the same
+        errors as `save_draft`.
         """
         return await self._deliver(signed, _content_write(content, cid), wait, is_uncertain=True)
 

@@ -156,7 +156,7 @@ class Unpaid(Refusal):
 class PaymentRequired(Refusal):
     """The caller may read this post after buying its token for `price`.
 
-    `offer` is the value of the header `PAYMENT-REQUIRED`. With `retry_after`, the purchase is not
+    `offer` is the value of the `PAYMENT-REQUIRED` header. With `retry_after`, the purchase is not
     in a block yet.
     """
 

@@ -112,7 +112,7 @@ class PostIndexWriter(Protocol):
     async def adopt_adapter(self, expected: IndexState, adapter: Address | None) -> bool:
         """Replace the purchase adapter of the index, unless an event involves either adapter.
 
-        Returns False if the index must be filled again instead. Raises `IndexMoved` if the state
+        Returns False if the index must be rebuilt instead. Raises `IndexMoved` if the state
         is not `expected`.
         """
 

@@ -102,7 +102,7 @@ def test_an_exception_is_handled_by_the_handler_of_its_class_or_a_parent(client,
     assert (response.status_code, response.text) == (500, f"{how.title()} at /fail/{how}")
 
 
-def test_the_handler_of_the_nearest_class_is_chosen():
+def test_the_handler_for_the_nearest_class_is_chosen():
     async def on_burnt(request, error):
         return PlainTextResponse("ashes", 500)
 

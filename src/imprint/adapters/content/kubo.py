@@ -171,7 +171,7 @@ class KuboRpc:
     async def find_pins(self, part: str, deadline: float) -> dict[str, str]:
         """Roots and names of the recursive pins whose names contain this text.
 
-        The node visits every recursive pin. A removal can afford that, because deleting even one
+        The node visits every recursive pin. That is cheap enough for a removal: deleting even one
         block takes longer.
         """
         params = [("type", "recursive"), ("names", "true"), ("name", part), _OFFLINE]
@@ -486,8 +486,8 @@ class KuboStore:
     async def _expect_marker(self, deadline: float) -> None:
         """Check for our marker, unless it was found before.
 
-        Other installations find our pins through the marker, so nothing may be pinned before it. A
-        node without the marker is not the one that this installation marked.
+        Other installations find our pins through the marker, so it is pinned first. A node without
+        the marker is not the one that this installation marked.
         """
         if not self._marked:
             marker, _ = write_marker(self._identity.id)

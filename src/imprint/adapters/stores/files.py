@@ -548,8 +548,8 @@ async def release(tx: Transaction, detached: Row | None) -> None:
 async def take_back(tx: Transaction, cid: Cid, network: Network) -> None:
     """Delete a document's deletion mark, because the caller is about to reference it.
 
-    Raises `Unavailable` if a process of an earlier release marked the document, because that
-    process deletes it without a fence.
+    Raises `Unavailable` if a process running an earlier release marked the document, because
+    it would delete the document without a fence.
     """
     condemned = await tx.fetchone(TAKE_BACK, cid=cid, network=network.value)
     if condemned is None:

@@ -38,7 +38,7 @@ _LINE_END = re.compile(r"\r\n?")
 
 
 class _BlockState(StateBlock):
-    """Charges work for block-level tokens."""
+    """Block-level parsing that charges the work of each token it creates."""
 
     def push(self, ttype: str, tag: str, nesting: Literal[-1, 0, 1]) -> Token:
         self.env["work"].spend(TOKEN_STEPS)

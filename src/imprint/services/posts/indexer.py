@@ -142,7 +142,7 @@ class _Decoder:
     )
 
     async def decode(self, logs: Sequence[PlacedLog], head: BlockRef) -> list[MarketEvent]:
-        """Return the events of these logs, with their details and descriptions.
+        """Return the events in these logs, with their details and descriptions.
 
         Undecodable logs are counted and logged. `logs` must cover whole blocks. Raises
         `Unavailable`.

@@ -297,7 +297,7 @@ _NO_CHALLENGE = b'"nonce":"","issuedAt":"","expirationTime":""'
 
 
 def _fill(template: Template, challenge: Challenge) -> str:
-    """Return the value of the header `PAYMENT-REQUIRED` with this challenge."""
+    """Return the value of the `PAYMENT-REQUIRED` header for this challenge."""
     members = (
         f'"nonce":"{challenge.nonce}","issuedAt":"{challenge.issued_at}",'
         f'"expirationTime":"{challenge.expires_at}"'

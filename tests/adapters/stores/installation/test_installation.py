@@ -102,7 +102,7 @@ async def test_master_keys_are_added_and_dropped(world: World, open_another: Ope
     assert await open_another().keys.master_keys() == frozenset({new})
 
 
-async def test_no_master_key_is_lost_when_processes_record_them_concurrently(
+async def test_no_master_key_is_lost_when_processes_record_keys_concurrently(
     world: World, open_another: Opener
 ) -> None:
     keys = [bytes([number]) * 9 for number in range(6)]

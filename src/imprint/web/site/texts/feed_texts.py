@@ -118,7 +118,7 @@ def _put_pictures(markup: str, secret: str, content: str, room: int) -> tuple[st
 
 
 def cut_html(markup: str, longest: int) -> str:
-    """Return the beginning of sanitised HTML, up to this many bytes, with all elements closed.
+    """Return the first `longest` bytes of sanitised HTML or fewer, with all elements closed.
 
     The result ends after a block, or inside a block that takes most of the space.
     """
