@@ -175,7 +175,7 @@ def test_the_domain_imports_only_the_standard_library_and_three_packages():
         if name.split(".")[0] not in allowed
     }
     assert foreign == {
-        ("src/imprint/domain/formats/addresses.py", "Crypto"),
+        ("src/imprint/domain/formats/addresses.py", "tiny_keccak"),
         ("src/imprint/domain/formats/cids.py", "libipld"),
         ("src/imprint/domain/posts/openings.py", "markdown_it"),
     }

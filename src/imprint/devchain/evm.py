@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import pyrevm
-from Crypto.Hash import keccak
+import tiny_keccak
 
 BLOCK_GAS_LIMIT = 30_000_000
 """Gas limit of a block, and therefore of a transaction. Mainnet had this limit for years."""
@@ -98,7 +98,7 @@ class Outcome:
 
 def keccak256(data: bytes) -> bytes:
     """Return the Keccak-256 digest of `data`."""
-    return keccak.new(digest_bits=256, data=data).digest()
+    return tiny_keccak.keccak256(data)
 
 
 class Evm:

@@ -4,12 +4,12 @@ import re
 from functools import lru_cache
 from typing import NewType
 
-from Crypto.Hash import keccak
+import tiny_keccak
 
 
 def keccak256(data: bytes) -> bytes:
     """Return the Keccak-256 digest of `data` (not SHA3-256)."""
-    return keccak.new(data=data, digest_bits=256).digest()
+    return tiny_keccak.keccak256(data)
 
 
 Address = NewType("Address", str)
