@@ -13,6 +13,8 @@ HIDDEN = "[hidden]"
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "color_message"}
 """Standard record attributes. Other attributes were passed as `extra` and become fields."""
 
+_encode = json.JSONEncoder(default=str).encode
+
 _SERVER_LOGGERS = ("uvicorn", "uvicorn.error", "uvicorn.access", "uvicorn.asgi")
 
 
@@ -42,6 +44,18 @@ def configure_logging(
         logger.propagate = name != "uvicorn.access"
         logger.setLevel(logging.WARNING if name == "uvicorn.access" else logging.NOTSET)
     logging.captureWarnings(True)
+    _collect_less()
+
+
+def _collect_less() -> None:
+    """Do not look up the caller, thread and process of a record, which no line contains.
+
+    The "Optimization" section of Python's logging how-to describes these switches.
+    """
+    logging._srcfile = None
+    logging.logThreads = False
+    logging.logProcesses = False
+    logging.logMultiprocessing = False
 
 
 class _Formatter(logging.Formatter):
@@ -49,15 +63,17 @@ class _Formatter(logging.Formatter):
 
     def __init__(self, secrets: Iterable[str], request_id: Callable[[], str]) -> None:
         super().__init__()
+        given = {each for each in secrets if each}
+        spellings = given | {json.dumps(each)[1:-1] for each in given}
         # Longest first, so that a secret that contains another one is hidden completely.
-        self._secrets = sorted({each for each in secrets if each}, key=len, reverse=True)
+        self._secrets = sorted(spellings, key=len, reverse=True)
         self._request_id = request_id
 
     def fields(self, record: logging.LogRecord) -> dict[str, object]:
         """Return the fields of a record, in output order."""
         moment = datetime.fromtimestamp(record.created, UTC)
         found: dict[str, object] = {
-            "time": moment.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+            "time": f"{moment.isoformat(timespec='milliseconds')[:-6]}Z",
             "level": record.levelname.lower(),
             "logger": record.name,
             "message": record.getMessage(),
@@ -71,8 +87,8 @@ class _Formatter(logging.Formatter):
     def hide(self, line: str) -> str:
         """Redact every secret, whether plain or JSON-escaped."""
         for secret in self._secrets:
-            line = line.replace(secret, HIDDEN)
-            line = line.replace(json.dumps(secret)[1:-1], HIDDEN)
+            if secret in line:
+                line = line.replace(secret, HIDDEN)
         return line
 
 
@@ -80,7 +96,7 @@ class JsonFormatter(_Formatter):
     """Formats each record as one JSON object per line, for machines."""
 
     def format(self, record: logging.LogRecord) -> str:
-        return self.hide(json.dumps(self.fields(record), default=str))
+        return self.hide(_encode(self.fields(record)))
 
 
 class TextFormatter(_Formatter):
