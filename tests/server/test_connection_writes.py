@@ -1,6 +1,7 @@
 """Connections whose clients read their responses slowly, or never."""
 
 import asyncio
+from typing import cast
 
 import pytest
 from starlette.types import Receive, Scope, Send
@@ -13,9 +14,10 @@ from tests.server.connections import (
     serving,
     until,
 )
+from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
 from imprint.metrics import CONNECTIONS_CLOSED
-from imprint.server.connection import WRITE_CHECKS
+from imprint.server.connection import WRITE_CHECKS, _JoiningTransport
 from imprint.server.connection_limits import ConnectionLimits
 
 PIECE = 100_000
@@ -110,3 +112,65 @@ async def test_small_responses_start_no_timer() -> None:
             assert connection._progress_check is None
         writer.write(CLOSING)
         await read_all(reader)
+
+
+class Recorded(asyncio.Transport):
+    """Records what is written in which calls."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.written: list[bytes] = []
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        self.written.append(bytes(data))
+
+    def close(self) -> None:
+        self.written.append(b"<closed>")
+
+
+class Cycle:
+    """As much of uvicorn's cycle as the transport of a response reads."""
+
+    def __init__(self, method: str) -> None:
+        self.response_started = False
+        self.scope = {"method": method}
+
+
+def joined(method: str = "GET") -> tuple[Recorded, Cycle, _JoiningTransport]:
+    inner, cycle = Recorded(), Cycle(method)
+    return inner, cycle, _JoiningTransport(inner, cast(RequestResponseCycle, cycle))
+
+
+def test_the_head_of_a_response_is_written_together_with_the_start_of_the_body() -> None:
+    inner, cycle, transport = joined()
+    cycle.response_started = True
+    transport.write(b"head ")
+    assert inner.written == []
+    transport.write(b"body")
+    transport.write(b"rest")
+    assert inner.written == [b"head body", b"rest"]
+
+
+def test_a_response_without_a_body_is_written_at_once() -> None:
+    inner, cycle, transport = joined("HEAD")
+    cycle.response_started = True
+    transport.write(b"head")
+    assert inner.written == [b"head"]
+
+
+def test_100_continue_does_not_wait_for_the_response() -> None:
+    inner, cycle, transport = joined()
+    transport.write(b"continue")
+    assert inner.written == [b"continue"]
+    cycle.response_started = True
+    transport.write(b"head ")
+    transport.write(b"body")
+    assert inner.written == [b"continue", b"head body"]
+
+
+def test_the_head_of_a_response_that_fails_before_its_body_is_written_before_closing() -> None:
+    inner, cycle, transport = joined()
+    cycle.response_started = True
+    transport.write(b"head")
+    transport.close()
+    assert inner.written == [b"head", b"<closed>"]

@@ -11,7 +11,7 @@ import logging
 import socket
 import struct
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, cast
 
 import httptools
 from uvicorn.protocols.http.flow_control import FlowControl
@@ -103,6 +103,42 @@ class _Flow(FlowControl):
     def resume_reading(self) -> None:
         if not self.held:
             super().resume_reading()
+
+
+class _JoiningTransport:
+    """The transport of one response, which sends the head together with the start of the body.
+
+    uvicorn writes them separately. On loopback, the additional system call, and waking a client
+    that cannot do anything with the head alone, take a quarter of the time of a short request.
+    """
+
+    __slots__ = ("_cycle", "_has_head", "_head", "_transport")
+
+    def __init__(self, transport: asyncio.Transport, cycle: RequestResponseCycle) -> None:
+        self._transport = transport
+        self._cycle = cycle
+        self._head: bytes | None = None
+        self._has_head = False
+
+    def write(self, data: bytes) -> None:
+        if self._head is not None:
+            data = self._head + data
+            self._head = None
+        elif self._cycle.response_started and not self._has_head:
+            self._has_head = True
+            # A response to HEAD has no body to wait for.
+            if self._cycle.scope["method"] != "HEAD":
+                self._head = data
+                return
+        self._transport.write(data)
+
+    def is_closing(self) -> bool:
+        return self._transport.is_closing()
+
+    def close(self) -> None:
+        if self._head is not None:
+            self.write(b"")
+        self._transport.close()
 
 
 class HttpConnection(HttpToolsProtocol):
@@ -339,6 +375,7 @@ class HttpConnection(HttpToolsProtocol):
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
         self._running = cycle
+        cycle.transport = cast(asyncio.Transport, _JoiningTransport(self.transport, cycle))
         super()._start_asgi_task(cycle, app)
 
     def on_response_complete(self) -> None:
