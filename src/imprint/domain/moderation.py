@@ -173,8 +173,6 @@ class Measures:
         return Measure.ALLOWED in self.on(Target(TargetKind.AUTHOR, author))
 
     def _strictest(self, targets: Iterable[Target]) -> Decision | None:
-        if not self.of_targets:
-            return None
         found = [
             decision
             for target in targets

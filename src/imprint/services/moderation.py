@@ -115,6 +115,8 @@ class CurrentMeasures:
     async def on_posts(self, posts: Sequence[IndexedPost]) -> dict[int, Decision]:
         """Return the strictest measure on each of these posts that has one, keyed by post ID."""
         measures = await self.current()
+        if not measures.of_targets:
+            return {}
         tags = await self._tags_of(measures, [post.post_id for post in posts if post.hosted])
         found = {post.post_id: measures.on_post(post, tags.get(post.post_id, ())) for post in posts}
         return {post_id: decision for post_id, decision in found.items() if decision}
@@ -127,6 +129,8 @@ class CurrentMeasures:
     async def on_files(self, files: Sequence[File]) -> list[Decision | None]:
         """Return the strictest measure that hides each of these files, if any."""
         measures = await self.current()
+        if not measures.of_targets:
+            return [None] * len(files)
         published = [file.publication for file in files]
         post_ids = [None if each is None else each.post_id for each in published]
         tags = await self._tags_of(measures, [each for each in post_ids if each is not None])
