@@ -3,17 +3,26 @@
 import io
 import json
 import logging
+import threading
 from collections.abc import Iterator
 
 import pytest
 
-from imprint.logs import HIDDEN, configure_logging
+from imprint.logs import (
+    HIDDEN,
+    MAX_WAITING_LINES,
+    MAX_WRITE,
+    LineQueue,
+    configure_logging,
+    writing_in_thread,
+)
 
 log = logging.getLogger("imprint.test")
 
 
 @pytest.fixture(autouse=True)
-def _restored_logging() -> Iterator[None]:
+def _restored_logging(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr("imprint.logs.LAST_SECONDS", 60)
     root = logging.getLogger()
     handlers, level = root.handlers[:], root.level
     yield
@@ -82,3 +91,76 @@ def test_records_below_the_log_level_are_omitted():
     stream = configure()
     log.debug("detail")
     assert stream.getvalue() == ""
+
+
+class Pipe(io.StringIO):
+    """A log that its reader reads only when it is `open`. The first `failing` writes fail."""
+
+    def __init__(self, *, is_open: bool = True, failing: int = 0) -> None:
+        super().__init__()
+        self.open = threading.Event()
+        self.reached = threading.Event()
+        self.writes: list[str] = []
+        self.failing = failing
+        if is_open:
+            self.open.set()
+
+    def write(self, text: str) -> int:
+        self.reached.set()
+        self.open.wait()
+        if self.failing:
+            self.failing -= 1
+            raise OSError("the disk is full")
+        self.writes.append(text)
+        return len(text)
+
+
+def test_lines_written_in_a_thread_keep_their_order_and_are_complete_at_the_end():
+    stream = configure()
+    with writing_in_thread():
+        for number in range(500):
+            log.info("line", extra={"number": number})
+    log.info("line", extra={"number": 500})
+    written = [json.loads(line)["number"] for line in stream.getvalue().splitlines()]
+    assert written == list(range(501))
+
+
+def test_a_log_that_nobody_reads_blocks_no_caller_and_loses_only_counted_lines():
+    pipe = Pipe(is_open=False)
+    configure_logging("info", "json", (), lambda: "-", pipe)
+    with writing_in_thread():
+        log.info("first")
+        assert pipe.reached.wait(30)
+        for _ in range(MAX_WAITING_LINES + 7):
+            log.info("waiting")
+        pipe.open.set()
+    records = [json.loads(line) for line in "".join(pipe.writes).splitlines()]
+    assert [each["lines"] for each in records if "dropped" in each["message"]] == [7]
+    assert sum(each["message"] == "waiting" for each in records) == MAX_WAITING_LINES
+
+
+def test_lines_after_a_failed_write_are_written():
+    pipe = Pipe(is_open=False, failing=1)
+    queue = LineQueue(pipe)
+    queue.write("lost\n")
+    assert pipe.reached.wait(30)
+    queue.write("kept\n")
+    pipe.open.set()
+    queue.close()
+    assert pipe.writes == ["kept\n"]
+
+
+def test_a_write_has_whole_lines_and_at_most_as_many_bytes_as_a_pipe_keeps_together():
+    pipe = Pipe(is_open=False)
+    queue = LineQueue(pipe)
+    lines = [f"{'ä' * (number % 900)}\n" for number in range(300)]
+    lines[7] = "x" * (MAX_WRITE + 1) + "\n"
+    for line in lines:
+        queue.write(line)
+    pipe.open.set()
+    queue.close()
+    assert "".join(pipe.writes) == "".join(lines)
+    assert all(each.endswith("\n") for each in pipe.writes)
+    long = [each for each in pipe.writes if len(each.encode()) > MAX_WRITE]
+    assert long == [lines[7]]
+    assert len(pipe.writes) < len(lines) / 2

@@ -3,9 +3,14 @@
 import json
 import logging
 import sys
-from collections.abc import Callable, Iterable
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
-from typing import TextIO
+from typing import Any, TextIO
+
+log = logging.getLogger(__name__)
 
 HIDDEN = "[hidden]"
 """Placeholder for a secret in a log line."""
@@ -114,3 +119,101 @@ def _escape(line: str) -> str:
     if line.isprintable():
         return line
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in line)
+
+
+# Writing from a thread
+
+MAX_WAITING_LINES = 10_000
+"""Maximum number of lines that wait while nobody reads the log. Further lines are dropped."""
+
+MAX_WRITE = 4096
+"""Maximum number of bytes written at once, except for a longer line: Linux writes no more to a
+pipe without mixing them with the lines of other workers."""
+
+PAUSE_SECONDS = 0.02
+"""Seconds between two writes, in which lines collect."""
+
+LAST_SECONDS = 2.0
+"""Seconds that the last lines may take to be written."""
+
+
+@contextmanager
+def writing_in_thread() -> Iterator[None]:
+    """Write log lines from a thread until the `with` block exits.
+
+    Requests then share system calls, and do not wait for whoever reads the log.
+    """
+    queues = [(each, LineQueue(each.stream)) for each in _stream_handlers()]
+    for handler, queue in queues:
+        handler.setStream(queue)
+    try:
+        yield
+    finally:
+        for handler, queue in queues:
+            handler.setStream(queue.stream)
+            queue.close()
+
+
+def _stream_handlers() -> list[logging.StreamHandler[Any]]:
+    handlers = logging.getLogger().handlers
+    return [each for each in handlers if isinstance(each, logging.StreamHandler)]
+
+
+class LineQueue:
+    """A stream whose lines a thread writes to another stream."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self.stream = stream
+        self._lines: deque[str] = deque()
+        self._dropped = 0
+        self._has_lines = threading.Event()
+        self._is_closed = threading.Event()
+        self._thread = threading.Thread(target=self._work, name="log", daemon=True)
+        self._thread.start()
+
+    def write(self, line: str) -> None:
+        """Queue a line. Drops it if the queue is full."""
+        if len(self._lines) >= MAX_WAITING_LINES:
+            self._dropped += 1
+            return
+        self._lines.append(line)
+        if not self._has_lines.is_set():
+            self._has_lines.set()
+
+    def flush(self) -> None:
+        """Do nothing: the thread flushes what it has written."""
+
+    def close(self) -> None:
+        """Write the waiting lines, unless that takes longer than `LAST_SECONDS`."""
+        self._is_closed.set()
+        self._has_lines.set()
+        self._thread.join(LAST_SECONDS)
+
+    def _work(self) -> None:
+        while not self._is_closed.is_set() or self._lines:
+            self._has_lines.wait()
+            self._has_lines.clear()
+            for batch in _batches(self._lines):
+                # A full disk or a closed pipe takes these lines only.
+                with suppress(OSError, ValueError):
+                    self.stream.write(batch)
+                    self.stream.flush()
+            if self._dropped:
+                dropped, self._dropped = self._dropped, 0
+                log.warning("log lines were dropped", extra={"lines": dropped})
+            self._is_closed.wait(PAUSE_SECONDS)
+
+
+def _batches(lines: deque[str]) -> Iterator[str]:
+    """Take all lines from a queue, joined to batches of at most `MAX_WRITE` bytes."""
+    batch, size = list[str](), 0
+    while lines:
+        line = lines.popleft()
+        length = len(line) if line.isascii() else len(line.encode(errors="replace"))
+        if batch and size + length > MAX_WRITE:
+            yield "".join(batch)
+            batch, size = [], 0
+        batch.append(line)
+        size += length
+    if batch:
+        yield "".join(batch)

@@ -34,6 +34,7 @@ from imprint.cli.installation import (
 )
 from imprint.domain.errors import CannotStart, Unavailable
 from imprint.domain.formats.addresses import checksum_address
+from imprint.logs import writing_in_thread
 from imprint.server.http import HttpServer, NotStarted, serve_all
 from imprint.server.link import Link
 from imprint.server.listeners import listen
@@ -170,7 +171,7 @@ def run_worker(
     configure_service_logging(settings, warn=False)
     pin_worker(settings.server.worker_cpus, place)
     try:
-        with tracing(settings):
+        with writing_in_thread(), tracing(settings):
             uvloop.run(_serve(settings, listener, place, link))
     except CannotStart as error:
         if link is not None:
