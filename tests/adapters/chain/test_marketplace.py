@@ -10,7 +10,7 @@ from tests.adapters.chain import faulty_node as faults
 from tests.adapters.chain.conftest import MARKET, fixed_clock
 from tests.adapters.chain.faulty_node import Fault, FaultyNode
 
-from imprint.adapters.chain.block_calls import BlockCalls
+from imprint.adapters.chain.block_calls import MAX_SHARED_CALLS, BlockCalls
 from imprint.adapters.chain.json_rpc import ChainMisconfigured, JsonRpc
 from imprint.adapters.chain.marketplace import TIMEOUT, JsonRpcMarketplace
 from imprint.domain.access import Access, decide_access
@@ -82,6 +82,49 @@ async def test_post_facts_are_read_in_one_round_trip(
         "eth_call",
         "eth_blockNumber",
     ]
+    assert len(node.batches) == 1
+
+
+def count_calls(batch: list[Any]) -> int:
+    return sum(each["method"] == "eth_call" for each in batch)
+
+
+async def test_concurrent_queries_share_a_batch(
+    market: JsonRpcMarketplace, node: FaultyNode
+) -> None:
+    found = await asyncio.gather(*(market.post_facts(9, who) for who in (READER, AUTHOR, None)))
+    assert [facts.balance for facts in found] == [1, 0, 0]
+    assert {facts.entry for facts in found} == {PostEntry(AUTHOR, CID, 5)}
+    assert [count_calls(batch) for batch in node.batches] == [5]
+
+
+async def test_a_shared_batch_has_a_bound(market: JsonRpcMarketplace, node: FaultyNode) -> None:
+    found = await asyncio.gather(*(market.post_facts(9, READER) for _ in range(20)))
+    assert {facts.balance for facts in found} == {1}
+    counts = sorted(count_calls(batch) for batch in node.batches)
+    assert sum(counts) == 40
+    assert counts[-1] == MAX_SHARED_CALLS
+
+
+@pytest.mark.parametrize("result", ["0x", None])
+async def test_a_query_that_fails_fails_for_no_other_caller(
+    market: JsonRpcMarketplace, node: FaultyNode, result: str | None
+) -> None:
+    tamper_call(node, f"0xeba1e3b3{7:064x}", result)
+    bad, good = await asyncio.gather(
+        market.post_facts(7, READER), market.post_facts(9, READER), return_exceptions=True
+    )
+    assert isinstance(bad, Unavailable)
+    assert good == PostFacts(PostEntry(AUTHOR, CID, 5), 1)
+
+
+async def test_a_caller_who_leaves_takes_no_response_from_the_others(
+    market: JsonRpcMarketplace, node: FaultyNode
+) -> None:
+    leaving, staying = (asyncio.create_task(market.post_facts(9, READER)) for _ in range(2))
+    await node.received.wait()
+    leaving.cancel()
+    assert (await staying).balance == 1
     assert len(node.batches) == 1
 
 
@@ -172,15 +215,19 @@ def test_a_client_waits_at_most_two_seconds_for_the_chain() -> None:
     assert TIMEOUT < 2
 
 
+@pytest.mark.parametrize("queries", [1, 2])
 @pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS.keys())
 async def test_a_faulty_node_raises_unavailable_in_time(
-    market: JsonRpcMarketplace, node: FaultyNode, fault: Fault
+    market: JsonRpcMarketplace, node: FaultyNode, fault: Fault, queries: int
 ) -> None:
     node.fault = fault
     before = time.monotonic()
-    with pytest.raises(Unavailable) as refused:
-        await market.post_facts(9, READER)
-    assert refused.value.code is Code.CHAIN_UNAVAILABLE
+    found = await asyncio.gather(
+        *(market.post_facts(9, READER) for _ in range(queries)), return_exceptions=True
+    )
+    for refused in found:
+        assert isinstance(refused, Unavailable)
+        assert refused.code is Code.CHAIN_UNAVAILABLE
     assert time.monotonic() - before < 20
 
 

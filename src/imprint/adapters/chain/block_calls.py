@@ -9,11 +9,12 @@ it is on another chain, or if its newest block is too old or far behind another 
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 from imprint.adapters.chain.http_client import NodeFailure
 from imprint.adapters.chain.json_rpc import Call, Head, JsonRpc, check_chain_id, read_head
+from imprint.domain.errors import Unavailable
 from imprint.domain.formats.abi import NotAbi
 from imprint.domain.formats.hexadecimal import NotHexadecimal, parse_hex_bytes, parse_hex_number
 from imprint.ports import Clock
@@ -25,6 +26,10 @@ EthCall = Mapping[str, str]
 
 Reader = Callable[[Sequence[bytes]], Read]
 """Decodes the results of a query's calls. May raise `NodeFailure` and `NotAbi`."""
+
+
+MAX_SHARED_CALLS = 16
+"""Maximum number of contract calls in a batch that several queries share."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +89,79 @@ class BlockCalls:
             raise NodeFailure(f"the newest block is {age:.0f} seconds old")
         self.rpc.check_head(node, head)
         return head
+
+
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    """The calls of a query, and the bytes they returned, or None if the query must ask alone."""
+
+    calls: Sequence[EthCall]
+    deadline: float
+    returned: asyncio.Future[Sequence[bytes] | None]
+
+
+@dataclass(slots=True)
+class SharedCalls:
+    """Sends the queries that callers make in the same turn of the event loop in one batch.
+
+    Most of the cost of a query is the exchange with the node. A query asks alone if the shared
+    batch fails or its own values are malformed, so no query fails because of another.
+    """
+
+    calls: BlockCalls
+    _waiting: list[_Waiting] = field(default_factory=list, init=False)
+    _running: set[asyncio.Task[None]] = field(default_factory=set, init=False)
+
+    async def ask(self, calls: Sequence[EthCall], read: Reader[Read], deadline: float) -> Read:
+        """Return the result of `read`, as `BlockCalls.ask_one` does."""
+        loop = asyncio.get_running_loop()
+        waiting = _Waiting(calls, deadline, loop.create_future())
+        if not self._waiting:
+            loop.call_soon(self._send)
+        self._waiting.append(waiting)
+        returned = await waiting.returned
+        if returned is not None:
+            try:
+                return read(returned)
+            except (NotAbi, NodeFailure):
+                # Another node may respond with proper values.
+                pass
+        return await self.calls.ask_one(calls, read, deadline)
+
+    def _send(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        while waiting:
+            size, together = 0, list[_Waiting]()
+            while waiting and (not together or size + len(waiting[0].calls) <= MAX_SHARED_CALLS):
+                together.append(waiting.pop(0))
+                size += len(together[-1].calls)
+            if len(together) == 1:
+                _hand_out(together, None)
+                continue
+            task = asyncio.create_task(self._ask_together(together))
+            self._running.add(task)
+            task.add_done_callback(self._running.discard)
+
+    async def _ask_together(self, queries: Sequence[_Waiting]) -> None:
+        calls = [call for query in queries for call in query.calls]
+        returned = None
+        try:
+            deadline = min(query.deadline for query in queries)
+            returned = await self.calls.ask_one(calls, list, deadline)
+        except Unavailable:
+            pass
+        finally:
+            _hand_out(queries, returned)
+
+
+def _hand_out(queries: Sequence[_Waiting], returned: Sequence[bytes] | None) -> None:
+    start = 0
+    for query in queries:
+        end = start + len(query.calls)
+        # A caller that was cancelled does not wait any more.
+        if not query.returned.done():
+            query.returned.set_result(None if returned is None else returned[start:end])
+        start = end
 
 
 def deadline_in(seconds: float) -> float:

@@ -2,7 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 
-from imprint.adapters.chain.block_calls import BlockCalls, EthCall, deadline_in, parse_result
+from imprint.adapters.chain.block_calls import (
+    BlockCalls,
+    EthCall,
+    SharedCalls,
+    deadline_in,
+    parse_result,
+)
 from imprint.adapters.chain.http_client import NodeFailure
 from imprint.adapters.chain.json_rpc import MAX_LAG_BLOCKS, Call, ChainMisconfigured, check_chain_id
 from imprint.domain.access import Access, decide_access
@@ -46,6 +52,7 @@ class JsonRpcMarketplace:
         quorum: int = 1,
     ) -> None:
         self._calls = calls
+        self._shared = SharedCalls(calls)
         self._rpc = calls.rpc
         self._chain_id = calls.chain_id
         self._address = address
@@ -68,7 +75,7 @@ class JsonRpcMarketplace:
 
         deadline = deadline_in(self._timeout)
         if self._quorum == 1:
-            return await self._calls.ask_one(calls, read, deadline)
+            return await self._shared.ask(calls, read, deadline)
         found = await self._calls.ask_several(calls, read, deadline, self._quorum)
         for facts in found:
             if decide_access(facts, reader) is Access.DENIED:
