@@ -71,7 +71,7 @@ bench-paint: $(READY) .venv/browser ## Measure how soon a browser paints the pag
 	tools/install-browser
 	$(BIN)/python -m bench.paint
 
-bench-compare: $(READY) ## Compare the speed with that of another checkout, in turns (OTHER=path)
+bench-compare: $(READY) ## Compare the speed with that of another checkout or commit, in turns (OTHER=path or commit)
 	$(BIN)/python -m bench.compare $(OTHER)
 
 soak: $(READY) ## Use a service at half load with faults, and check that nothing grows (HOURS=2 DATABASE=postgresql)

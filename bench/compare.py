@@ -1,17 +1,19 @@
-"""Compare the speed of two checkouts: python -m bench.compare OTHER_CHECKOUT
+"""Compare the speed of two checkouts: python -m bench.compare OTHER
 
-Runs `imprint serve` from this checkout and from another one, which needs its own `.venv`, and sends
-both the same load in turns, on the same core. Only this checkout's code generates the load, so the
-checkouts may differ in everything except the HTTP API and the settings.
+OTHER is the folder of another checkout, or a commit, which is then checked out into `.tools`. Runs
+`imprint serve` from both and sends them the same load in turns, on the same core. Only this
+checkout's code generates the load, so the checkouts may differ in everything except the HTTP API
+and the settings.
 """
 
 import argparse
+import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import median, quantiles
+from statistics import median
 
 from rich.console import Console
 from rich.table import Table
@@ -19,7 +21,7 @@ from rich.table import Table
 from bench.databases import Database, open_databases
 from bench.fixture import Fixture
 from bench.processes import CHECKOUT, LOAD_CORE, Measured, pin, run_chain, run_service
-from bench.rounds import Samples
+from bench.rounds import Samples, quartiles
 from bench.scenarios import (
     BOUND_UPDATE,
     CONTRACT_LOGIN,
@@ -96,14 +98,12 @@ class Comparison:
 def main() -> None:
     """Measure every scenario and print the ratios."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("other", type=Path, help="the other checkout, with its own .venv")
+    parser.add_argument("other", help="another checkout, or a commit")
     parser.add_argument("--only", choices=["sqlite", "postgresql"], help="one database")
     parser.add_argument("--scenario", choices=list(REQUESTS), help="one scenario")
     parser.add_argument("--rounds", type=int, default=ROUNDS, help="turns of each checkout")
     options = parser.parse_args()
-    other: Path = options.other.resolve()
-    if not (other / ".venv/bin/python").exists():
-        parser.error(f"{other} has no .venv/bin/python; run `make .venv/ready` there.")
+    other = set_up(options.other)
     scenarios = [options.scenario] if options.scenario else list(REQUESTS)
     with tempfile.TemporaryDirectory() as name, ExitStack() as stack:
         folder = Path(name)
@@ -112,6 +112,27 @@ def main() -> None:
         run = Run(folder, rpc_url, (CHECKOUT, other), scenarios, options.rounds)
         databases = open_databases(stack, folder, options.only)
         print_table([each for database in databases for each in run.compare(database)])
+
+
+def set_up(other: str) -> Path:
+    """Return the checkout of a folder or commit, with its `.venv`."""
+    folder = Path(other).resolve()
+    if not folder.is_dir():
+        found = subprocess.run(
+            ["git", "rev-parse", "--verify", f"{other}^{{commit}}"],
+            cwd=CHECKOUT,
+            check=True,
+            capture_output=True,
+            text=True,
+        )
+        commit = found.stdout.strip()
+        folder = CHECKOUT / ".tools" / "compare" / commit
+        if not folder.exists():
+            clone = ["git", "clone", "--quiet", "--no-checkout", str(CHECKOUT), str(folder)]
+            subprocess.run(clone, check=True)
+            subprocess.run(["git", "checkout", "--quiet", commit], cwd=folder, check=True)
+    subprocess.run(["make", "--no-print-directory", ".venv/ready"], cwd=folder, check=True)
+    return folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +214,7 @@ def print_table(comparisons: list[Comparison]) -> None:
 
 
 def _ratio(values: list[float]) -> str:
-    low, _, high = quantiles(values, n=4) if len(values) > 1 else values * 3
+    low, high = quartiles(values)
     return f"{median(values):.3f} ({low:.3f}–{high:.3f})"
 
 

@@ -1,4 +1,4 @@
-"""Floors: the cost of the same bytes, signatures and commits without the rest of the service.
+"""Floors: the processor time of the same bytes, signatures and commits without the service.
 
 python -m bench.floors PORT   serves the empty handlers
 """
@@ -25,7 +25,7 @@ from starlette.responses import Response
 from starlette.routing import Route, Router
 
 from bench.loads import send_load
-from bench.processes import SERVICE_CORE, Measured, free_port, pinned, run_process
+from bench.processes import SERVICE_CORE, Measured, free_port, pinned, run_process, send_timed
 from bench.wallets import Wallet, WritingKey, get_request, post_request
 from imprint.auth.typed_data import (
     BOUND_FORMS,
@@ -95,7 +95,7 @@ async def _serve(port: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Floor:
-    """A floor for a scenario. `sample` measures its rate once."""
+    """A floor for a scenario. `sample` measures its processor seconds per request once."""
 
     name: str
     sample: Callable[[], float]
@@ -109,7 +109,7 @@ class Floors:
 
     def response(self, size: int) -> Floor:
         """Return the floor of a handler that returns this many bytes."""
-        return Floor(f"empty response, {size} bytes", lambda: self._rate(f"/bytes?size={size}"))
+        return Floor(f"empty response, {size} bytes", lambda: self._spend(f"/bytes?size={size}"))
 
     def write(self, commit: Callable[[], float]) -> Floor:
         """Return the floor of reading a body, verifying a signature and committing."""
@@ -130,7 +130,9 @@ class Floors:
         """Return the floor of reading a body, one node call and a commit."""
 
         def ask() -> float:
-            return 1 / asyncio.run(send_load(node, calls(NODE_CALLS))).rate
+            began = time.process_time()
+            asyncio.run(send_load(node, calls(NODE_CALLS)))
+            return (time.process_time() - began) / NODE_CALLS
 
         return self._sum("body + eth_call + commit", ask, commit)
 
@@ -140,14 +142,14 @@ class Floors:
 
     def _sum(self, name: str, *seconds: Callable[[], float]) -> Floor:
         """Return the floor of reading a body and doing work that takes the sum of `seconds`."""
-        return Floor(name, lambda: 1 / (1 / self._body_rate() + sum(each() for each in seconds)))
-
-    def _rate(self, path: str) -> float:
-        return asyncio.run(send_load(self.service.port, [get_request(path)] * RESPONSES)).rate
-
-    def _body_rate(self) -> float:
         body = post_request("/body", {"content": "x" * 4800})
-        return asyncio.run(send_load(self.service.port, [body] * RESPONSES)).rate
+        return Floor(name, lambda: self._spend_on(body) + sum(each() for each in seconds))
+
+    def _spend(self, path: str) -> float:
+        return self._spend_on(get_request(path))
+
+    def _spend_on(self, request: bytes) -> float:
+        return send_timed(self.service, [request] * RESPONSES)[1] / RESPONSES
 
 
 @contextmanager
@@ -159,7 +161,7 @@ def run_floors() -> Iterator[Floors]:
 
 
 def time_verification() -> float:
-    """Return the seconds to verify a write, from typed data to public-key recovery."""
+    """Return how many seconds it takes to verify a write, from typed data to key recovery."""
     wallet, verifier = Wallet(DOMAIN), WriteVerifier(DOMAIN, SERVICE)
     claims = [_claim(wallet.sign_write(Action.CREATE)) for _ in range(VERIFICATIONS)]
     now = datetime.now(UTC)
@@ -202,10 +204,10 @@ def _claim(body: dict[str, Any]) -> TypedDataClaim:
 
 def _time_each(claims: list[TypedDataClaim], verify: Callable[[TypedDataClaim], object]) -> float:
     with pinned(SERVICE_CORE):
-        began = time.perf_counter()
+        began = time.process_time()
         for claim in claims:
             verify(claim)
-        return (time.perf_counter() - began) / len(claims)
+        return (time.process_time() - began) / len(claims)
 
 
 def find_peer(folder: Path) -> Floor | None:
@@ -220,7 +222,7 @@ def find_peer(folder: Path) -> Floor | None:
     def sample() -> float:
         with pinned(SERVICE_CORE):
             output = subprocess.run(command, capture_output=True, check=True, text=True).stdout
-        return float(output)
+        return 1 / float(output)
 
     return Floor("viem verifying", sample)
 

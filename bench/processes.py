@@ -1,5 +1,6 @@
 """Processes that are pinned to a core, and whose processor time and memory are measured."""
 
+import asyncio
 import os
 import secrets
 import signal
@@ -7,11 +8,12 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from bench.loads import Outcome, send_load
 from imprint.server.listeners import listen
 
 CHECKOUT = Path(__file__).parents[1]
@@ -19,6 +21,9 @@ CHECKOUT = Path(__file__).parents[1]
 
 SERVICE_CORE, LOAD_CORE = 0, 1
 """Numbers of the cores on which the service and the load generator run."""
+
+AFTERMATH_SECONDS = 0.03
+"""Seconds that a service has for what follows a response, such as writing the log."""
 
 WEBHOOK_SECRET = secrets.token_hex(32)
 """Secret that signs this run's webhook deliveries."""
@@ -133,6 +138,15 @@ def _wait(url: str, process: subprocess.Popen[bytes], seconds: float = 30) -> No
     raise RuntimeError(f"{url} did not respond.")
 
 
+def send_timed(service: Measured, requests: Sequence[bytes]) -> tuple[Outcome, float]:
+    """Send a load and return the outcome and the service's processor seconds."""
+    before = service.processor_seconds
+    outcome = asyncio.run(send_load(service.port, list(requests)))
+    # What a request leaves to do is part of its cost.
+    time.sleep(AFTERMATH_SECONDS)
+    return outcome, service.processor_seconds - before
+
+
 @contextmanager
 def run_chain(folder: Path) -> Iterator[str]:
     """Run a development chain with the marketplace and yield its JSON-RPC URL."""
@@ -164,8 +178,9 @@ def run_service(
 ) -> Iterator[Measured]:
     """Run `imprint serve` as an operator would, but without rate limits and chain following.
 
-    Following the chain would undo the load's deliveries, whose events are not on the chain. Another
-    checkout runs with the Python in its own `.venv`.
+    The log is written, but nowhere by default. Following the chain would undo the load's
+    deliveries, whose events are not on the chain. Another checkout runs with the Python in its own
+    `.venv`.
     """
     port = free_port()
     environ = {
@@ -178,7 +193,6 @@ def run_service(
         "IMPRINT_JWT_SECRET": secrets.token_hex(32),
         "IMPRINT_WEBHOOK_A_SECRET": WEBHOOK_SECRET,
         "IMPRINT_RATE_LIMITS": "off",
-        "IMPRINT_LOG_LEVEL": "warning",
         "IMPRINT_WORKERS": str(workers),
         "IMPRINT_CHAIN_FOLLOW_SECONDS": "0",
         **(settings or {}),

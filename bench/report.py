@@ -10,12 +10,15 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.loads import Outcome
-from bench.rounds import Samples
+from bench.rounds import Samples, quartiles
 
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """Results of one scenario on one database, and of its floor, as medians of the rounds."""
+    """Results of one scenario on one database, and of its floor, as medians of the rounds.
+
+    Processor time is in microseconds per request. Pairs are quartiles.
+    """
 
     database: str
     name: str
@@ -23,9 +26,11 @@ class Measurement:
     p50_ms: float
     p99_ms: float
     processor_us: float
+    processor_quartiles: tuple[float, float]
     floor: str
-    floor_rate: float
+    floor_us: float
     share: float
+    share_quartiles: tuple[float, float]
     statuses: dict[int, int]
 
 
@@ -52,9 +57,11 @@ class Report:
             latencies.percentile(0.5),
             latencies.percentile(0.99),
             median(samples.processor_us),
+            quartiles(samples.processor_us),
             floor,
             median(samples.floors[floor]),
-            samples.ratio(floor),
+            median(samples.shares(floor)),
+            quartiles(samples.shares(floor)),
             dict(latencies.statuses),
         )
         self.measurements.append(measurement)
@@ -63,22 +70,22 @@ class Report:
     def print(self) -> None:
         """Print the tables of results."""
         console = Console(width=120)
-        table = Table(title="Responses per second, compared with the floor")
+        table = Table(title="Processor time per request, compared with the floor (and quartiles)")
         for heading in ("database", "scenario"):
             table.add_column(heading)
-        for heading in ("rate/s", "p50 ms", "p99 ms", "cpu µs", "floor/s", "of floor"):
+        for heading in ("cpu µs", "floor µs", "of floor", "rate/s", "p50 ms", "p99 ms"):
             table.add_column(heading, justify="right")
         table.add_column("floor")
         for each in self.measurements:
             table.add_row(
                 each.database,
                 each.name,
+                "{:.0f} ({:.0f}–{:.0f})".format(each.processor_us, *each.processor_quartiles),
+                f"{each.floor_us:.0f}",
+                "{:.0%} ({:.0%}–{:.0%})".format(each.share, *each.share_quartiles),
                 f"{each.rate:,.0f}",
                 f"{each.p50_ms:.2f}",
                 f"{each.p99_ms:.2f}",
-                f"{each.processor_us:.0f}",
-                f"{each.floor_rate:,.0f}",
-                f"{each.share:.0%}",
                 each.floor,
             )
         console.print(table)

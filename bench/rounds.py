@@ -1,18 +1,17 @@
 """Measures a scenario and its floors in alternating rounds.
 
-A shared machine is slow for seconds at a time. With alternating rounds, both sides slow down
-together, so the ratio in a round hardly changes, and the median of all rounds changes even less.
+A shared machine is slow for seconds at a time, which processor time shows less than rates do. With
+alternating rounds, both sides slow down together, so the ratio in a round hardly changes, and the
+median of all rounds changes even less.
 """
 
-import asyncio
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from statistics import median
+from statistics import median, quantiles
 
 from bench.floors import Floor
-from bench.loads import Outcome, send_load
-from bench.processes import Measured
+from bench.loads import Outcome
+from bench.processes import Measured, send_timed
 
 ROUNDS = 13
 """Number of rounds per scenario."""
@@ -20,21 +19,23 @@ ROUNDS = 13
 
 @dataclass(slots=True)
 class Samples:
-    """The results of a scenario's rounds, and the rates of its floors."""
+    """The results of a scenario's rounds, and the processor time of its floors."""
 
     outcomes: list[Outcome] = field(default_factory=list)
     processor_us: list[float] = field(default_factory=list)
+    """Processor microseconds per request, in user and kernel code, of all processes."""
     floors: dict[str, list[float]] = field(default_factory=dict)
+    """The processor microseconds of each floor, by name."""
 
     @property
     def rate(self) -> float:
         """Responses per second."""
         return median(outcome.rate for outcome in self.outcomes)
 
-    def ratio(self, name: str) -> float:
-        """Return the rate as a fraction of a floor's rate."""
-        pairs = zip(self.outcomes, self.floors[name], strict=True)
-        return median(outcome.rate / floor for outcome, floor in pairs)
+    def shares(self, name: str) -> list[float]:
+        """Return a floor's processor time as a fraction of the scenario's, in each round."""
+        pairs = zip(self.floors[name], self.processor_us, strict=True)
+        return [floor / spent for floor, spent in pairs]
 
     def send(self, service: Measured, requests: Sequence[bytes]) -> None:
         """Measure one round. Raises RuntimeError if a response has a status other than 200."""
@@ -57,14 +58,12 @@ def take_turns(service: Measured, requests: Sequence[bytes], floors: Sequence[Fl
     samples = Samples(floors={floor.name: [] for floor in floors})
     for some in cut(requests):
         for floor in floors:
-            samples.floors[floor.name].append(floor.sample())
+            samples.floors[floor.name].append(floor.sample() * 1e6)
         samples.send(service, some)
     return samples
 
 
-def send_timed(service: Measured, requests: Sequence[bytes]) -> tuple[Outcome, float]:
-    """Send a load and return the outcome and the service's processor seconds."""
-    before = service.processor_seconds
-    outcome = asyncio.run(send_load(service.port, list(requests)))
-    time.sleep(0.02)
-    return outcome, service.processor_seconds - before
+def quartiles(values: Sequence[float]) -> tuple[float, float]:
+    """Return the first and the third quartile."""
+    low, _, high = quantiles(values, n=4) if len(values) > 1 else [*values] * 3
+    return low, high

@@ -1,6 +1,7 @@
 """Benchmark the service: python -m bench.run [--quick] [--only DATABASE] [--out FOLDER]
 
-Only the ratios matter: a scenario and its floor are measured alternately, on the same core.
+Only processor time and its ratios matter: a scenario and its floor are measured alternately, on the
+same core.
 """
 
 import argparse
@@ -18,9 +19,9 @@ from bench.databases import Database, open_databases
 from bench.fixture import Fixture
 from bench.floors import Floor, Floors, find_peer, run_floors, time_verification
 from bench.loads import CONNECTIONS, send_load
-from bench.processes import LOAD_CORE, Measured, pin, run_chain, run_service
+from bench.processes import LOAD_CORE, Measured, pin, run_chain, run_service, send_timed
 from bench.report import Report
-from bench.rounds import Samples, cut, send_timed, take_turns
+from bench.rounds import Samples, cut, take_turns
 from bench.scenarios import (
     BOUND_UPDATE,
     CONTRACT_LOGIN,
@@ -129,9 +130,9 @@ class Bench:
             floor = self._write_floor(name, fixture, database.time_commit)
             samples = self._measure(database, name, fixture, load, floor, *peers)
             for peer in peers:
-                self.report.facts[f"{peer.name}, /s"] = median(samples.floors[peer.name])
-                ratio = f"{name} on {database.name} / {peer.name}"
-                self.report.ratios[ratio] = samples.ratio(peer.name)
+                self.report.facts[f"{peer.name}, µs"] = median(samples.floors[peer.name])
+                ratio = f"processor time of {peer.name} / {name} on {database.name}"
+                self.report.ratios[ratio] = median(samples.shares(peer.name))
         self._compare_updates(database, fixture)
 
     def _write_floor(self, name: str, fixture: Fixture, commit: Callable[[], float]) -> Floor:
