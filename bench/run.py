@@ -85,7 +85,7 @@ def main() -> None:
             if options.sizes is None:
                 bench.measure_scenarios(database)
                 bench.measure_workers(database)
-                measure_pages(report, folder, rpc_url, database)
+                measure_pages(report, folder, rpc_url, floors, database)
             default = (1_000, 10_000) if options.quick else SIZES
             sizes.measure(database, tuple(options.sizes or default))
     report.print()
