@@ -14,6 +14,7 @@ from imprint.logs import (
     MAX_WRITE,
     LineQueue,
     configure_logging,
+    log_response,
     writing_in_thread,
 )
 
@@ -78,6 +79,33 @@ def test_a_text_line_has_the_message_followed_by_the_fields_that_are_set():
     assert stream.getvalue().split(" ", 1)[1] == (
         "warning imprint.test: slow request_id=request-1 path=/healthz\n"
     )
+
+
+FIELDS = {"path": '/a\u2028"b', "status": 200, "code": None, "client": "s3cret-value"}
+
+
+@pytest.mark.parametrize("style", ["json", "text"])
+def test_the_line_of_a_response_is_that_of_its_record(
+    style: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("time.time", lambda: 1_760_000_000.25)
+    stream = configure(style, "s3cret-value")
+    log_response(log, FIELDS)
+    log.info("responded", extra=FIELDS)
+    short, usual = stream.getvalue().splitlines()
+    assert short == usual
+    assert "2025-10-09T08:53:20.250Z" in short
+    assert HIDDEN in short
+
+
+def test_other_handlers_receive_the_record_of_a_response() -> None:
+    stream, records = configure(), list[logging.LogRecord]()
+    handler = logging.Handler()
+    handler.emit = records.append  # type: ignore[assignment,method-assign]
+    logging.getLogger().addHandler(handler)
+    log_response(log, {"status": 200})
+    assert [vars(each)["status"] for each in records] == [200]
+    assert json.loads(stream.getvalue())["status"] == 200
 
 
 def test_the_access_log_of_the_server_is_off_but_its_other_logs_are_on():

@@ -26,6 +26,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from imprint.domain.drafts.files import new_id
 from imprint.domain.errors import Code, RateLimited, Unavailable
 from imprint.domain.rate_limits import Budget, RateLimiter, client_key
+from imprint.logs import log_response
 from imprint.metrics import OVERLOADS, RESPONSE_SECONDS, RESPONSES
 from imprint.ports import Monotonic
 from imprint.traces import start_request
@@ -416,7 +417,7 @@ class RequestMiddleware:
             }
             if self.logs_addresses:
                 fields["client"] = (scope.get("client") or ("-",))[0]
-            log.info("responded", extra=fields)
+            log_response(log, fields)
         return label
 
 
