@@ -23,6 +23,7 @@ from click.testing import CliRunner, Result
 from prometheus_client import Metric
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from imprint.web.http import middleware
 from imprint.web.http.middleware import RequestMiddleware
 
 MARK = "ca9a12e55ec12e75"
@@ -224,7 +225,12 @@ def _watch_records(watch: SecretWatch) -> None:
         if is_enabled(self, record.levelno):
             handle(self, record)
 
-    setattr(logging.Logger, "isEnabledFor", is_enabled_for)  # noqa: B010  mypy refuses the other
+    def log_response(logger: logging.Logger, fields: dict[str, object]) -> None:
+        logger.info("responded", extra=fields)
+
+    # The service's own function makes no record.
+    setattr(middleware, "log_response", log_response)  # noqa: B010  mypy refuses the other
+    setattr(logging.Logger, "isEnabledFor", is_enabled_for)  # noqa: B010
     setattr(logging.Logger, "handle", inspect_and_handle)  # noqa: B010
 
 

@@ -5,6 +5,7 @@ import json
 import logging
 import threading
 from collections.abc import Iterator
+from types import FrameType
 
 import pytest
 
@@ -89,6 +90,8 @@ def test_the_line_of_a_response_is_that_of_its_record(
     style: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("time.time", lambda: 1_760_000_000.25)
+    # From Python 3.13 on, records read this clock.
+    monkeypatch.setattr("time.time_ns", lambda: 1_760_000_000_250_000_000)
     stream = configure(style, "s3cret-value")
     log_response(log, FIELDS)
     log.info("responded", extra=FIELDS)
@@ -106,6 +109,18 @@ def test_other_handlers_receive_the_record_of_a_response() -> None:
     log_response(log, {"status": 200})
     assert [vars(each)["status"] for each in records] == [200]
     assert json.loads(stream.getvalue())["status"] == 200
+
+
+def test_a_response_whose_line_cannot_be_written_is_no_failure(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(logging, "raiseExceptions", False)
+    pipe = Pipe(failing=2)
+    configure_logging("info", "json", (), lambda: "-", pipe)
+    log_response(log, {"status": 200})
+    assert pipe.writes == []
+    log_response(log, {"status": 404})
+    assert json.loads(pipe.writes[0])["status"] == 404
 
 
 def test_the_access_log_of_the_server_is_off_but_its_other_logs_are_on():
@@ -165,6 +180,33 @@ def test_a_log_that_nobody_reads_blocks_no_caller_and_loses_only_counted_lines()
     records = [json.loads(line) for line in "".join(pipe.writes).splitlines()]
     assert [each["lines"] for each in records if "dropped" in each["message"]] == [7]
     assert sum(each["message"] == "waiting" for each in records) == MAX_WAITING_LINES
+
+
+def test_the_thread_that_writes_the_log_may_itself_log_while_it_waits() -> None:
+    # The garbage collector runs in any thread at any moment, and finalizers log. A task does so if
+    # nobody has read its exception. Here, the thread logs a line when it waits for lines.
+    stream, waits = configure(), 0
+
+    def log_line(frame: FrameType, event: str, argument: object) -> None:
+        nonlocal waits
+        if event == "call" and frame.f_code is threading.Condition.wait.__code__:
+            is_waiting = frame.f_locals["timeout"] is None
+        else:
+            is_waiting = event == "c_call" and getattr(argument, "__name__", "") == "get"
+        if is_waiting and waits < 10:
+            waits += 1
+            log.error("never read")
+
+    threading.setprofile(log_line)
+    try:
+        with writing_in_thread():
+            threading.setprofile(None)
+            log.info("first")
+    finally:
+        threading.setprofile(None)
+    messages = [json.loads(each)["message"] for each in stream.getvalue().splitlines()]
+    assert messages.count("first") == 1
+    assert messages.count("never read") == waits > 0
 
 
 def test_lines_after_a_failed_write_are_written():

@@ -1,7 +1,8 @@
 """Connections whose clients read their responses slowly, or never."""
 
 import asyncio
-from typing import cast
+import gc
+import weakref
 
 import pytest
 from starlette.types import Receive, Scope, Send
@@ -10,11 +11,11 @@ from tests.server.connections import (
     SECONDS,
     connected,
     connections,
+    name_path,
     read_all,
     serving,
     until,
 )
-from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
 from imprint.metrics import CONNECTIONS_CLOSED
 from imprint.server.connection import WRITE_CHECKS, _JoiningTransport
@@ -128,22 +129,13 @@ class Recorded(asyncio.Transport):
         self.written.append(b"<closed>")
 
 
-class Cycle:
-    """As much of uvicorn's cycle as the transport of a response reads."""
-
-    def __init__(self, method: str) -> None:
-        self.response_started = False
-        self.scope = {"method": method}
-
-
-def joined(method: str = "GET") -> tuple[Recorded, Cycle, _JoiningTransport]:
-    inner, cycle = Recorded(), Cycle(method)
-    return inner, cycle, _JoiningTransport(inner, cast(RequestResponseCycle, cycle))
+def joined() -> tuple[Recorded, _JoiningTransport]:
+    inner = Recorded()
+    return inner, _JoiningTransport(inner)
 
 
 def test_the_head_of_a_response_is_written_together_with_the_start_of_the_body() -> None:
-    inner, cycle, transport = joined()
-    cycle.response_started = True
+    inner, transport = joined()
     transport.write(b"head ")
     assert inner.written == []
     transport.write(b"body")
@@ -151,26 +143,44 @@ def test_the_head_of_a_response_is_written_together_with_the_start_of_the_body()
     assert inner.written == [b"head body", b"rest"]
 
 
-def test_a_response_without_a_body_is_written_at_once() -> None:
-    inner, cycle, transport = joined("HEAD")
-    cycle.response_started = True
-    transport.write(b"head")
-    assert inner.written == [b"head"]
-
-
 def test_100_continue_does_not_wait_for_the_response() -> None:
-    inner, cycle, transport = joined()
-    transport.write(b"continue")
-    assert inner.written == [b"continue"]
-    cycle.response_started = True
+    inner, transport = joined()
+    transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+    assert inner.written == [b"HTTP/1.1 100 Continue\r\n\r\n"]
     transport.write(b"head ")
     transport.write(b"body")
-    assert inner.written == [b"continue", b"head body"]
+    assert inner.written[1:] == [b"head body"]
 
 
 def test_the_head_of_a_response_that_fails_before_its_body_is_written_before_closing() -> None:
-    inner, cycle, transport = joined()
-    cycle.response_started = True
+    inner, transport = joined()
     transport.write(b"head")
     transport.close()
     assert inner.written == [b"head", b"<closed>"]
+
+
+class Watched:
+    """A member of a scope to which a weak reference can be made."""
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+async def test_a_response_is_freed_without_the_garbage_collector(method: str) -> None:
+    scopes: list[weakref.ref[Watched]] = []
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        scope["watched"] = watched = Watched()
+        scopes.append(weakref.ref(watched))
+        await name_path(scope, receive, send)
+
+    async with serving(app, ConnectionLimits()) as place:
+        reader, writer = await place.connect()
+        gc.disable()
+        try:
+            writer.write(REQUEST.replace(b"GET", method.encode(), 1))
+            await reader.readuntil(b"\r\n\r\n")
+            writer.write(CLOSING)
+            await read_all(reader)
+            await until(lambda: scopes[0]() is None)
+        finally:
+            gc.enable()
+        writer.close()

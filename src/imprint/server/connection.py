@@ -105,6 +105,10 @@ class _Flow(FlowControl):
             super().resume_reading()
 
 
+_CONTINUE = b"HTTP/1.1 100 "
+"""The start of an interim response, after which the client sends the body of its request."""
+
+
 class _JoiningTransport:
     """The transport of one response, which sends the head together with the start of the body.
 
@@ -112,11 +116,10 @@ class _JoiningTransport:
     that cannot do anything with the head alone, take a quarter of the time of a short request.
     """
 
-    __slots__ = ("_cycle", "_has_head", "_head", "_transport")
+    __slots__ = ("_has_head", "_head", "_transport")
 
-    def __init__(self, transport: asyncio.Transport, cycle: RequestResponseCycle) -> None:
+    def __init__(self, transport: asyncio.Transport) -> None:
         self._transport = transport
-        self._cycle = cycle
         self._head: bytes | None = None
         self._has_head = False
 
@@ -124,12 +127,10 @@ class _JoiningTransport:
         if self._head is not None:
             data = self._head + data
             self._head = None
-        elif self._cycle.response_started and not self._has_head:
+        elif not self._has_head and not data.startswith(_CONTINUE):
             self._has_head = True
-            # A response to HEAD has no body to wait for.
-            if self._cycle.scope["method"] != "HEAD":
-                self._head = data
-                return
+            self._head = data
+            return
         self._transport.write(data)
 
     def is_closing(self) -> bool:
@@ -375,7 +376,9 @@ class HttpConnection(HttpToolsProtocol):
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
         self._running = cycle
-        cycle.transport = cast(asyncio.Transport, _JoiningTransport(self.transport, cycle))
+        # A response to HEAD has no body that its head could wait for.
+        if cycle.scope["method"] != "HEAD":
+            cycle.transport = cast(asyncio.Transport, _JoiningTransport(self.transport))
         super()._start_asgi_task(cycle, app)
 
     def on_response_complete(self) -> None:

@@ -43,9 +43,15 @@ def tamper_result(node: FaultyNode, method: str, result: object) -> None:
 
 
 def tamper_call(node: FaultyNode, selector: str, result: object) -> None:
+    tamper_calls(node, selector, {"result": result})
+
+
+def tamper_calls(node: FaultyNode, data: str, changes: dict[str, object]) -> None:
+    """Change the response to every call whose data starts like this."""
+
     def tamper(request: Tampered, response: Tampered) -> None:
-        if request["method"] == "eth_call" and request["params"][0]["data"].startswith(selector):
-            response["result"] = result
+        if request["method"] == "eth_call" and request["params"][0]["data"].startswith(data):
+            response.update(changes)
 
     node.tamper = tamper
 
@@ -106,16 +112,33 @@ async def test_a_shared_batch_has_a_bound(market: JsonRpcMarketplace, node: Faul
     assert counts[-1] == MAX_SHARED_CALLS
 
 
-@pytest.mark.parametrize("result", ["0x", None])
+POST_7 = f"0xeba1e3b3{7:064x}"
+"""The start of a call for the entry of post 7."""
+
+
+@pytest.mark.parametrize("changes", [{"result": "0x"}, {"result": None}, {"error": {"code": 3}}])
 async def test_a_query_that_fails_fails_for_no_other_caller(
-    market: JsonRpcMarketplace, node: FaultyNode, result: str | None
+    market: JsonRpcMarketplace, node: FaultyNode, changes: dict[str, object]
 ) -> None:
-    tamper_call(node, f"0xeba1e3b3{7:064x}", result)
+    tamper_calls(node, POST_7, changes)
     bad, good = await asyncio.gather(
         market.post_facts(7, READER), market.post_facts(9, READER), return_exceptions=True
     )
     assert isinstance(bad, Unavailable)
     assert good == PostFacts(PostEntry(AUTHOR, CID, 5), 1)
+    # Only the query that failed was repeated.
+    assert [count_calls(batch) for batch in node.batches] == [4, 2]
+
+
+async def test_queries_whose_shared_batch_took_all_their_time_are_not_repeated(
+    market: JsonRpcMarketplace, node: FaultyNode
+) -> None:
+    node.fault = faults.stay_silent
+    found = await asyncio.gather(
+        *(market.post_facts(9, READER) for _ in range(2)), return_exceptions=True
+    )
+    assert [type(each) for each in found] == [Unavailable] * 2
+    assert len(node.batches) == 1
 
 
 async def test_a_caller_who_leaves_takes_no_response_from_the_others(

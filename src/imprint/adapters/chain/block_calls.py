@@ -8,9 +8,9 @@ it is on another chain, or if its newest block is too old or far behind another 
 """
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from imprint.adapters.chain.http_client import NodeFailure
 from imprint.adapters.chain.json_rpc import Call, Head, JsonRpc, check_chain_id, read_head
@@ -27,6 +27,9 @@ EthCall = Mapping[str, str]
 Reader = Callable[[Sequence[bytes]], Read]
 """Decodes the results of a query's calls. May raise `NodeFailure` and `NotAbi`."""
 
+
+Send = Callable[[int, Sequence[Call]], Awaitable[list[Any]]]
+"""Sends a batch to a node and returns its results."""
 
 MAX_SHARED_CALLS = 16
 """Maximum number of contract calls in a batch that several queries share."""
@@ -65,17 +68,35 @@ class BlockCalls:
 
         return await self.rpc.ask_several(attempt, deadline, wanted=quorum, least=quorum)
 
+    async def ask_each(self, calls: Sequence[EthCall], deadline: float) -> list[bytes | None]:
+        """Return the result of each call, or None if a call was refused or is malformed.
+
+        All results are from the first node that works.
+        """
+        await self._compare_nodes(deadline)
+
+        async def attempt(node: int) -> list[bytes | None]:
+            results = await self._call(node, calls, self.rpc.send_each)
+            return [_bytes_or_none(one) for one in results]
+
+        return await self.rpc.ask_one(attempt, deadline)
+
     async def _ask(self, node: int, calls: Sequence[EthCall], read: Reader[Read]) -> Read:
-        results = await self.rpc.send(node, _build_batch(calls, "latest"))
+        results = await self._call(node, calls, self.rpc.send)
+        try:
+            return read([parse_result(parse_hex_bytes, one) for one in results])
+        except NotAbi as error:
+            raise NodeFailure("the contract returned malformed data") from error
+
+    async def _call(self, node: int, calls: Sequence[EthCall], send: Send) -> list[object]:
+        """Return the results of calls that all ran on the node's newest block."""
+        results = await send(node, _build_batch(calls, "latest"))
         head = self._check_head(node, results[0], results[1])
         if parse_result(parse_hex_number, results[-1]) != head.number:
             pinned = _build_batch(calls, {"blockHash": head.hash})
-            results = await self.rpc.send(node, pinned)
+            results = await send(node, pinned)
             self._check_head(node, results[0], results[1])
-        try:
-            return read([parse_result(parse_hex_bytes, one) for one in results[2:-1]])
-        except NotAbi as error:
-            raise NodeFailure("the contract returned malformed data") from error
+        return results[2:-1]
 
     async def _compare_nodes(self, deadline: float) -> None:
         if self.rpc.needs_heads():
@@ -97,15 +118,16 @@ class _Waiting:
 
     calls: Sequence[EthCall]
     deadline: float
-    returned: asyncio.Future[Sequence[bytes] | None]
+    returned: asyncio.Future[list[bytes] | None]
 
 
 @dataclass(slots=True)
 class SharedCalls:
     """Sends the queries that callers make in the same turn of the event loop in one batch.
 
-    Most of the cost of a query is the exchange with the node. A query asks alone if the shared
-    batch fails or its own values are malformed, so no query fails because of another.
+    Most of the cost of a query is the exchange with the node. A query asks alone if the node
+    refuses one of its calls or the whole batch, or if its values are malformed, so no query fails
+    because of another.
     """
 
     calls: BlockCalls
@@ -120,6 +142,8 @@ class SharedCalls:
             loop.call_soon(self._send)
         self._waiting.append(waiting)
         returned = await waiting.returned
+        if returned is None and loop.time() >= deadline:
+            raise Unavailable.chain()
         if returned is not None:
             try:
                 return read(returned)
@@ -136,7 +160,7 @@ class SharedCalls:
                 together.append(waiting.pop(0))
                 size += len(together[-1].calls)
             if len(together) == 1:
-                _hand_out(together, None)
+                _hand_out(together, ())
                 continue
             task = asyncio.create_task(self._ask_together(together))
             self._running.add(task)
@@ -144,24 +168,32 @@ class SharedCalls:
 
     async def _ask_together(self, queries: Sequence[_Waiting]) -> None:
         calls = [call for query in queries for call in query.calls]
-        returned = None
+        returned: list[bytes | None] = []
         try:
             deadline = min(query.deadline for query in queries)
-            returned = await self.calls.ask_one(calls, list, deadline)
+            returned = await self.calls.ask_each(calls, deadline)
         except Unavailable:
             pass
         finally:
             _hand_out(queries, returned)
 
 
-def _hand_out(queries: Sequence[_Waiting], returned: Sequence[bytes] | None) -> None:
+def _hand_out(queries: Sequence[_Waiting], returned: Sequence[bytes | None]) -> None:
     start = 0
     for query in queries:
         end = start + len(query.calls)
+        found = [each for each in returned[start:end] if each is not None]
         # A caller that was cancelled does not wait any more.
         if not query.returned.done():
-            query.returned.set_result(None if returned is None else returned[start:end])
+            query.returned.set_result(found if len(found) == len(query.calls) else None)
         start = end
+
+
+def _bytes_or_none(result: object) -> bytes | None:
+    try:
+        return parse_hex_bytes(result)
+    except NotHexadecimal:
+        return None
 
 
 def deadline_in(seconds: float) -> float:

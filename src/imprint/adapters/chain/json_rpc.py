@@ -342,14 +342,24 @@ class JsonRpc:
 
     async def send(self, node: int, calls: Sequence[Call]) -> list[Any]:
         """The results of one batch from one node. Raises `NodeFailure`."""
-        return await self._send(node, calls, _BATCH_DECODER, None)
+        return _without_refusals(await self.send_each(node, calls))
+
+    async def send_each(self, node: int, calls: Sequence[Call]) -> list[Any]:
+        """The results of one batch from one node, with a `NodeRefusal` for each refused `eth_call`.
+
+        Raises `NodeFailure` if the node refused another call, or the batch as a whole.
+        """
+        results = await self._send(node, calls, _BATCH_DECODER, None)
+        pairs = zip(calls, results, strict=True)
+        _without_refusals([result for call, result in pairs if call.method in _OF_HEAD])
+        return results
 
     async def send_raw(
         self, node: int, calls: Sequence[Call], max_response: int
     ) -> list[msgspec.Raw]:
         """The undecoded results of one batch, limited to `max_response` bytes. Raises
         `NodeFailure`."""
-        return await self._send(node, calls, _RAW_BATCH_DECODER, max_response)
+        return _without_refusals(await self._send(node, calls, _RAW_BATCH_DECODER, max_response))
 
     async def _send(
         self,
@@ -475,7 +485,10 @@ def _without_frames(failure: Exception) -> Exception:
 def _match_results(
     ids: Sequence[int], body: bytearray, decoder: "msgspec.json.Decoder[Any]"
 ) -> list[Any]:
-    """The results in a response, in the order of the ids. Raises `NodeFailure`."""
+    """The results in a response, in the order of the ids, with a `NodeRefusal` for each error.
+
+    Raises `NodeFailure`.
+    """
     if len(body) > SMALL_RESPONSE and body.count(b",") > len(body) // LEAST_VALUE:
         raise NodeRefusal("the response has too many values")
     try:
@@ -485,8 +498,18 @@ def _match_results(
     by_id = {response.id: response for response in responses}
     if len(responses) != len(ids) or by_id.keys() != set(ids):
         raise NodeFailure("the response does not match the request")
-    errors = [response.error for response in responses if response.error is not None]
-    if errors:
-        code = errors[0].get("code") if isinstance(errors[0], dict) else None
-        raise NodeRefusal(f"error {code}" if isinstance(code, int) else "an error without a code")
-    return [by_id[number].result for number in ids]
+    found = [by_id[number] for number in ids]
+    return [each.result if each.error is None else _refusal(each.error) for each in found]
+
+
+def _refusal(error: object) -> NodeRefusal:
+    code = error.get("code") if isinstance(error, dict) else None
+    return NodeRefusal(f"error {code}" if isinstance(code, int) else "an error without a code")
+
+
+def _without_refusals(results: list[Any]) -> list[Any]:
+    """Return the results. Raises the first `NodeRefusal` among them."""
+    for each in results:
+        if isinstance(each, NodeRefusal):
+            raise each
+    return results
