@@ -130,7 +130,7 @@ def set_up(other: str) -> Path:
         if not folder.exists():
             clone = ["git", "clone", "--quiet", "--no-checkout", str(CHECKOUT), str(folder)]
             subprocess.run(clone, check=True)
-            subprocess.run(["git", "checkout", "--quiet", commit], cwd=folder, check=True)
+        subprocess.run(["git", "checkout", "--quiet", commit], cwd=folder, check=True)
     subprocess.run(["make", "--no-print-directory", ".venv/ready"], cwd=folder, check=True)
     return folder
 

@@ -222,7 +222,7 @@ def find_peer(folder: Path) -> Floor | None:
     def sample() -> float:
         with pinned(SERVICE_CORE):
             output = subprocess.run(command, capture_output=True, check=True, text=True).stdout
-        return 1 / float(output)
+        return float(output)
 
     return Floor("viem verifying", sample)
 

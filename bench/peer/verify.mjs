@@ -1,4 +1,5 @@
-// Measures how many signed writes per second viem alone verifies: node verify.mjs SIGNATURES.json
+// Prints the seconds of processor time in which viem alone verifies a signed write:
+// node verify.mjs SIGNATURES.json
 import { readFile } from "node:fs/promises";
 import { recoverTypedDataAddress } from "viem";
 
@@ -8,6 +9,7 @@ const verify = async ({ salt, signature, address }) => {
   if (recovered.toLowerCase() !== address) throw new Error("another signer");
 };
 for (const each of signed.slice(0, 50)) await verify(each);
-const began = performance.now();
+const began = process.cpuUsage();
 for (const each of signed) await verify(each);
-console.log(signed.length / ((performance.now() - began) / 1000));
+const { user, system } = process.cpuUsage(began);
+console.log((user + system) / 1e6 / signed.length);
