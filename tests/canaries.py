@@ -23,6 +23,7 @@ from click.testing import CliRunner, Result
 from prometheus_client import Metric
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from imprint import logs
 from imprint.web.http import middleware
 from imprint.web.http.middleware import RequestMiddleware
 
@@ -226,9 +227,13 @@ def _watch_records(watch: SecretWatch) -> None:
             handle(self, record)
 
     def log_response(logger: logging.Logger, fields: dict[str, object]) -> None:
-        logger.info("responded", extra=fields)
+        # The service makes no record of a response.
+        level, message = logging.INFO, "responded"
+        made = logger.makeRecord(logger.name, level, "", 0, message, (), None, "", fields)
+        watch.inspect_record(made)
+        if is_enabled(logger, level):
+            logs.log_response(logger, fields)
 
-    # The service's own function makes no record.
     setattr(middleware, "log_response", log_response)  # noqa: B010  mypy refuses the other
     setattr(logging.Logger, "isEnabledFor", is_enabled_for)  # noqa: B010
     setattr(logging.Logger, "handle", inspect_and_handle)  # noqa: B010

@@ -148,8 +148,12 @@ async def receive_a_webhook(world: World, trace: Trace) -> None:
     ],
 )
 async def test_a_flow_runs_through_exactly_the_files_listed(
-    tmp_path: Path, heading: str, flow: Callable[[World, Trace], Awaitable[None]]
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    heading: str,
+    flow: Callable[[World, Trace], Awaitable[None]],
 ) -> None:
+    caplog.set_level("INFO")
     with tracing() as trace:
         async with open_world(tmp_path, RATE_LIMITS="on") as world:
             await flow(world, trace)
