@@ -374,8 +374,15 @@ class HttpConnection(HttpToolsProtocol):
         self._in_head = True
         return True
 
+    def close_after_response(self) -> None:
+        """Close the connection after the response to the running request, if it has not begun."""
+        if self._running is not None and not self._running.response_started:
+            self._running.keep_alive = False
+
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
         self._running = cycle
+        if self._opened.is_draining:
+            cycle.keep_alive = False
         # A response to HEAD has no body that its head could wait for.
         if cycle.scope["method"] != "HEAD":
             cycle.transport = cast(asyncio.Transport, _JoiningTransport(self.transport))

@@ -88,9 +88,13 @@ class Admission(Enum):
 
 @dataclass(slots=True)
 class OpenConnections:
-    """The number of open connections, in total and per client."""
+    """The number of open connections, in total and per client.
+
+    While the server `is_draining`, each connection is closed after its next response.
+    """
 
     limits: ConnectionLimits
+    is_draining: bool = False
     count: int = 0
     by_client: dict[str, int] = field(default_factory=dict)
 

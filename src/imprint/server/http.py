@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, cast
 
 import uvicorn
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.lifespan.on import LifespanOn
 
 from imprint.domain.errors import Code, Unavailable
@@ -77,24 +77,15 @@ class _Server(uvicorn.Server):
 
 @dataclass(slots=True)
 class _CurrentApp:
-    """The current application, which can be replaced. Closes connections while `is_stopping`.
-
-    Requests are marked as draining, unless other processes continue to serve.
-    """
+    """The current application, which can be replaced. `is_draining` marks its requests."""
 
     app: ASGIApp
-    is_stopping: bool = False
-    others_serve: bool = False
+    is_draining: bool = False
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async def send_closing(message: Message) -> None:
-            if self.is_stopping and message["type"] == "http.response.start":
-                message["headers"] = [*message["headers"], (b"connection", b"close")]
-            await send(message)
-
-        if self.is_stopping and not self.others_serve:
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
+        if self.is_draining:
             scope[DRAINING] = True
-        await self.app(scope, receive, send_closing)
+        return self.app(scope, receive, send)
 
 
 class HttpServer:
@@ -127,11 +118,13 @@ class HttpServer:
         self._is_shared = is_shared
         self._others_serve = others_serve
         self._lifespan: LifespanOn | None = None
+        self._opened = OpenConnections(limits or ConnectionLimits())
         # uvicorn expects a class, but only calls it.
-        connection = partial(HttpConnection, opened=OpenConnections(limits or ConnectionLimits()))
+        connection = partial(HttpConnection, opened=self._opened)
         config = uvicorn.Config(
             self._app,
             http=cast(Any, connection),
+            interface="asgi3",
             loop="none",
             lifespan="off",
             ws="none",
@@ -184,8 +177,10 @@ class HttpServer:
 
     async def drain(self) -> None:
         """Accept no new connections, and wait a limited time until the open ones are closed."""
-        self._app.others_serve = self._others_serve()
-        self._app.is_stopping = True
+        self._app.is_draining = not self._others_serve()
+        self._opened.is_draining = True
+        for connection in self._connections():
+            connection.close_after_response()
         if self.started:
             await self._close_listener()
         await drain_connections(self._connections, self._keep_alive)

@@ -29,7 +29,7 @@ from imprint.ports.files import FileStore
 from imprint.ports.post_index import PostIndexReader
 from imprint.services.access.reads import check_subject
 from imprint.services.moderation import CurrentMeasures
-from imprint.services.posts.posts import expect_complete
+from imprint.services.posts.posts import Derived, expect_complete
 
 PUBLIC_TOKEN_LIFETIME = timedelta(hours=24)
 """How long a page token of a public list is valid."""
@@ -45,7 +45,11 @@ MOST_BATCHES = 20
 """Maximum number of reads for one page."""
 
 
-@dataclass(frozen=True, slots=True)
+KEPT_ROWS = 2_000
+"""Maximum number of files on all cached pages of a process."""
+
+
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class ListPage:
     """The files of a page, and the encrypted token of the next page."""
 
@@ -55,13 +59,20 @@ class ListPage:
 
 @dataclass(frozen=True, slots=True)
 class Lists:
-    """The lists of files. Public lists show only posts, unless `public_drafts` is set."""
+    """The lists of files. Public lists show only posts, unless `public_drafts` is set.
+
+    While nobody writes, the requests of a second share a page and its token, whose expiry is in
+    whole seconds.
+    """
 
     files: FileStore
     tokens: PageTokens
     clock: Clock
     public_drafts: bool
     measures: CurrentMeasures
+    _pages: Derived[ListPage] = field(
+        default_factory=lambda: Derived(lambda page: 1 + len(page.files), KEPT_ROWS), init=False
+    )
 
     async def by_tags(self, tags: tuple[str, ...]) -> ListPage:
         """Return the newest files that have all the tags."""
@@ -116,26 +127,38 @@ class Lists:
         until: datetime | None = None,
         session: Session | None = None,
     ) -> ListPage:
+        files = await self.files.list_files(which, before, size + 1, session)
+        now = self.clock()
+        measures = await self.measures.current()
+        beside = (int(now.timestamp()), measures.number, until, session)
+        known = self._pages.find(files, beside)
+        if known is not None:
+            return known
         if isinstance(which, OwnDrafts):
-            page = cut_page(await self.files.list_files(which, before, size + 1, session), size)
+            page, lifetime = cut_page(files, size), DRAFTS_TOKEN_LIFETIME
         else:
-            page = await self._public_page(which, before, size)
-        if page.next_position is None:
-            return ListPage(page.files, None)
-        lifetime = DRAFTS_TOKEN_LIFETIME if isinstance(which, OwnDrafts) else PUBLIC_TOKEN_LIFETIME
-        expires_at = self.clock() + lifetime
-        if until is not None:
-            expires_at = min(expires_at, until)
-        following = PagePosition(which, page.next_position, until, session)
-        return ListPage(page.files, self.tokens.encode(following, expires_at))
+            page, lifetime = await self._shown(which, files, size), PUBLIC_TOKEN_LIFETIME
+        token = None
+        if page.next_position is not None:
+            expires_at = now + lifetime
+            if until is not None:
+                expires_at = min(expires_at, until)
+            following = PagePosition(which, page.next_position, until, session)
+            token = self.tokens.encode(following, expires_at)
+        listed = ListPage(page.files, token)
+        self._pages.keep(files, beside, listed)
+        return listed
 
-    async def _public_page(self, which: PublicList, before: int | None, size: int) -> Page:
-        """Return a page without the files that measures hide, possibly with fewer than `size`
-        files."""
+    async def _shown(self, which: PublicList, files: list[File], size: int) -> Page:
+        """Return a page of a list that begins with `files`, without those that measures hide.
+
+        The page may have fewer than `size` files.
+        """
         listed: list[File] = []
-        wanted = size + 1
-        for _ in range(MOST_BATCHES):
-            files = await self.files.list_files(which, before, wanted)
+        before, wanted = None, size + 1
+        for number in range(MOST_BATCHES):
+            if number:
+                files = await self.files.list_files(which, before, wanted)
             measured = await self.measures.on_files(files)
             listed += [file for file, each in zip(files, measured, strict=True) if each is None]
             if len(listed) > size or len(files) < wanted:

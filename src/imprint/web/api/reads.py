@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -17,8 +17,8 @@ from imprint.interface.drafts import Content, PostContent, RevisionProof
 from imprint.interface.posts import Opening
 from imprint.services.access.reads import Reads
 from imprint.services.accounts.login import Login
-from imprint.services.posts.lists import Lists
-from imprint.services.posts.posts import Posts
+from imprint.services.posts.lists import ListPage, Lists
+from imprint.services.posts.posts import Derived, Posts
 from imprint.web.api.paywall import CONTENT_PATH, OpenedPost, Paywall
 from imprint.web.http.large_responses import LargeResponse, ResponseBudget
 from imprint.web.http.requests import (
@@ -52,6 +52,9 @@ from imprint.web.http.responses import (
 DECODED = 4
 """Maximum ratio of a text's size in memory to the size of its document, due to wide characters."""
 
+
+KEPT_BYTES = 4 * 1024 * 1024
+"""Maximum total size of the cached lists of a process in bytes."""
 
 REVISION_PARAMETERS = frozenset({"revision"})
 
@@ -93,6 +96,7 @@ class ReadRoutes:
     posts: Posts
     paywall: Paywall
     budget: ResponseBudget
+    _bodies: Derived[bytes] = field(default_factory=lambda: Derived(len, KEPT_BYTES), init=False)
 
     async def file_by_cid(self, request: Request) -> Response:
         session = self._session(request)
@@ -146,21 +150,34 @@ class ReadRoutes:
 
     async def files_by_tags(self, request: Request) -> Response:
         tags = query_tags(request)
-        return json_response(tagged_files_response(await self.lists.by_tags(tags), tags))
+        return self._list_response(await self.lists.by_tags(tags), tags=tags)
 
     async def pending_files_by_owner(self, request: Request) -> Response:
         session = self._session(request)
         page = await self.lists.drafts(session, query_address(request, "owner"))
-        return json_response(files_response(page), PRIVATE)
+        return self._list_response(page, PRIVATE)
 
     async def files_by_next_page_token(self, request: Request) -> Response:
         page_token = query_text(request, "next_page_token", Code.INVALID_PAGE_TOKEN)
-        return json_response(files_response(await self.lists.after(page_token)), PRIVATE)
+        return self._list_response(await self.lists.after(page_token), PRIVATE)
 
     async def files_meta_data(self, request: Request) -> Response:
         if "cid" in query_params(request):
             return json_response(files_response(await self.lists.metadata(query_cid(request))))
-        return json_response(files_response(await self.lists.recent()))
+        return self._list_response(await self.lists.recent())
+
+    def _list_response(
+        self, listed: ListPage, cache: str | None = None, tags: tuple[str, ...] | None = None
+    ) -> Response:
+        """Build the response with a page, which is encoded once."""
+        body = self._bodies.find(listed, tags)
+        if body is None:
+            body = encode_json(
+                files_response(listed) if tags is None else tagged_files_response(listed, tags)
+            )
+            self._bodies.keep(listed, tags, body)
+        headers = {"Cache-Control": cache} if cache else None
+        return Response(body, headers=headers, media_type=JSON_TYPE)
 
     def _session(self, request: Request) -> Session:
         return self.login.recognize(request.headers.get("authorization"))

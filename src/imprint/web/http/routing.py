@@ -134,7 +134,8 @@ class Application(Starlette):
         self.router = TableRouter(routes, exception_handlers, lifespan)
 
     def build_middleware_stack(self) -> ASGIApp:
-        app: ASGIApp = self.router
+        # Not the router itself, which would pass each request on to its own stack of middlewares.
+        app: ASGIApp = self.router.app
         for cls, args, kwargs in reversed(self.user_middleware):
             app = cls(app, *args, **kwargs)
         return app

@@ -1,5 +1,6 @@
 """The SQLite query cache is never older than the last commit of any process."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -30,26 +31,44 @@ def commit(path: Path) -> None:
     writer.close()
 
 
-def test_a_result_is_cached_until_the_next_commit(path: Path) -> None:
+async def test_a_result_is_cached_until_the_next_commit(path: Path) -> None:
     cache = QueryCache(connect_reader(path))
     cache.keep(cache.refresh(), "key", "result")
+    await asyncio.sleep(0)
     cache.refresh()
     assert cache.find("key", None) == "result"
     commit(path)
+    await asyncio.sleep(0)
     cache.refresh()
     assert cache.find("key", None) is None
 
 
-def test_a_result_older_than_the_latest_commit_is_not_cached(path: Path) -> None:
+async def test_requests_in_one_turn_share_a_look_at_the_database(path: Path) -> None:
+    statements: list[str] = []
+    connection = connect_reader(path)
+    cache = QueryCache(connection)
+    connection.set_trace_callback(statements.append)
+
+    async def look() -> None:
+        cache.refresh()
+
+    await asyncio.gather(look(), look(), look())
+    assert len(statements) == 1
+    await look()
+    assert len(statements) == 2
+
+
+async def test_a_result_older_than_the_latest_commit_is_not_cached(path: Path) -> None:
     cache = QueryCache(connect_reader(path))
     version = cache.refresh()
     commit(path)
+    await asyncio.sleep(0)
     cache.refresh()
     cache.keep(version, "key", "read before the commit")
     assert cache.find("key", None) is None
 
 
-def test_the_cache_size_is_bounded(path: Path) -> None:
+async def test_the_cache_size_is_bounded(path: Path) -> None:
     cache = QueryCache(connect_reader(path), size=10)
     version = cache.refresh()
     for number in range(100):

@@ -358,15 +358,26 @@ class QueryCache:
     def __init__(self, connection: sqlite3.Connection, size: int = _CACHE_SIZE) -> None:
         self._connection = connection
         self._version = -1
+        self._is_current = False
         self._results: BoundedCache[Hashable, Any] = BoundedCache(size)
 
     def refresh(self) -> int:
-        """Clear the cache if there was a commit, and return the cache's current version."""
-        (version,) = self._connection.execute("PRAGMA data_version").fetchone()
-        if version != self._version:
-            self._results.clear()
-            self._version = version
+        """Clear the cache if there was a commit, and return the cache's current version.
+
+        Callers in the same turn of the event loop share a look at the database, because all of
+        their requests arrived before it.
+        """
+        if not self._is_current:
+            asyncio.get_running_loop().call_soon(self._expire)
+            (version,) = self._connection.execute("PRAGMA data_version").fetchone()
+            if version != self._version:
+                self._results.clear()
+                self._version = version
+            self._is_current = True
         return self._version
+
+    def _expire(self) -> None:
+        self._is_current = False
 
     def find(self, key: Hashable, default: object) -> Any:
         """The cached result for this key."""
