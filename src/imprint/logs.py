@@ -6,10 +6,11 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
+from functools import lru_cache
 from queue import SimpleQueue
-from typing import Any, TextIO
+from typing import Any, TextIO, cast
 
 log = logging.getLogger(__name__)
 
@@ -64,6 +65,11 @@ def _collect_less() -> None:
     logging.logMultiprocessing = False
 
 
+@lru_cache(maxsize=4)
+def _second(timestamp: int) -> str:
+    return datetime.fromtimestamp(timestamp, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+
+
 class _Formatter(logging.Formatter):
     """Turns a record into fields and redacts secrets."""
 
@@ -85,9 +91,8 @@ class _Formatter(logging.Formatter):
 
     def begin(self, created: float, level: str, name: str, message: str) -> dict[str, object]:
         """Return the first fields of a line, in output order."""
-        moment = datetime.fromtimestamp(created, UTC)
         return {
-            "time": f"{moment.isoformat(timespec='milliseconds')[:-6]}Z",
+            "time": f"{_second(int(created))}.{int(created % 1 * 1000):03d}Z",
             "level": level,
             "logger": name,
             "message": message,
@@ -132,21 +137,17 @@ def _escape(line: str) -> str:
 def log_response(logger: logging.Logger, fields: dict[str, object]) -> None:
     """Log a response, with the message `responded`.
 
-    Every response has a line, so it is written without a record if no other handler needs one,
-    which takes 9 µs instead of 18.
+    Every response has a line. In a worker, it is written without a record if no other handler
+    needs one, which takes 5 µs instead of 12.
     """
     handlers = logging.getLogger().handlers
-    handler = handlers[0] if len(handlers) == 1 else None
-    if isinstance(handler, logging.StreamHandler) and isinstance(handler.formatter, _Formatter):
-        formatter = handler.formatter
-        begun = formatter.begin(time.time(), "info", logger.name, "responded")
-        line = formatter.line(begun | fields)
-        # The handler below reports what went wrong.
-        with suppress(Exception), handler.lock or nullcontext():
-            handler.stream.write(f"{line}\n")
-            handler.flush()
-            return
-    logger.info("responded", extra=fields)
+    queue = getattr(handlers[0], "stream", None) if len(handlers) == 1 else None
+    if not isinstance(queue, LineQueue):
+        logger.info("responded", extra=fields)
+        return
+    formatter = cast(_Formatter, handlers[0].formatter)
+    begun = formatter.begin(time.time(), "info", logger.name, "responded")
+    queue.write(f"{formatter.line(begun | fields)}\n")
 
 
 # Writing from a thread
