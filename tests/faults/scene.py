@@ -133,6 +133,13 @@ class Replica:
                 await asyncio.sleep(POLL_SECONDS)
         raise TimeoutError(self.process.tail())
 
+    async def wait_for_log(self, *texts: str) -> None:
+        """Wait for a line with all these texts, which a worker writes shortly after an event."""
+        deadline = time.monotonic() + TIMEOUT
+        while not any(all(text in line for text in texts) for line in self.log.splitlines()):
+            assert time.monotonic() < deadline, self.log
+            await asyncio.sleep(POLL_SECONDS)
+
 
 @dataclass(slots=True)
 class Scene:

@@ -167,6 +167,8 @@ async def test_readiness_reports_that_no_replica_follows_the_chain(tmp_path: Pat
         # The index follows the chain, too. Each task is reported once.
         stopped = tasks_reported(replica, "no process runs a background task that should run")
         assert stopped in (["chain follower"], ["chain follower", "indexer"])
+        for task in stopped:
+            await replica.wait_for_log("a background task runs again", f"task={task}")
         assert tasks_reported(replica, "a background task runs again") == stopped
 
 

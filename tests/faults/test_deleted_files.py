@@ -119,6 +119,7 @@ async def test_a_kill_after_database_files_vanish_loses_no_acknowledged_writes(
         reads = await scene.world.client.get("/filesMetaData", params={"cid": before[0]})
         assert reads.status_code == 503, reads.text
         deleted = "while the service was running"
+        await replica.wait_for_log(deleted, catalog.name)
         said = [line for line in replica.log.splitlines() if deleted in line]
         assert len([line for line in said if catalog.name in line]) == 1, replica.log
         if fault in KEPT:
@@ -152,5 +153,5 @@ async def test_small_documents_are_refused_if_their_file_or_log_is_missing(
         (tmp_path / "data" / "content" / "private" / f"small.db{suffix}").unlink()
         response = await scene.world.send_create(scene.world.wallet(0), "Words.")
         assert (response.status_code, response.json()["code"]) == (503, "storage_unavailable")
-        assert "while the service was running" in replica.log
+        await replica.wait_for_log("while the service was running")
         await replica.wait_for(503)

@@ -104,7 +104,7 @@ async def test_a_start_without_a_disk_reserve_waits_for_space(tmp_path: Path, la
             replica.process.spawn()
             await replica.wait_for(503)
             assert (await scene.world.client.get("/healthz")).status_code == 200
-            assert "No space left on device" in replica.log
+            await replica.wait_for_log("No space left on device")
 
             shutil.rmtree(others) if lack == "files" else others.unlink()
             await replica.wait_for(200)
