@@ -168,6 +168,8 @@ async def test_an_enqueued_label_is_updated_in_the_background(tmp_path: Path) ->
 
         @dataclass(slots=True)
         class Console(Recorded):
+            shows_labels = True
+
             async def relabel(self, cid: str, network: object, label: object) -> None:
                 shown.append(cid)
 

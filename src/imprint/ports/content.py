@@ -13,6 +13,9 @@ from imprint.domain.formats.cids import Cid
 class ContentStore(Protocol):
     """Stores documents by CID. Private and public documents are kept separate."""
 
+    shows_labels: bool
+    """Whether the store has a console of its own that shows labels."""
+
     async def put(
         self,
         cid: Cid,
@@ -30,7 +33,7 @@ class ContentStore(Protocol):
     async def relabel(self, cid: Cid, network: Network, label: Label) -> None:
         """Replace the label that the store's own console shows for a document.
 
-        Does nothing if the store has no console. A missing document is not an error.
+        Does nothing unless the store `shows_labels`. A missing document is not an error.
         """
 
     async def read(self, cid: Cid, network: Network) -> bytes | None:

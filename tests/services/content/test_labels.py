@@ -16,6 +16,7 @@ class Console:
     shown: list[tuple[str, str]] = field(default_factory=list)
     away: bool = False
     refused: asyncio.Event = field(default_factory=asyncio.Event)
+    shows_labels: bool = True
 
     async def relabel(self, cid, network, label):
         if self.away:
@@ -55,3 +56,14 @@ async def test_a_label_that_could_not_be_updated_stays_queued(world: World) -> N
     console.away = False
     await labels.update_all()
     assert [status for _, status in console.shown] == ["onchain"]
+
+
+async def test_no_file_is_read_for_a_store_that_shows_no_labels(world: World) -> None:
+    _, file = await world.post(world.wallet(1))
+    console = Console(shows_labels=False)
+    labels = LabelUpdater(world.adapters.stores.files, console)
+    labels.enqueue(file["cid"])
+    await labels.update_all()
+    assert console.shown == []
+    # Documents on disk have no console.
+    assert not world.adapters.content.shows_labels

@@ -55,6 +55,8 @@ class BucketStore:
     check is skipped if `strangers` is None or documents are encrypted.
     """
 
+    shows_labels = False
+
     def __init__(
         self,
         client: BucketClient,

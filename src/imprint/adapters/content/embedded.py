@@ -195,6 +195,8 @@ class _Write:
 class EmbeddedStore:
     """`ContentStore` on disk. Documents are verified against their cids on every put and read."""
 
+    shows_labels = False
+
     def __init__(
         self,
         root: Path,

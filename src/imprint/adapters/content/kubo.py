@@ -340,6 +340,8 @@ def write_marker(installation: str) -> tuple[Cid, bytes]:
 class KuboStore:
     """`ContentStore` on one Kubo node, which any number of installations may share."""
 
+    shows_labels = True
+
     def __init__(
         self,
         api: str,

@@ -333,6 +333,8 @@ class PinataStore:
     """`ContentStore` in one account. `public` means that all files of the account are in Pinata's
     public network."""
 
+    shows_labels = True
+
     def __init__(
         self,
         account: Account,

@@ -30,8 +30,8 @@ class LabelUpdater:
     _wakeup: asyncio.Event = field(default_factory=asyncio.Event)
 
     def enqueue(self, cid: Cid | None) -> None:
-        """Enqueue a label update for the file with this CID."""
-        if cid is not None and len(self._queued) < MAX_QUEUED:
+        """Enqueue a label update for the file with this CID, if the store shows labels."""
+        if cid is not None and self.content.shows_labels and len(self._queued) < MAX_QUEUED:
             self._queued[cid] = None
             self._wakeup.set()
 
