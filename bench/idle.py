@@ -1,8 +1,8 @@
 """Processor time of an idle service on a quiet chain: `python -m bench.idle`.
 
 There are no requests and no marketplace logs, but there is a new block now and then. User and
-system time both count. The number of node calls shows whether the service polled as often as
-configured. On a busy machine, the service may poll less often.
+system time both count, but not those of a database server. The number of node calls shows whether
+the service polled as often as configured. On a busy machine, the service may poll less often.
 """
 
 import argparse
@@ -10,8 +10,10 @@ import json
 import tempfile
 import time
 import urllib.request
+from contextlib import ExitStack
 from pathlib import Path
 
+from bench.databases import open_databases
 from bench.processes import free_port, run_chain, run_service
 
 SETTLE_SECONDS = 8.0
@@ -28,16 +30,19 @@ def main() -> None:
     parser.add_argument("--follow", default="1", help="IMPRINT_CHAIN_FOLLOW_SECONDS")
     parser.add_argument("--block", type=float, default=12, help="seconds between blocks")
     parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--database", default="sqlite", choices=["sqlite", "postgresql"])
     given = parser.parse_args()
-    with tempfile.TemporaryDirectory() as name, run_chain(Path(name) / "chain") as rpc_url:
-        data = Path(name) / "data"
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        rpc_url = stack.enter_context(run_chain(folder / "chain"))
+        (database,) = open_databases(stack, folder / "databases", given.database)
         metrics = free_port()
         settings = {
             "IMPRINT_CHAIN_FOLLOW_SECONDS": given.follow,
             "IMPRINT_METRICS_PORT": str(metrics),
         }
-        database = f"sqlite:///{data}/imprint.db"
-        with run_service(data, rpc_url, database, given.workers, settings=settings) as service:
+        url, workers = database.make(), given.workers
+        with run_service(folder / "data", rpc_url, url, workers, settings=settings) as service:
             time.sleep(SETTLE_SECONDS)
             calls = _count_calls(metrics)
             before, began = service.processor_seconds, time.monotonic()
@@ -49,7 +54,7 @@ def main() -> None:
     print(
         f"{100 * spent / seconds:.2f} % of a core over {seconds:.0f} s, looking every"
         f" {given.follow} s, {calls / seconds:.2f} calls of the node a second, a block every"
-        f" {given.block:g} s, workers: {given.workers}"
+        f" {given.block:g} s, workers: {given.workers}, {given.database}"
         f" (goal: below {GOAL} %)"
     )
 
