@@ -91,8 +91,9 @@ class _Formatter(logging.Formatter):
 
     def begin(self, created: float, level: str, name: str, message: str) -> dict[str, object]:
         """Return the first fields of a line, in output order."""
+        second, milliseconds = divmod(int(created * 1000), 1000)
         return {
-            "time": f"{_second(int(created))}.{int(created % 1 * 1000):03d}Z",
+            "time": f"{_second(second)}.{milliseconds:03d}Z",
             "level": level,
             "logger": name,
             "message": message,

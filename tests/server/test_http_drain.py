@@ -74,6 +74,25 @@ async def test_the_application_is_notified_that_the_service_is_stopping(
         await draining
 
 
+async def test_a_connection_with_a_running_request_is_closed_after_its_response() -> None:
+    may_respond = asyncio.Event()
+
+    async def wait(scope: Scope, receive: Receive, send: Send) -> None:
+        await may_respond.wait()
+        await name_path(scope, receive, send)
+
+    async with serving_until_stopped(wait, keep_alive=600) as (server, place):
+        reader, writer = await place.connect()
+        writer.write(REQUEST)
+        await until(lambda: any(each._is_busy for each in connections()))
+        draining = asyncio.create_task(server.drain())
+        await asyncio.sleep(0)
+        may_respond.set()
+        assert b"connection: close" in await read_all(reader)
+        writer.close()
+        await draining
+
+
 async def test_a_long_keep_alive_does_not_delay_the_drain() -> None:
     async with serving_until_stopped(name_path, keep_alive=600) as (server, place):
         reader, writer = await place.connect()

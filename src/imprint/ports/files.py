@@ -9,6 +9,12 @@ from imprint.domain.posts.revisions import Revision, SignedRevision
 from imprint.domain.sessions import Session
 
 
+class FileList(list[File]):
+    """A list of files, to which caches can have weak references."""
+
+    __slots__ = ("__weakref__",)
+
+
 class FileStore(Protocol):
     """The records of live files, as visible to readers.
 
@@ -28,7 +34,7 @@ class FileStore(Protocol):
 
     async def list_files(
         self, which: ListFilter, before: int | None, limit: int, session: Session | None = None
-    ) -> list[File]:
+    ) -> FileList:
         """Return up to `limit` files with positions below `before`, in descending order."""
 
     async def public_size(self, cid: Cid) -> int | None:

@@ -335,8 +335,22 @@ async def test_a_page_token_for_a_public_list_is_valid_for_a_day(
         token = (await world.client.get("/filesMetaData")).json()["next_page_token"]
         world.clock.advance(23 * 3600)
         assert len((await _next(world, token)).json()["files"]) == 1
+        # The page has not changed, but its token has.
+        newer = (await world.client.get("/filesMetaData")).json()["next_page_token"]
         world.clock.advance(3600)
         assert problem(await _next(world, token)) == (400, "invalid_page_token")
+        assert len((await _next(world, newer)).json()["files"]) == 1
+
+
+async def test_a_page_is_encoded_once_a_second_while_nobody_writes(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    async with open_world(tmp_path_factory.mktemp("second")) as world:
+        await _publish_posts(world, "second", 10)
+        bodies = [(await world.client.get("/filesMetaData")).content for _ in range(2)]
+        assert bodies[0] == bodies[1]
+        await _publish_posts(world, "second", 1)
+        assert (await world.client.get("/filesMetaData")).content != bodies[0]
 
 
 async def test_paging_shows_each_draft_exactly_once_while_others_are_created(town: World) -> None:

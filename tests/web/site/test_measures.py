@@ -44,6 +44,30 @@ async def publish_canary(world: World, price: int = 0) -> str:
     return post_id
 
 
+async def test_a_page_that_was_cached_before_this_process_read_a_measure_is_not_shown_again(
+    world: World,
+) -> None:
+    post_id = await publish_canary(world)
+    decision = Decision(
+        parse_target(TargetKind.POST, post_id),
+        Measure.WITHHELD,
+        Ground.POLICY,
+        "",
+        world.clock(),
+    )
+    await world.client.get("/filesMetaData")
+    await world.adapters.stores.moderation.add_decision(decision)
+
+    async def listed() -> list[str]:
+        files = (await world.client.get("/filesMetaData")).json()["files"]
+        return [file["post_id"] for file in files]
+
+    # The catalog changed with the decision, but this process applies the decision later.
+    assert await listed() == [post_id]
+    world.clock.passed += 1
+    assert await listed() == []
+
+
 @pytest.mark.parametrize(
     ("ground", "expected"), [(Ground.LEGAL, (451, "withheld")), (Ground.POLICY, (410, "removed"))]
 )

@@ -32,6 +32,7 @@ from imprint.domain.formats.addresses import Address
 from imprint.domain.formats.cids import Cid
 from imprint.domain.posts.indexed_posts import ListFilter, OwnDrafts, PublicList
 from imprint.domain.sessions import Session, session_ended
+from imprint.ports.files import FileList
 
 FILE_COLUMNS = """
 SELECT f.id, f.group_id, f.owner, f.name, f.cid, f.size, f.created_at, f.state, f.position,
@@ -189,13 +190,13 @@ class SqlFileStore:
 
     async def list_files(
         self, which: ListFilter, before: int | None, limit: int, session: Session | None = None
-    ) -> list[File]:
+    ) -> FileList:
         self._refuse_miss()
 
-        async def read(unchecked: Session | None) -> list[File]:
+        async def read(unchecked: Session | None) -> FileList:
             plan = await self.database.read(plan_list, which, before, limit)
             if plan is None:
-                return []
+                return FileList()
             return await self.database.read(read_list, plan, unchecked, reach=plan.reach)
 
         return await self.database.cached_for(session, (which, before, limit), read, refuse_ended)
@@ -279,17 +280,18 @@ async def plan_list(
     return ListPlan(statement, values | tags, limit if len(counted) == 1 else counted[0][0])
 
 
-async def read_list(tx: Transaction, plan: ListPlan, session: Session | None) -> list[File]:
+async def read_list(tx: Transaction, plan: ListPlan, session: Session | None) -> FileList:
     """The files of a planned list. Refuses an ended session."""
     if session is None:
-        return [build_file(*row) for row in await tx.fetchall(plan.statement, **plan.values)]
+        rows = await tx.fetchall(plan.statement, **plan.values)
+        return FileList(build_file(*row) for row in rows)
     values = plan.values | session_values(session)
     rows = await tx.fetchall(for_session(plan.statement), **values)
     if not rows:
         await refuse_ended(tx, session)
     elif rows[0]["ended"]:
         raise session_ended()
-    return [build_file(*row[:WIDTH]) for row in rows]
+    return FileList(build_file(*row[:WIDTH]) for row in rows)
 
 
 async def _count(tx: Transaction, tag: str, which: PublicList) -> int:

@@ -40,6 +40,7 @@ from imprint.domain.errors import Damaged
 from imprint.domain.formats.cids import Cid
 from imprint.domain.posts.indexed_posts import ListFilter, OwnDrafts
 from imprint.domain.sessions import Session, session_ended
+from imprint.ports.files import FileList
 
 # Single files
 
@@ -229,13 +230,13 @@ class PostgresqlFileStore(SqlFileStore):
 
     async def list_files(
         self, which: ListFilter, before: int | None, limit: int, session: Session | None = None
-    ) -> list[File]:
+    ) -> FileList:
         self._refuse_miss()
         return await self.database.retry_read(self._read_list, which, before, limit, session)
 
     async def _read_list(
         self, which: ListFilter, before: int | None, limit: int, session: Session | None
-    ) -> list[File]:
+    ) -> FileList:
         """Read a list, unless the cached one is still current.
 
         A list cached for a session was read while the session was live. If the session had been
@@ -243,7 +244,7 @@ class PostgresqlFileStore(SqlFileStore):
         """
         lists = self.database.lists
         key = which, before, limit, None if session is None else session.id
-        known: tuple[tuple[str, str], list[File]] | None = lists.known(key)
+        known: tuple[tuple[str, str], FileList] | None = lists.known(key)
         if known is not None and await lists.is_current(known[0]):
             return known[1]
         text, values = list_statement(which, before, limit, session)
@@ -257,6 +258,6 @@ class PostgresqlFileStore(SqlFileStore):
         if known and known[0] == snapshot:
             files = known[1]
         else:
-            files = [build_file(*row[:WIDTH]) for row in rows if row["present"]]
+            files = FileList(build_file(*row[:WIDTH]) for row in rows if row["present"])
         lists.remember(key, snapshot, files)
         return files

@@ -129,8 +129,9 @@ class Lists:
     ) -> ListPage:
         files = await self.files.list_files(which, before, size + 1, session)
         now = self.clock()
-        measures = await self.measures.current()
-        beside = (int(now.timestamp()), measures.number, until, session)
+        is_public = isinstance(which, PublicList)
+        measures = (await self.measures.current()).number if is_public else None
+        beside = (int(now.timestamp()), measures, until, session)
         known = self._pages.find(files, beside)
         if known is not None:
             return known
