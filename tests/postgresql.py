@@ -207,9 +207,14 @@ class Server:
         try:
             subprocess.run(probe, user=NOBODY, check=True, stdout=subprocess.DEVNULL)
         except OSError:
-            # The environment is in a folder that only root may enter.
-            copy = self.folder / "install"
-            self._install = Path(shutil.copytree(self._install, copy))
+            # The environment is in a folder that only root may enter. The programs look for their
+            # libraries beside their package.
+            package, copy = self._install.parent, self.folder / "install"
+            libraries = package.with_name(f"{package.name}.libs")
+            if libraries.exists():
+                shutil.copytree(libraries, copy / libraries.name)
+            self._install = copy / package.name / self._install.name
+            shutil.copytree(package / self._install.name, self._install)
 
     def _spawn(self, program: str, *arguments: str) -> "subprocess.Popen[bytes]":
         nobody = {"user": NOBODY, "group": NOBODY, "extra_groups": []}

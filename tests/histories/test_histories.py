@@ -35,7 +35,8 @@ REJECTED = ROOT / ".tools" / "histories"
 ACCOUNTS = 8
 CLIENTS_PER_ACCOUNT = 2
 POSTS = 3
-MEGABYTES = {"sqlite": 96, "postgresql": 320}
+MEGABYTES = {"sqlite": 96, "postgresql": 640}
+"""Sizes of the disks. PostgreSQL does not vacuum here, so a long history needs hundreds."""
 
 DURABLE = ("max_connections=200", "deadlock_timeout=100ms", "autovacuum=off", "max_wal_size=64MB")
 """Options of a PostgreSQL server that syncs what it confirms."""

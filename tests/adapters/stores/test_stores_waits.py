@@ -50,8 +50,17 @@ async def holding(database: Database) -> AsyncIterator[asyncpg.Connection]:
         await session.execute("SELECT pg_advisory_lock(42)")
         yield session
     finally:
-        await session.execute("SELECT pg_advisory_unlock(42); DROP FUNCTION hold CASCADE")
+        await session.execute("SELECT pg_advisory_unlock(42)")
         await session.close()
+
+
+@pytest.fixture(autouse=True)
+async def _no_trigger_left(database: Database) -> AsyncIterator[None]:
+    """Drop the triggers once no write is running, which could wait for the drop in turn."""
+    yield
+    session = await asyncpg.connect(database.address)
+    await session.execute("DROP FUNCTION IF EXISTS hold CASCADE")
+    await session.close()
 
 
 async def until_held(session: asyncpg.Connection) -> None:
