@@ -9,6 +9,7 @@ it is on another chain, or if its newest block is too old or far behind another 
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -142,14 +143,12 @@ class SharedCalls:
             loop.call_soon(self._send)
         self._waiting.append(waiting)
         returned = await waiting.returned
-        if returned is None and loop.time() >= deadline:
-            raise Unavailable.chain()
         if returned is not None:
-            try:
+            # Another node may respond with proper values.
+            with suppress(NotAbi, NodeFailure):
                 return read(returned)
-            except (NotAbi, NodeFailure):
-                # Another node may respond with proper values.
-                pass
+        elif loop.time() >= deadline:
+            raise Unavailable.chain()
         return await self.calls.ask_one(calls, read, deadline)
 
     def _send(self) -> None:
@@ -170,10 +169,9 @@ class SharedCalls:
         calls = [call for query in queries for call in query.calls]
         returned: list[bytes | None] = []
         try:
-            deadline = min(query.deadline for query in queries)
-            returned = await self.calls.ask_each(calls, deadline)
-        except Unavailable:
-            pass
+            with suppress(Unavailable):
+                deadline = min(query.deadline for query in queries)
+                returned = await self.calls.ask_each(calls, deadline)
         finally:
             _hand_out(queries, returned)
 

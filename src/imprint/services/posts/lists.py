@@ -29,7 +29,7 @@ from imprint.ports.files import FileStore
 from imprint.ports.post_index import PostIndexReader
 from imprint.services.access.reads import check_subject
 from imprint.services.moderation import CurrentMeasures
-from imprint.services.posts.posts import Derived, expect_complete
+from imprint.services.posts.posts import Derived, expect_complete, kept_pages
 
 PUBLIC_TOKEN_LIFETIME = timedelta(hours=24)
 """How long a page token of a public list is valid."""
@@ -45,7 +45,7 @@ MOST_BATCHES = 20
 """Maximum number of reads for one page."""
 
 
-KEPT_ROWS = 2_000
+KEPT_FILES = 2_000
 """Maximum number of files on all cached pages of a process."""
 
 
@@ -71,7 +71,7 @@ class Lists:
     public_drafts: bool
     measures: CurrentMeasures
     _pages: Derived[ListPage] = field(
-        default_factory=lambda: Derived(lambda page: 1 + len(page.files), KEPT_ROWS), init=False
+        default_factory=kept_pages(lambda page: page.files, KEPT_FILES), init=False
     )
 
     async def by_tags(self, tags: tuple[str, ...]) -> ListPage:

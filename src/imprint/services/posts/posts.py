@@ -201,7 +201,7 @@ def _itself(source: object) -> object:
     return source
 
 
-def _pages(rows: Callable[[T], Sized], most: int = KEPT_ROWS) -> Callable[[], Derived[T]]:
+def kept_pages(rows: Callable[[T], Sized], most: int = KEPT_ROWS) -> Callable[[], Derived[T]]:
     """Return a factory for a cache of pages. A page weighs one more than its number of rows."""
     return lambda: Derived(lambda page: 1 + len(rows(page)), most)
 
@@ -218,18 +218,22 @@ class Posts:
     measures: CurrentMeasures
     lists_any: bool = True
     """Whether lists may also contain posts that IMPRINT_SHOW does not select."""
-    _listed: Derived[ListedPosts] = field(default_factory=_pages(lambda page: page.posts))
+    _listed: Derived[ListedPosts] = field(default_factory=kept_pages(lambda page: page.posts))
     _found: Derived[ListedPosts] = field(
-        default_factory=_pages(lambda page: page.posts, FOUND_ROWS)
+        default_factory=kept_pages(lambda page: page.posts, FOUND_ROWS)
     )
     _libraries: Derived[Library] = field(
-        default_factory=_pages(lambda page: page.held, KEPT_OWN_ROWS)
+        default_factory=kept_pages(lambda page: page.held, KEPT_OWN_ROWS)
     )
-    _own: Derived[OwnPosts] = field(default_factory=_pages(lambda page: page.posts, KEPT_OWN_ROWS))
+    _own: Derived[OwnPosts] = field(
+        default_factory=kept_pages(lambda page: page.posts, KEPT_OWN_ROWS)
+    )
     _sales: Derived[SalesPage] = field(
-        default_factory=_pages(lambda page: page.sales, KEPT_OWN_ROWS)
+        default_factory=kept_pages(lambda page: page.sales, KEPT_OWN_ROWS)
     )
-    _stats: Derived[Stats] = field(default_factory=_pages(lambda page: page.days, 2 * STATS_DAYS))
+    _stats: Derived[Stats] = field(
+        default_factory=kept_pages(lambda page: page.days, 2 * STATS_DAYS)
+    )
 
     async def list(self, request: ListRequest, client: str = "") -> ListedPosts:
         """Return a page of posts. Clients take turns to search. Refuses a token of another list."""

@@ -38,6 +38,7 @@ from imprint.web.http.responses import (
     JSON_TYPE,
     PRIVATE,
     SHORT_LIVED,
+    encoded_response,
     entity_tag,
     files_response,
     is_current,
@@ -176,8 +177,7 @@ class ReadRoutes:
                 files_response(listed) if tags is None else tagged_files_response(listed, tags)
             )
             self._bodies.keep(listed, tags, body)
-        headers = {"Cache-Control": cache} if cache else None
-        return Response(body, headers=headers, media_type=JSON_TYPE)
+        return encoded_response(body, cache)
 
     def _session(self, request: Request) -> Session:
         return self.login.recognize(request.headers.get("authorization"))

@@ -175,8 +175,13 @@ PAID_VARY = "Authorization, SIGN-IN-WITH-X, PAYMENT-SIGNATURE"
 
 def json_response(value: object, cache: str | None = None) -> Response:
     """Build a JSON response with status 200."""
+    return encoded_response(encode_json(value), cache)
+
+
+def encoded_response(body: bytes, cache: str | None = None) -> Response:
+    """Build the response with status 200 for encoded JSON."""
     headers = {"Cache-Control": cache} if cache else None
-    return Response(encode_json(value), headers=headers, media_type="application/json")
+    return Response(body, headers=headers, media_type=JSON_TYPE)
 
 
 def own_response(value: object, status: int = 200) -> Response:
