@@ -169,7 +169,8 @@ trust: $(READY) ## Run every suite and every long command, and write the results
 	RECORD=1 $(MAKE) --no-print-directory fuzz-parsers MINUTES=60
 	RECORD=1 $(MAKE) --no-print-directory test-differences CASES=100000
 	RECORD=1 $(MAKE) --no-print-directory mutate SAMPLE=all
-	RECORD=1 $(MAKE) --no-print-directory soak HOURS=2
+	RECORD=1 $(MAKE) --no-print-directory soak HOURS=2 DATABASE=sqlite
+	RECORD=1 $(MAKE) --no-print-directory soak HOURS=2 DATABASE=postgresql
 	$(BIN)/python -m tools.write_tables
 
 # What suites that run side by side must not install at the same time.

@@ -4,8 +4,8 @@ Sends a mix of reads, searches, logins, writes and deliveries at half of the hig
 and breaks something every minute. Workers are killed and replaced only during the warm-up, because
 a new process would hide a leak. Prints how memory, descriptors, threads, the WAL and the log grow
 per hour, and the p99 of the first and the last ten minutes after the warm-up, and draws all that in
-`soak.png`. Fails if a request fails while nothing is broken, or if memory, descriptors or threads
-have grown.
+`soak-sqlite.png` or `soak-postgresql.png`. Fails if a request fails while nothing is broken, or if
+memory, descriptors or threads have grown.
 """
 
 import argparse
@@ -68,8 +68,10 @@ ALLOWED_THREADS = 4
 
 NOT_JUDGED = "Whether memory grows was not judged: the caches of a run this short are not full."
 
-PICTURE = ROOT / "docs" / "pictures" / "soak.png"
+PICTURES = ROOT / "docs" / "pictures"
 """Where the chart of a recorded run is drawn."""
+
+TITLES = {"sqlite": "SQLite", "postgresql": "PostgreSQL"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -350,7 +352,7 @@ def _count_entries(folder: Path) -> int:
     return sum(1 for _ in folder.iterdir())
 
 
-def draw(path: Path, soak: Soak) -> None:
+def draw(path: Path, soak: Soak, database: str) -> None:
     """Draw the largest values and the p99 in each interval."""
     length = soak.seconds / INTERVALS
     reads: dict[str, Callable[[Sample], float]] = {
@@ -370,11 +372,11 @@ def draw(path: Path, soak: Soak) -> None:
         if p99 := soak.percentile(start, end):
             latency.append((end / 60, p99))
     lines = [Line(name, each) for name, each in points.items()] + [Line("p99, ms", latency)]
-    title = f"A service at half load, with {soak.faults.total()} faults"
+    title = f"{TITLES[database]} at half load, with {soak.faults.total()} faults"
     draw_chart(path, title, ("minutes", "MB, ms, number"), lines)
 
 
-def report(soak: Soak, rate: float, hours: float) -> list[str]:
+def report(soak: Soak, rate: float, hours: float, database: str) -> list[str]:
     """Print and save the result. Returns what is wrong."""
     slopes = {
         "memory, kB per hour": soak.slope(lambda s: s.megabytes * 1000),
@@ -400,12 +402,12 @@ def report(soak: Soak, rate: float, hours: float) -> list[str]:
     broken = ", ".join(f"{name} {count}" for name, count in soak.faults.items())
     save_result(
         Result(
-            "Soak",
+            f"Soak on {TITLES[database]}",
             f"Visits at half load, {rate:.0f} a second ({kinds}), while something breaks every"
             f" minute ({broken}).",
             counts,
             " ".join(wrong) or "nothing",
-            f"make soak HOURS={hours:g}",
+            f"make soak HOURS={hours:g} DATABASE={database}",
             round(soak.elapsed),
             exceptions=() if soak.has_full_caches else (NOT_JUDGED,),
         )
@@ -480,10 +482,9 @@ async def soak_service(
     print(f"{service.memory_megabytes:.1f} MB before the first of {rate:.0f} visits a second")
     try:
         await soak.run(rate)
-        wrong = report(soak, rate, hours)
-        if os.environ.get("RECORD"):
-            draw(PICTURE, soak)
-        draw(Path("soak.png"), soak)
+        wrong = report(soak, rate, hours, database)
+        pictures = PICTURES if os.environ.get("RECORD") else Path()
+        draw(pictures / f"soak-{database}.png", soak, database)
     finally:
         await asyncio.to_thread(stack.close)
         await bucket.stop()
