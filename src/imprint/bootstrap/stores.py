@@ -70,7 +70,7 @@ class Stores:
 def open_stores(database: Database) -> Stores:
     """The stores of this database."""
     limits = SqlRateLimits(database)
-    files, drafts = _open_files_and_drafts(database, limits)
+    files, drafts, events = _open_files_drafts_and_events(database, limits)
     is_sqlite = isinstance(database, SqliteDatabase)
     return Stores(
         database=database,
@@ -78,7 +78,7 @@ def open_stores(database: Database) -> Stores:
         drafts=drafts,
         garbage=SqlGarbageStore(database),
         rate_limits=limits,
-        events=SqlEventStore(database),
+        events=events,
         index_reader=SqlIndexReader(database),
         index_writer=SqlIndexWriter(database),
         search=SqlSearchIndex(database, find_in_sqlite if is_sqlite else find_in_postgresql),
@@ -98,17 +98,19 @@ def open_stores(database: Database) -> Stores:
     )
 
 
-def _open_files_and_drafts(
+def _open_files_drafts_and_events(
     database: Database, limits: SqlRateLimits
-) -> tuple[SqlFileStore, SqlDraftStore]:
+) -> tuple[SqlFileStore, SqlDraftStore, SqlEventStore]:
     if not isinstance(database, SqliteDatabase):
         # asyncpg is loaded only when it is needed.
         from imprint.adapters.database.postgresql.database import PostgresqlDatabase
         from imprint.adapters.stores.drafts.postgresql_drafts import PostgresqlDraftStore
         from imprint.adapters.stores.postgresql_files import PostgresqlFileStore
+        from imprint.adapters.stores.postgresql_publication import PostgresqlEventStore
 
         if isinstance(database, PostgresqlDatabase):
             own = PostgresqlFileStore(database)
-            return own, PostgresqlDraftStore(database, own, limits)
+            drafts = PostgresqlDraftStore(database, own, limits)
+            return own, drafts, PostgresqlEventStore(database)
     files = SqlFileStore(database)
-    return files, SqlDraftStore(database, files, limits)
+    return files, SqlDraftStore(database, files, limits), SqlEventStore(database)

@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from tests.adapters.stores.conftest import World
 from tests.adapters.stores.market import START, WALLETS
 from tests.adapters.stores.test_publication_advance import lose, read_chain
 
@@ -53,12 +54,16 @@ async def shown(world: Any, file: File) -> tuple[str, ...]:
 
 
 @pytest.mark.parametrize("indexed_first", [True, False])
-async def test_a_post_without_hashtags_gets_the_hashtags_on_the_chain(world, indexed_first):
+@pytest.mark.parametrize("publish", [read_chain, World.see], ids=["read", "delivered"])
+async def test_a_post_without_hashtags_gets_the_hashtags_on_the_chain(
+    world, publish, indexed_first
+):
     file = await world.draft()
     event = world.event(file)
-    for step in (index, read_chain) if indexed_first else (read_chain, index):
+    for step in (index, publish) if indexed_first else (publish, index):
         await (step(world, event, "chain") if step is index else step(world, event))
     assert await shown(world, file) == ("chain",)
+    assert len(await world.stores.search.pending_texts(0, 10)) == 1
 
 
 @pytest.mark.parametrize("indexed_first", [True, False])

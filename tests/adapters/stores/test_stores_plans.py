@@ -9,6 +9,7 @@ from tests.adapters.stores.test_stores_sql import NOT_PLANNED, WHOLE, texts
 
 from imprint.adapters.database.postgresql import database as postgresql
 from imprint.adapters.database.schema import INDEX_TABLES
+from imprint.adapters.stores import postgresql_publication
 from imprint.adapters.stores.drafts import postgresql_writes
 from imprint.adapters.stores.ended_sessions import (
     END_SESSION,
@@ -97,8 +98,11 @@ async def find_unfilled(url):
 
 AT_ONCE = {
     name: text
-    for name, text in vars(postgresql_writes).items()
-    if name not in NOT_PLANNED and name[0] != "_" and isinstance(text, str) and "SELECT" in text
+    for name, text in {**vars(postgresql_writes), **vars(postgresql_publication)}.items()
+    if name not in {*NOT_PLANNED, "UNCHANGED_DRAFT"}
+    and name[0] != "_"
+    and isinstance(text, str)
+    and "SELECT" in text
 }
 NOT_RUN = {RECOUNT_TAG, COUNT_TAG, *LISTS}
 """Statements not run on PostgreSQL, which stores no tag counts and has its own list queries."""

@@ -14,7 +14,7 @@ from imprint.adapters.database.schema import known_migrations, migrate
 from imprint.adapters.stores.files import list_tagged
 from imprint.domain.drafts.tags import MAX_TAGS
 
-NOT_PLANNED = {"FILE_COLUMNS", "FILE"}
+NOT_PLANNED = {"FILE_COLUMNS", "FILE", "UNCHANGED_DRAFT"}
 """Fragments of statements, not run on their own."""
 
 STATEMENTS = ("SELECT ", "INSERT ", "UPDATE ", "DELETE ")

@@ -112,6 +112,18 @@ async def test_a_delete_takes_two_round_trips(world, wire, alice, published):
     assert len(await count(world, wire, lambda: world.send_delete(alice, drafts[1]["cid"]))) == 2
 
 
+@pytest.mark.parametrize("hashtags", [None, "one,two"])
+@pytest.mark.parametrize("provider", ["a", "b"])
+async def test_a_delivery_takes_four_round_trips(world, wire, alice, provider, hashtags):
+    drafts = [await world.create(alice) for _ in range(2)]
+    deliver = {"a": world.deliver_a, "b": world.deliver_b}[provider]
+    for draft in drafts if hashtags else ():
+        await world.publish(alice, draft["cid"], hashtags)
+    await deliver(world.create_post(alice, drafts[0]["cid"]))
+    block = world.create_post(alice, drafts[1]["cid"])
+    assert len(await count(world, wire, lambda: deliver(block))) == 4
+
+
 async def test_a_read_takes_one_round_trip(world, wire, alice):
     post_id, _ = await world.post(alice, price=0)
     draft, session = await world.create(alice), await world.login(alice)

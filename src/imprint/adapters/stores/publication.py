@@ -51,7 +51,7 @@ from imprint.adapters.stores.files import (
     store_group,
     thumbnail_size,
 )
-from imprint.adapters.stores.posts.post_words import WANT_TEXT_OF_POST
+from imprint.adapters.stores.posts.post_words import WANT_TEXT
 from imprint.domain.drafts.files import File, Network, Publication, State
 from imprint.domain.errors import Damaged
 from imprint.domain.formats.addresses import Address
@@ -89,9 +89,9 @@ SELECT canonical, file_id, post_id, author, spelled_cid FROM events
 WHERE chain_id = :chain_id AND block_hash = :block_hash AND log_index = :log_index"""
 ADD_EVENT = """
 INSERT INTO events (chain_id, block_hash, log_index, block_number, tx_hash, post_id, author,
-       spelled_cid, cid, status, source, seen_at)
+       spelled_cid, cid, status, file_id, confirmed, source, seen_at)
 VALUES (:chain_id, :block_hash, :log_index, :block_number, :tx_hash, :post_id, :author,
-       :spelled_cid, :cid, 'unknown_file', :source, :seen_at)"""
+       :spelled_cid, :cid, :status, :file_id, :confirmed, :source, :seen_at)"""
 SET_EVENT_STATUS = """
 UPDATE events SET status = :status, file_id = :file_id, canonical = 1
 WHERE chain_id = :chain_id AND block_hash = :block_hash AND log_index = :log_index"""
@@ -180,9 +180,8 @@ UNPUBLISH_FILE = """
 UPDATE files SET state = 'pending', position = coalesce(draft_position, position),
        draft_position = NULL, post_id = NULL, published_at = NULL, tx_hash = NULL, checksum = NULL
 WHERE id = :id RETURNING position"""
-INDEXED_HASHTAGS = """
-SELECT hashtags FROM posts
-WHERE post_id = :post_id AND block_hash = :block_hash AND cid = :cid AND author = :author"""
+INDEXED_POST = """
+SELECT place, hashtags, block_hash, cid, author FROM posts WHERE post_id = :post_id"""
 OWN_THUMBNAIL = """
 SELECT d.size FROM detached d
 WHERE d.cid = :cid AND d.network = 'public' AND d.condemned = 0 AND d.detached_at > 0
@@ -352,14 +351,7 @@ def event_of(row: Row, prefix: str = "") -> PostCreated:
 
 
 async def _add_delivery(tx: Transaction, key: DeliveryKey, at: datetime) -> bool:
-    row = await tx.fetchone(
-        ADD_DELIVERY,
-        provider=key.provider,
-        digest=key_text(key.digest),
-        nonce=key_text(key.nonce),
-        received_at=micros(at),
-    )
-    return row is not None
+    return await tx.fetchone(ADD_DELIVERY, **delivery_values(key, at)) is not None
 
 
 async def _apply_in_savepoint(
@@ -380,17 +372,16 @@ async def _apply_in_savepoint(
 async def _keep_and_apply(
     tx: Transaction, event: PostCreated, source: str | None, at: datetime, canonical: bool
 ) -> EventStatus:
-    values = _values(event)
+    values = event_values(event)
     known = await _lock_known(tx, event)
     if known is None:
-        await tx.execute(ADD_EVENT, **values, source=source, seen_at=micros(at))
-    agrees = known is None or all(
-        known[column] == values[column] for column in ("post_id", "author", "spelled_cid")
-    )
-    if not canonical and known is not None and not (known["canonical"] and agrees):
+        new = values | {"confirmed": int(canonical), "source": source, "seen_at": micros(at)}
+        return await _apply(tx, event, at, canonical, new)
+    agrees = all(known[column] == values[column] for column in ("post_id", "author", "spelled_cid"))
+    if not canonical and not (known["canonical"] and agrees):
         # A delivery may neither revive an undone event nor contradict a known one.
         return EventStatus.UNKNOWN_FILE
-    bound: str | None = None if known is None else known["file_id"]
+    bound: str | None = known["file_id"]
     unbound = None
     if bound is not None and not agrees:
         unbound, bound = await _unbind(tx, bound), None
@@ -433,8 +424,17 @@ async def _apply_again(tx: Transaction, event: PostCreated, at: datetime) -> Non
         await _apply(tx, event, at, canonical=False)
 
 
-async def _apply(tx: Transaction, event: PostCreated, at: datetime, canonical: bool) -> EventStatus:
-    """Apply a stored event that is not bound to a file."""
+async def _apply(
+    tx: Transaction,
+    event: PostCreated,
+    at: datetime,
+    canonical: bool,
+    new: Mapping[str, Value] | None = None,
+) -> EventStatus:
+    """Apply an event that is not bound to a file, and store its status.
+
+    `new` is the row of an event that is not stored yet, without its status.
+    """
     file = None
     if event.cid is not None:
         file = await find_version(tx, VERSION_BY_CID, cid=event.cid)
@@ -443,8 +443,11 @@ async def _apply(tx: Transaction, event: PostCreated, at: datetime, canonical: b
     if status is EventStatus.ONCHAIN and file is not None:
         await _bind(tx, event, file, at)
         bound = file.id
-    identity = _identity(event.place)
-    await tx.execute(SET_EVENT_STATUS, **identity, status=status.value, file_id=bound)
+    if new is None:
+        identity = _identity(event.place)
+        await tx.execute(SET_EVENT_STATUS, **identity, status=status.value, file_id=bound)
+    else:
+        await tx.execute(ADD_EVENT, **new, status=status.value, file_id=bound)
     if displaced is not None:
         # Events that found this file already published were only stored. One may apply now.
         await apply_kept(tx, displaced)
@@ -504,21 +507,19 @@ async def _bind(tx: Transaction, event: PostCreated, file: File, at: datetime) -
         checksum=checksum_of(post),
     )
     await retag(tx, file, post)
-    await set_hashtags_of_chain(tx, post, await _indexed_hashtags(tx, event))
-    # The index may have read this post before its document was stored here.
-    await tx.execute(WANT_TEXT_OF_POST, post_id=str(event.post_id))
+    indexed = await tx.fetchone(INDEXED_POST, post_id=str(event.post_id))
+    if indexed is not None:
+        # The index has read this post before its document was stored here.
+        await tx.execute(WANT_TEXT, place=indexed["place"])
+    await set_hashtags_of_chain(tx, post, _hashtags_of(indexed, event))
 
 
-async def _indexed_hashtags(tx: Transaction, event: PostCreated) -> tuple[str, ...]:
-    """The hashtags of this event's post if the index has already read it."""
-    row = await tx.fetchone(
-        INDEXED_HASHTAGS,
-        post_id=str(event.post_id),
-        block_hash=event.place.block_hash.lower(),
-        cid=event.cid,
-        author=event.author,
-    )
-    return () if row is None else tuple(json.loads(row["hashtags"]))
+def _hashtags_of(indexed: Row | None, event: PostCreated) -> tuple[str, ...]:
+    """The hashtags of an indexed post, if the index has read it from this event."""
+    made_by = (event.place.block_hash.lower(), event.cid, event.author)
+    if indexed is None or made_by != (indexed["block_hash"], indexed["cid"], indexed["author"]):
+        return ()
+    return tuple(json.loads(indexed["hashtags"]))
 
 
 async def _unbind(tx: Transaction, file_id: str) -> File:
@@ -666,7 +667,17 @@ def _identity(place: LogPosition) -> dict[str, Value]:
     }
 
 
-def _values(event: PostCreated) -> dict[str, Value]:
+def delivery_values(key: DeliveryKey | None, at: datetime) -> dict[str, Value]:
+    """Values of a delivery's row. A delivery without a key has no row."""
+    return {
+        "provider": None if key is None else key.provider,
+        "digest": None if key is None else key_text(key.digest),
+        "nonce": None if key is None else key_text(key.nonce),
+        "received_at": micros(at),
+    }
+
+
+def event_values(event: PostCreated) -> dict[str, Value]:
     """Values of an event's row that come from the event itself."""
     return {
         **_identity(event.place),

@@ -17,8 +17,10 @@ from tests.postgresql import Server
 from tests.stores import open_postgresql_stores
 
 from imprint.adapters.stores.drafts.drafts import SqlDraftStore
+from imprint.adapters.stores.publication import SqlEventStore
 from imprint.domain.drafts.files import Action, File, Quota
 from imprint.domain.errors import Problem
+from imprint.domain.posts.posts import DeliveryKey
 from imprint.domain.rate_limits import Rate
 
 QUOTA = Quota(bytes=900, drafts=15)
@@ -38,6 +40,8 @@ FROM files f JOIN file_groups g ON g.id = f.group_id ORDER BY f.id""",
     "tags": """
 SELECT t.tag, f.id, t.state FROM file_tags t JOIN files f ON f.position = t.position
 ORDER BY t.tag, f.id""",
+    "events": "SELECT * FROM events ORDER BY chain_id, block_hash, log_index",
+    "deliveries": "SELECT * FROM deliveries ORDER BY provider, digest",
     "nonces": "SELECT * FROM nonces ORDER BY signer, nonce",
     "intents": "SELECT * FROM intents ORDER BY id",
     "detached": """
@@ -57,14 +61,32 @@ count or the draft is destroyed. The query for owners subtracts such drafts.
 
 
 class Author(Chaos):
-    """An author who also opens writes with spent nonces, or in excess of rate limits and quotas."""
+    """An author who also opens writes with spent nonces, or in excess of rate limits and quotas,
+    and whose events are also delivered by a provider, sometimes again or with a thumbnail."""
 
     async def act(self) -> None:
-        if self.random.random() < 0.7:
+        if self.random.random() < 0.6:
             self.done.append("act")
             await super().act()
         else:
-            await self.random.choice([self.open_write, self.open_create])()
+            others = [self.open_write, self.open_create, self.deliver, self.deliver]
+            await self.random.choice(others)()
+
+    async def deliver(self) -> None:
+        file, number = self.some_file(), self.world.number()
+        if self.events and self.random.random() < 0.2:
+            event = self.random.choice(self.events)
+        else:
+            post_id = self.random.choice([number, self.random.randint(1, 12)])
+            thumbnail = self.random.choice([None, file.thumbnail_cid, *THUMBNAILS])
+            event = self.world.event(file, post_id=post_id, thumbnail=thumbnail)
+            self.events.append(event)
+        digest = self.random.choice([f"digest {number}", "digest"])
+        nonce = self.random.choice([f"nonce {number}", "", "nonce"])
+        key = self.random.choice([None, DeliveryKey("b", digest, nonce)])
+        self.done.append(
+            await self.world.stores.events.apply_events(key, (event,), (), self.world.now)
+        )
 
     def some_file(self) -> File:
         return self.random.choice(self.files[-4:])
@@ -113,7 +135,8 @@ async def by_rules(postgresql: Server) -> AsyncIterator[World]:
     server = await PostgresqlServer.clean(postgresql, "rules")
     stores = open_postgresql_stores(server.address)
     rules = SqlDraftStore(stores.database, stores.files, stores.rate_limits)
-    yield World(replace(stores, drafts=rules), quota=QUOTA)
+    events = SqlEventStore(stores.database)
+    yield World(replace(stores, drafts=rules, events=events), quota=QUOTA)
     await stores.close()
 
 

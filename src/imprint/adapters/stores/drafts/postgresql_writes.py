@@ -262,8 +262,8 @@ draft AS MATERIALIZED (
 """Selects the draft and its group with locks, if unchanged since the caller read them."""
 
 _LOCKED_DRAFT = _DRAFT.format(locked="AND EXISTS (SELECT 1 FROM locked)")
-_DRAFT_ALONE = "WITH" + _DRAFT.format(locked="")
-"""Like `_DRAFT`, for a statement whose locks are taken before it begins."""
+UNCHANGED_DRAFT = "WITH" + _DRAFT.format(locked="")
+"""Like `_LOCKED_DRAFT`, for a statement whose locks are taken before it begins."""
 
 _ENDED = """
 ended AS (
@@ -386,7 +386,7 @@ counted AS (
 
 def _prepare(change: str) -> str:
     return (
-        _DRAFT_ALONE
+        UNCHANGED_DRAFT
         + _ENDED.format(ready="its_group", condemned="")
         + _PREPARE
         + _UNTAG.format(after="ended")
@@ -417,14 +417,14 @@ def replace_statement(
 ) -> tuple[Statement, File]:
     """The statement that replaces a draft with a version, and the new draft."""
     file = draft_of(version, old.group_id, old.hashtags, old.thumbnail_cid, position)
-    values = _effect(write, intent) | _version(file) | _known(old) | _retired(old, State.SUPERSEDED)
-    values["old_tags"] = list(old.hashtags)
+    values = _effect(write, intent) | _version(file) | unchanged(old)
+    values |= _retired(old, State.SUPERSEDED) | {"old_tags": list(old.hashtags)}
     return Statement(REPLACE_DRAFT, values), file
 
 
 def delete_statement(write: Write, old: File) -> Statement:
     """Delete a draft."""
-    values = _effect(write, None) | _known(old) | _retired(old, State.DELETED)
+    values = _effect(write, None) | unchanged(old) | _retired(old, State.DELETED)
     values["old_tags"] = list(old.hashtags)
     if old.thumbnail_cid is None:
         return Statement(DELETE_DRAFT, values)
@@ -439,7 +439,7 @@ def prepare_statement(
     """The statement that sets a draft's thumbnail and hashtags, and the changed draft."""
     file = replace(old, hashtags=tuple(hashtags), thumbnail_cid=intent.cid)
     text = hashtags_text(file.hashtags)
-    values = _effect(write, intent) | _known(old)
+    values = _effect(write, intent) | unchanged(old)
     values |= {
         "hashtags": text,
         "thumbnail_size": intent.size,
@@ -482,7 +482,8 @@ def _version(file: File) -> dict[str, ListValue]:
     }
 
 
-def _known(old: File) -> dict[str, ListValue]:
+def unchanged(old: File) -> dict[str, ListValue]:
+    """Values that a draft and its group must still have."""
     return {
         "old_id": old.id,
         "group_id": old.group_id,
