@@ -18,7 +18,7 @@ from imprint.adapters.stores.ended_sessions import (
     for_session,
 )
 from imprint.adapters.stores.files import COUNT_TAG, RECOUNT_TAG, VERSION_BY_CID
-from imprint.adapters.stores.postgresql_files import LIST_DRAFTS_FOR, LISTS
+from imprint.adapters.stores.postgresql_files import COUNT_TAGS, LIST_DRAFTS_FOR, LISTS
 
 ROWS = 6_000
 
@@ -111,6 +111,7 @@ STATEMENTS = {each.id: each.values[0] for each in texts() if each.values[0] not 
     **{name: text for name, text in AT_ONCE.items() if name.isupper()},
     **{f"{each.id} at once": LISTS[each.values[0]] for each in texts() if each.values[0] in LISTS},
     "list drafts for a session": LIST_DRAFTS_FOR,
+    **{f"count tags {drafts_too}": text for drafts_too, text in COUNT_TAGS.items()},
     "find for a session": for_session(VERSION_BY_CID, IS_ENDED_IN_POSTGRESQL),
     "end a session": END_SESSION,
     "FIND_ENDED": FIND_ENDED,

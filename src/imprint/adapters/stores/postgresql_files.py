@@ -6,11 +6,13 @@ mark takes half the time of checking a session. The row of the mark serializes l
 that sees the mark of one logout sees all earlier logouts.
 """
 
+import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from imprint.adapters.database.postgresql.database import PostgresqlDatabase
+from imprint.adapters.database.postgresql.pool import Connection
 from imprint.adapters.database.postgresql.snapshots import SNAPSHOT
 from imprint.adapters.database.postgresql.transaction import number_values, translate
 from imprint.adapters.database.transaction import Value
@@ -38,8 +40,9 @@ from imprint.domain.drafts.files import File
 from imprint.domain.drafts.tags import MAX_TAGS
 from imprint.domain.errors import Damaged
 from imprint.domain.formats.cids import Cid
-from imprint.domain.posts.indexed_posts import ListFilter, OwnDrafts
+from imprint.domain.posts.indexed_posts import ListFilter, OwnDrafts, PublicList
 from imprint.domain.sessions import Session, session_ended
+from imprint.ports import Monotonic, monotonic
 from imprint.ports.files import FileList
 
 # Single files
@@ -95,7 +98,13 @@ class KnownSessions:
 # Lists
 
 _COUNTED = 20_000
-"""Maximum number of files to count per tag to find the rarest tag. This takes some milliseconds."""
+"""Maximum number of files to count per tag. This takes some milliseconds."""
+
+COUNT_SECONDS = 60.0
+"""Seconds after which a tag is counted again."""
+
+MOST_TAGS = 10_000
+"""Number of tags whose counts a process caches."""
 
 _CHANGED = f"{SNAPSHOT} <> :known"
 """Condition that the snapshot has changed, evaluated once before any row is read."""
@@ -105,20 +114,47 @@ SELECT page.*, {SNAPSHOT} AS snapshot, {{ended}} AS ended
 FROM (SELECT 1) AS one
 LEFT JOIN LATERAL (SELECT listed.*, true AS present FROM ({{text}}) AS listed) AS page ON true"""  # noqa: S608
 
-_RAREST = """
-WITH rarest AS MATERIALIZED (
-    SELECT given.tag FROM unnest(ARRAY[{tags}]) AS given (tag)
-    ORDER BY (
-        SELECT count(*) FROM (
-            SELECT 1 FROM file_tags c WHERE c.tag = given.tag {wanted} LIMIT {counted}
-        ) AS counted
-    ) LIMIT 1
-), found"""
-"""Statement that walks the rarest tag of a list."""
+COUNT_TAGS = {
+    drafts_too: f"""
+SELECT given.tag, (
+    SELECT count(*) FROM (
+        SELECT 1 FROM file_tags c WHERE c.tag = given.tag {wanted} LIMIT {_COUNTED}
+    ) AS counted
+) AS files FROM unnest(CAST(:tags AS TEXT[])) AS given (tag)"""  # noqa: S608
+    for drafts_too, wanted in ((False, "AND c.state = 'onchain'"), (True, ""))
+}
+"""Counts the files of each tag, with or without drafts."""
+
+
+class TagCounts:
+    """How many files each tag has, counted at most once a minute.
+
+    Counting two frequent tags takes many times as long as reading a page of their list. With an old
+    count, a list may follow the wrong tag, which is slower but has the same result.
+    """
+
+    def __init__(self, clock: Monotonic = monotonic) -> None:
+        self._clock = clock
+        self._counts: BoundedCache[tuple[str, bool], tuple[int, float]] = BoundedCache(MOST_TAGS)
+
+    def uncounted(self, tags: Iterable[str], drafts_too: bool) -> list[str]:
+        """Those of the tags that must be counted."""
+        oldest = self._clock() - COUNT_SECONDS
+        uncounted = (0, -math.inf)
+        return [t for t in tags if self._counts.get((t, drafts_too), uncounted)[1] < oldest]
+
+    def add(self, tag: str, drafts_too: bool, files: int) -> None:
+        """Record the number of files that have just been counted."""
+        self._counts.put((tag, drafts_too), (files, self._clock()))
+
+    def sort(self, tags: Iterable[str], drafts_too: bool) -> list[str]:
+        """The tags in the order in which a list narrows them down, rarest first."""
+        return sorted(tags, key=lambda tag: self._counts.get((tag, drafts_too), (0, 0.0))[0])
+
 
 _LIST_TAGGED = """
-{found} AS MATERIALIZED (
-    SELECT t.position FROM file_tags t WHERE t.tag = {walked} AND t.position < :before {also}
+WITH found AS MATERIALIZED (
+    SELECT t.position FROM file_tags t WHERE t.tag = :tag0 AND t.position < :before {also}
     ORDER BY t.position DESC LIMIT :limit
 ) {columns} FROM found
 LEFT JOIN LATERAL (SELECT * FROM files x WHERE x.position = found.position LIMIT 1) f ON true
@@ -133,15 +169,8 @@ AND (SELECT true FROM file_tags o WHERE o.tag = :tag AND o.position = t.position
 
 def _list_tagged(tags: int, drafts_too: bool, also: str = "") -> str:
     also += "" if drafts_too else " AND t.state = 'onchain'"
-    found, walked = "WITH found", ":tag0"
-    if tags > 1:
-        names = [f":tag{number}" for number in range(tags)]
-        wanted = "" if drafts_too else "AND c.state = 'onchain'"
-        given = ", ".join(f"CAST({name} AS TEXT)" for name in names)
-        found = _RAREST.format(tags=given, wanted=wanted, counted=_COUNTED)
-        walked = "(SELECT tag FROM rarest)"
-        also += "".join(_ALSO_TAGGED.replace(":tag", name) for name in names)
-    return _LIST_TAGGED.format(found=found, walked=walked, columns=FILE_COLUMNS, also=also)
+    also += "".join(_ALSO_TAGGED.replace(":tag", f":tag{number}") for number in range(1, tags))
+    return _LIST_TAGGED.format(columns=FILE_COLUMNS, also=also)
 
 
 LISTS: Mapping[str, str] = {
@@ -168,8 +197,9 @@ def list_statement(
 ) -> tuple[str, dict[str, Value]]:
     """A single statement that reads a list unless the snapshot is `known`.
 
-    The statement always returns a row. If nothing was read or the list is empty, that row is not
-    `present`. Each row says whether the session is `ended`.
+    A list by several tags follows the first tag. The statement always returns a row. If nothing was
+    read or the list is empty, that row is not `present`. Each row says whether the session is
+    `ended`.
     """
     values: dict[str, Value] = {"before": END if before is None else before, "limit": limit}
     if isinstance(which, OwnDrafts):
@@ -190,6 +220,7 @@ class PostgresqlFileStore(SqlFileStore):
 
     database: PostgresqlDatabase
     _sessions: KnownSessions = field(default_factory=KnownSessions, init=False)
+    _counts: TagCounts = field(default_factory=TagCounts, init=False)
 
     async def file_by_cid(self, cid: Cid, session: Session | None = None) -> File | None:
         return await self._find(_BY_CID, cid, session)
@@ -247,9 +278,11 @@ class PostgresqlFileStore(SqlFileStore):
         known: tuple[tuple[str, str], FileList] | None = lists.known(key)
         if known is not None and await lists.is_current(known[0]):
             return known[1]
-        text, values = list_statement(which, before, limit, session)
         async with self.database.pool.connection() as connection:
             server = connection.server
+            if isinstance(which, PublicList) and len(which.tags) > 1:
+                which = await self._rarest_first(connection, which)
+            text, values = list_statement(which, before, limit, session)
             values["known"] = known[0][1] if known and known[0][0] == server else ""
             rows = await connection.run(*translate(text, values))
         if rows[0]["ended"]:
@@ -261,3 +294,11 @@ class PostgresqlFileStore(SqlFileStore):
             files = FileList(build_file(*row[:WIDTH]) for row in rows if row["present"])
         lists.remember(key, snapshot, files)
         return files
+
+    async def _rarest_first(self, connection: Connection, which: PublicList) -> PublicList:
+        drafts_too = which.drafts_too
+        if uncounted := self._counts.uncounted(which.tags, drafts_too):
+            counted = translate(COUNT_TAGS[drafts_too], {"tags": uncounted})
+            for row in await connection.run(*counted):
+                self._counts.add(row["tag"], drafts_too, row["files"])
+        return replace(which, tags=tuple(self._counts.sort(which.tags, drafts_too)))
