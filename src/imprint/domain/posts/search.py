@@ -8,7 +8,7 @@ import html
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from imprint.domain.posts.text_work import TextWork, TooIntricate
 
@@ -57,6 +57,9 @@ _KNOWN_CHARACTERS = 20_000
 """Number of characters whose folded form is cached."""
 
 _LONG_WORD = re.compile(rf"([^ ]{{{MAX_WORD}}})[^ ]+")
+_RUN = re.compile(r"[^\x00-/:-@\[-`{-\x7f]+")
+"""Matches characters between ASCII separators. Within ASCII, they are a word."""
+
 _PARTS = re.compile(r'"([^"]*)"|([^"\s]+|")')
 
 
@@ -66,10 +69,18 @@ class NotAQuery(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class SearchTerm:
-    """Consecutive folded words. With `prefix`, the last word may be the start of a longer word."""
+    """Consecutive folded words. With `prefix`, the last word may be the start of a longer word.
+
+    A folded text contains the term if and only if it contains `pattern`.
+    """
 
     words: tuple[str, ...]
     prefix: bool
+    pattern: str = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        end = "" if self.prefix else " "
+        object.__setattr__(self, "pattern", f" {' '.join(self.words)}{end}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +154,7 @@ def matches(query: SearchQuery, texts: PostTexts) -> bool:
     """Whether every term of a query occurs in one of a post's texts."""
     folded = texts.folded()
     return bool(query.terms) and all(
-        any(pattern in text for text in folded) for pattern in map(pattern_of, query.terms)
+        any(term.pattern in text for text in folded) for term in query.terms
     )
 
 
@@ -155,19 +166,18 @@ def score(query: SearchQuery, title: str, hashtags: str, description: str) -> in
     """
     total = 0
     for term in query.terms:
-        pattern = pattern_of(term)
-        for weight, text in ((16, title), (8, hashtags), (4, description)):
-            if pattern in text:
-                total += weight + (not term.prefix or f"{pattern} " in text)
-                break
+        pattern = term.pattern
+        if pattern in title:
+            weight, text = 16, title
+        elif pattern in hashtags:
+            weight, text = 8, hashtags
+        elif pattern in description:
+            weight, text = 4, description
         else:
             total += 2
+            continue
+        total += weight + (not term.prefix or f"{pattern} " in text)
     return total
-
-
-def pattern_of(term: SearchTerm) -> str:
-    """Return the string that a folded text contains if and only if it contains this term."""
-    return f" {' '.join(term.words)}{'' if term.prefix else ' '}"
 
 
 def snippet(query: SearchQuery, texts: Iterable[str], work: TextWork | None = None) -> str:
@@ -189,7 +199,7 @@ def snippet(query: SearchQuery, texts: Iterable[str], work: TextWork | None = No
 
 
 def _find_match(query: SearchQuery, texts: Iterable[str], work: TextWork) -> str | None:
-    patterns = [pattern_of(term) for term in query.terms]
+    patterns = [term.pattern for term in query.terms]
     for given in texts:
         start = _likely_start(query, given)
         text = _displayed(given[start : start + SNIPPET_WINDOW])
@@ -303,20 +313,29 @@ def _chunks(text: str) -> Iterator[tuple[int, str]]:
 def _spans(text: str) -> list[tuple[str, int, int]]:
     """Return the folded words of a text, with the start and end of each."""
     spans: list[tuple[str, int, int]] = []
+    for run in _RUN.finditer(text):
+        if run[0].isascii():
+            spans.append((run[0][:MAX_WORD].lower(), run.start(), run.end()))
+        else:
+            spans += _spans_in_run(run[0], run.start())
+    return spans
+
+
+def _spans_in_run(run: str, start: int) -> Iterator[tuple[str, int, int]]:
     word, begin, end = "", 0, 0
-    for at, char in enumerate(text):
-        for each in _FOLDING[ord(char)]:
+    for at, char in enumerate(run, start):
+        folded = _FOLDING[ord(char)]
+        for each in folded:
             if each != " ":
                 begin = begin if word else at
                 word, end = word + each, at + 1
             elif word:
-                spans.append((word[:MAX_WORD], begin, end))
+                yield word[:MAX_WORD], begin, end
                 word = ""
-        if word and _FOLDING[ord(char)] == "":
+        if word and folded == "":
             end = at + 1
     if word:
-        spans.append((word[:MAX_WORD], begin, end))
-    return spans
+        yield word[:MAX_WORD], begin, end
 
 
 def _marked(query: SearchQuery, text: str) -> list[tuple[int, int]]:

@@ -26,7 +26,7 @@ from imprint.domain.formats.addresses import ZERO_ADDRESS, Address
 from imprint.domain.formats.cids import Cid
 from imprint.domain.posts.indexed_posts import PostScope
 from imprint.domain.posts.openings import TextFacts
-from imprint.domain.posts.search import SearchQuery, SearchTerm, fold, pattern_of, score
+from imprint.domain.posts.search import SearchQuery, SearchTerm, fold, score
 from imprint.ports.post_index import Match, Matches, PendingText
 
 LONGEST_PREFIX = 6
@@ -147,7 +147,7 @@ async def find_in_sqlite(
     tx: Transaction, query: SearchQuery, before: int, limit: int, scope: PostScope
 ) -> Matches:
     """The newest FTS5 matches. Prefixes longer than those in the index are compared with rows."""
-    long = [pattern_of(term) for term in query.terms if _is_long(term)]
+    long = [term.pattern for term in query.terms if _is_long(term)]
     values: dict[str, Value] = {f"part{number}": part for number, part in enumerate(long)}
     values["match"] = " AND ".join(map(_fts_term, query.terms))
     statement = _sqlite_text(len(long), LOWEST_SHOWN[scope])
@@ -186,7 +186,7 @@ async def find_in_postgresql(
 ) -> Matches:
     """The newest matches within the scope, found by a database function."""
     terms = "\n".join(map(_tsquery_term, query.terms))
-    patterns = "\n".join(map(pattern_of, query.terms))
+    patterns = "\n".join(term.pattern for term in query.terms)
     found: list[Match] = []
     for number in range(ROUNDS):
         wanted = limit << number
@@ -216,7 +216,7 @@ async def walk_posts(
     tx: Transaction, query: SearchQuery, before: int, limit: int, scope: PostScope
 ) -> Matches:
     """Matches among the newest posts, compared one by one. Ends after `WALKED` characters."""
-    patterns = "\n".join(map(pattern_of, query.terms))
+    patterns = "\n".join(term.pattern for term in query.terms)
     found: list[Match] = []
     left = WALKED
     while True:
