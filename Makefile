@@ -71,6 +71,9 @@ bench-paint: $(READY) .venv/browser ## Measure how soon a browser paints the pag
 	tools/install-browser
 	$(BIN)/python -m bench.paint
 
+bench-recovery: $(READY) ## Time a backup, its restoration and a rebuild of the index (POSTS=1000000; takes an hour)
+	$(BIN)/python -m bench.recovery --posts $(or $(POSTS),1000000)
+
 bench-compare: $(READY) ## Compare the speed with that of another checkout or commit, in turns (OTHER=path or commit)
 	$(BIN)/python -m bench.compare $(OTHER)
 

@@ -10,6 +10,9 @@ from PIL import Image, ImageDraw, ImageFont
 WIDTH, HEIGHT, MARGIN = 900, 540, 80
 """Width and height of a chart, and the width of its margin, in pixels."""
 
+MOST_MARKS = 25
+"""Number of points above which the x-axis has evenly spread marks instead of a mark at each."""
+
 COLORS = ("#1f6feb", "#d1242f", "#1a7f37", "#9a6700", "#8250df", "#57606a")
 """Line colors."""
 
@@ -48,7 +51,7 @@ def draw_chart(path: Path, title: str, labels: tuple[str, str], lines: Sequence[
         (left, height) = place(across[0], y)
         pen.line([(left, height), (WIDTH - MARGIN, height)], "#d8dee4")
         pen.text((8, height - 8), f"{y:,.3g}", "#57606a", small)
-    for x in across:
+    for x in across if len(across) <= MOST_MARKS else _spread(across[0], across[-1]):
         pen.text((place(x, 0)[0] - 12, HEIGHT - MARGIN + 8), f"{x:,.0f}", "#57606a", small)
     pen.text((WIDTH / 2 - 60, HEIGHT - 36), labels[0], "black", small)
     pen.text((8, MARGIN - 28), labels[1], "black", small)
@@ -59,4 +62,35 @@ def draw_chart(path: Path, title: str, labels: tuple[str, str], lines: Sequence[
         for x, y in points:
             pen.ellipse([x - 4, y - 4, x + 4, y + 4], color)
         pen.text((WIDTH - MARGIN - 210, MARGIN + 20 * number), line.name, color, small)
+    image.save(path)
+
+
+def _spread(low: float, high: float) -> list[float]:
+    return [low + (high - low) * step / 6 for step in range(7)]
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """One bar, of which the first part is marked."""
+
+    name: str
+    part: float
+    whole: float
+
+
+def draw_bars(path: Path, title: str, unit: str, bars: Sequence[Bar]) -> None:
+    """Draw horizontal bars with their values, one below the other."""
+    left, height = 330, 26
+    image = Image.new("RGB", (WIDTH, MARGIN + height * len(bars) + 20), "white")
+    pen = ImageDraw.Draw(image)
+    font, small = ImageFont.load_default(18), ImageFont.load_default(13)
+    scale = (WIDTH - left - MARGIN) / (max(bar.whole for bar in bars) or 1)
+    pen.text((20, 20), title, "black", font)
+    for number, bar in enumerate(bars):
+        top = MARGIN + number * height
+        pen.text((20, top), bar.name, "black", small)
+        pen.rectangle((left, top, left + bar.whole * scale, top + height - 9), COLORS[0])
+        pen.rectangle((left, top, left + bar.part * scale, top + height - 9), COLORS[5])
+        label = f"{bar.whole:,.0f} {unit}"
+        pen.text((left + bar.whole * scale + 6, top), label, "#57606a", small)
     image.save(path)

@@ -10,7 +10,7 @@ from pathlib import Path
 import asyncpg
 
 from bench.filled_index import SUMS, index_tables, words_of_postgresql, words_of_sqlite
-from bench.filled_posts import EPOCH, Row, Table, cid_of_file, is_draft, owner_of, tags_of
+from bench.filled_posts import DOCUMENT, EPOCH, Row, Table, cid_of_file, is_draft, owner_of, tags_of
 
 _LINES = 2_000
 """Number of rows per COPY chunk."""
@@ -131,7 +131,7 @@ def _files(count: int) -> Iterator[Row]:
             owner_of(number),
             f"{owner_of(number)}_{number}",
             cid_of_file(number),
-            4096,
+            DOCUMENT,
             EPOCH + number,
             "pending" if draft else "onchain",
             number,

@@ -158,7 +158,7 @@ _AUTHOR_COLUMNS = (
 def _posts(count: int) -> Iterator[Row]:
     for number in range(1, count + 1):
         cid, price = cid_of_file(number), price_of(number)
-        sales = _sales_of(number)
+        sales = sales_of(number)
         yield (
             place_of_post(number),
             str(number),
@@ -188,12 +188,12 @@ def _post_tags(count: int) -> Iterator[Row]:
 
 def _purchases(count: int) -> Iterator[Row]:
     for number in range(1, count + 1):
-        for sale in range(_sales_of(number)):
+        for sale in range(sales_of(number)):
             yield (
                 _place_of_sale(number, sale),
                 str(number),
                 owner_of(number),
-                _buyer_of(number, sale, count),
+                buyer_of(number, sale, count),
                 str(price_of(number)),
                 _time_of(number),
                 _hash("block", number),
@@ -204,9 +204,9 @@ def _purchases(count: int) -> Iterator[Row]:
 def _holdings(count: int, reader: str) -> Iterator[Row]:
     for number in range(1, count + 1):
         at, price = _time_of(number), str(price_of(number))
-        for sale in range(_sales_of(number)):
+        for sale in range(sales_of(number)):
             place = _place_of_sale(number, sale) - 1
-            yield _buyer_of(number, sale, count), str(number), "1", 1, place, at, price
+            yield buyer_of(number, sale, count), str(number), "1", 1, place, at, price
     step = max(1, count // LIBRARY)
     for number in range(1, count + 1, step):
         # A gift without a transfer. It is in no other table, but holders are read the same way.
@@ -228,8 +228,8 @@ def _authors(count: int) -> Iterator[Row]:
             if number > 0
         ]
         if numbers:
-            sales = sum(map(_sales_of, numbers))
-            volume = sum(_sales_of(number) * price_of(number) for number in numbers)
+            sales = sum(map(sales_of, numbers))
+            volume = sum(sales_of(number) * price_of(number) for number in numbers)
             worth = sum(map(price_of, numbers))
             first, last = _time_of(numbers[0]), _time_of(numbers[-1])
             yield owner_of(numbers[0]), len(numbers), first, last, sales, str(volume), str(worth)
@@ -258,12 +258,13 @@ def _has_text(number: int) -> bool:
     return price_of(number) == 0 and not is_draft(number)
 
 
-def _sales_of(number: int) -> int:
+def sales_of(number: int) -> int:
     """Return the number of sales of a post. A few posts sell often, and the average is 1.4."""
     return 40 // (number * 7_919 % 100 + 1)
 
 
-def _buyer_of(number: int, sale: int, count: int) -> str:
+def buyer_of(number: int, sale: int, count: int) -> str:
+    """Return the buyer of a sale of a post."""
     readers = max(50, count // 50)
     return f"0x{(number * 31 + sale) % readers + 2**32:040x}"
 

@@ -28,6 +28,9 @@ WORDS = 50_000
 TITLE_WORDS, DESCRIPTION_WORDS, BODY_WORDS = 6, 18, 60
 """Number of words in a title, in a description, and in the text of a free post."""
 
+DOCUMENT = 4096
+"""Length of a document in bytes."""
+
 Row = tuple[str | bytes | int | None, ...]
 
 
@@ -61,9 +64,14 @@ def rare_tags(count: int) -> int:
     return count // FILES_OF_A_RARE_TAG
 
 
+def document_of(number: int) -> bytes:
+    """Return the document of file `number`, which is as long as its text."""
+    return f"{number:0{DOCUMENT}}".encode()
+
+
 def cid_of_file(number: int) -> Cid:
     """Return the CID of file `number`."""
-    return cid_of(Codec.RAW, sha256(str(number).encode()).digest())
+    return cid_of(Codec.RAW, sha256(document_of(number)).digest())
 
 
 def word(rank: int) -> str:

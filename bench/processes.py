@@ -184,17 +184,9 @@ def run_service(
     """
     port = free_port()
     environ = {
+        **service_environ(folder, rpc_url, database),
         "IMPRINT_PORT": str(port),
-        "IMPRINT_DATA_DIR": str(folder),
-        "IMPRINT_DATABASE_URL": database,
-        "IMPRINT_CHAIN_RPC_URL": rpc_url,
-        "IMPRINT_CHAIN_ID": "31337",
-        "IMPRINT_MARKETPLACE_ADDRESS": MARKETPLACE,
-        "IMPRINT_JWT_SECRET": secrets.token_hex(32),
-        "IMPRINT_WEBHOOK_A_SECRET": WEBHOOK_SECRET,
-        "IMPRINT_RATE_LIMITS": "off",
         "IMPRINT_WORKERS": str(workers),
-        "IMPRINT_CHAIN_FOLLOW_SECONDS": "0",
         **(settings or {}),
     }
     python = sys.executable if checkout == CHECKOUT else str(checkout / ".venv/bin/python")
@@ -203,3 +195,18 @@ def run_service(
         command, port, "/healthz", environ, python=python, folder=checkout, log=log
     ) as measured:
         yield measured
+
+
+def service_environ(folder: Path, rpc_url: str, database: str) -> dict[str, str]:
+    """Return the settings of a service or command, without rate limits and chain following."""
+    return {
+        "IMPRINT_DATA_DIR": str(folder),
+        "IMPRINT_DATABASE_URL": database,
+        "IMPRINT_CHAIN_RPC_URL": rpc_url,
+        "IMPRINT_CHAIN_ID": "31337",
+        "IMPRINT_MARKETPLACE_ADDRESS": MARKETPLACE,
+        "IMPRINT_JWT_SECRET": secrets.token_hex(32),
+        "IMPRINT_WEBHOOK_A_SECRET": WEBHOOK_SECRET,
+        "IMPRINT_RATE_LIMITS": "off",
+        "IMPRINT_CHAIN_FOLLOW_SECONDS": "0",
+    }

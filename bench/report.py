@@ -2,15 +2,24 @@
 
 import json
 from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
+from tools.files import ROOT
+from tools.trust import describe_commit
 
 from bench.loads import Outcome
 from bench.rounds import Samples, quartiles
+
+RECORDED = ROOT / "bench" / "recorded"
+"""Where recorded results are kept, from which the tables of docs/scale.md are made."""
+
+PICTURES = ROOT / "docs" / "pictures"
+"""Where recorded charts are kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +52,8 @@ class Report:
     ratios: dict[str, float] = field(default_factory=dict)
     sizes: list[dict[str, Any]] = field(default_factory=list)
     workers: list[dict[str, Any]] = field(default_factory=list)
+    knee: list[dict[str, Any]] = field(default_factory=list)
+    """Latency of a service at rising rates."""
 
     def add(self, database: str, name: str, samples: Samples, floor: str) -> Measurement:
         """Add a scenario and its floor."""
@@ -96,5 +107,7 @@ class Report:
             console.print(grid)
 
     def write(self, path: Path) -> None:
-        """Write all results to a JSON file."""
-        path.write_text(json.dumps(asdict(self), indent=1))
+        """Write all results to a JSON file, with the commit and the date."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        of = {"commit": describe_commit(), "date": f"{datetime.now(UTC):%Y-%m-%d}"}
+        path.write_text(json.dumps(of | asdict(self), indent=1) + "\n")

@@ -1,11 +1,14 @@
 """Benchmark the service: python -m bench.run [--quick] [--only DATABASE] [--out FOLDER]
 
+With RECORD=1, the results and charts become those of docs/scale.md.
+
 Only processor time and its ratios matter: a scenario and its floor are measured alternately, on the
 same core.
 """
 
 import argparse
 import asyncio
+import os
 import tempfile
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -14,13 +17,14 @@ from pathlib import Path
 from statistics import median
 from urllib.parse import urlsplit
 
-from bench.charts import Line, draw_chart
+from bench.charts import Bar, Line, draw_bars, draw_chart
 from bench.databases import Database, open_databases
 from bench.fixture import Fixture
 from bench.floors import Floor, Floors, find_peer, run_floors, time_verification
+from bench.knee import STEP_SECONDS, draw_knee, measure_knee
 from bench.loads import CONNECTIONS, send_load
 from bench.processes import LOAD_CORE, Measured, pin, run_chain, run_service, send_timed
-from bench.report import Report
+from bench.report import PICTURES, RECORDED, Report
 from bench.rounds import Samples, cut, take_turns
 from bench.scenarios import (
     BOUND_UPDATE,
@@ -86,11 +90,16 @@ def main() -> None:
                 bench.measure_scenarios(database)
                 bench.measure_workers(database)
                 measure_pages(report, folder, rpc_url, floors, database)
+                seconds = STEP_SECONDS / 5 if options.quick else STEP_SECONDS
+                measure_knee(report, folder, rpc_url, database, seconds)
             default = (1_000, 10_000) if options.quick else SIZES
             sizes.measure(database, tuple(options.sizes or default))
     report.print()
     report.write(options.out / "bench.json")
     _draw(report, options.out)
+    if os.environ.get("RECORD"):
+        report.write(RECORDED / "bench.json")
+        _draw(report, PICTURES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,7 +275,16 @@ def _spend(services: list[Measured], requests: list[bytes]) -> float:
 
 
 def _draw(report: Report, folder: Path) -> None:
-    """Draw both charts."""
+    """Draw what was measured."""
+    if report.measurements:
+        bars = [
+            Bar(f"{each.name}, {each.database}", each.floor_us, each.processor_us)
+            for each in sorted(report.measurements, key=lambda each: (each.name, each.database))
+        ]
+        title = "Processor time per request, of which the floor is grey"
+        draw_bars(folder / "cost.png", title, "µs", bars)
+    if report.knee:
+        draw_knee(report, folder / "knee.png")
     busy = [each for each in report.sizes if "writes" in each["scenario"]]
     scenarios = dict.fromkeys(each["scenario"] for each in busy)
     lines = [
@@ -275,21 +293,6 @@ def _draw(report: Report, folder: Path) -> None:
     ]
     if lines:
         draw_chart(folder / "latency-over-files.png", "Median latency", ("files", "ms"), lines)
-    kinds = dict.fromkeys((each["database"], each["scenario"]) for each in report.workers)
-    lines = [
-        Line(
-            f"{scenario} on {database}",
-            [
-                (each["workers"], each["rate"])
-                for each in report.workers
-                if (each["database"], each["scenario"]) == (database, scenario)
-            ],
-        )
-        for database, scenario in kinds
-    ]
-    if lines:
-        title = "Responses per second (the load shares the cores)"
-        draw_chart(folder / "rate-over-workers.png", title, ("workers", "1/s"), lines)
 
 
 if __name__ == "__main__":

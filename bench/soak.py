@@ -28,12 +28,12 @@ from pathlib import Path
 import asyncpg
 from tests.faults.keyed_servers import KeyedBucket
 from tests.postgresql import Server
-from tools.files import ROOT
 from tools.trust import Result, save_result
 
 from bench.charts import Line, draw_chart
 from bench.fixture import Fixture
 from bench.processes import LOAD_CORE, Measured, pin, run_node, run_service
+from bench.report import PICTURES
 from bench.visitors import Connection, Failed, Visitors
 from bench.wallets import get_request
 
@@ -67,9 +67,6 @@ ALLOWED_DESCRIPTORS = 8
 ALLOWED_THREADS = 4
 
 NOT_JUDGED = "Whether memory grows was not judged: the caches of a run this short are not full."
-
-PICTURES = ROOT / "docs" / "pictures"
-"""Where the chart of a recorded run is drawn."""
 
 TITLES = {"sqlite": "SQLite", "postgresql": "PostgreSQL"}
 

@@ -15,7 +15,10 @@ from tools.files import ROOT
 
 RESULTS = ROOT / "tools" / "results"
 
-WRITTEN = (":!tools/results", ":!docs/trust.md", ":!docs/pictures", ":!.ci/passed.json")
+WRITTEN = (
+    *(":!tools/results", ":!docs/trust.md", ":!docs/pictures", ":!.ci/passed.json"),
+    *(":!bench/recorded", ":!docs/scale.md"),
+)
 """What the commands themselves write, as exclusions for git."""
 
 
@@ -45,7 +48,7 @@ def save_result(result: Result) -> None:
     if not os.environ.get("RECORD"):
         return
     RESULTS.mkdir(exist_ok=True)
-    fields = asdict(result) | {"date": f"{datetime.now(UTC):%Y-%m-%d}", "commit": _read_commit()}
+    fields = asdict(result) | {"date": f"{datetime.now(UTC):%Y-%m-%d}", "commit": describe_commit()}
     path = RESULTS / f"{result.suite.lower().replace(' ', '-')}.json"
     path.write_text(json.dumps(fields, indent=2, ensure_ascii=False) + "\n", "utf-8")
 
@@ -56,7 +59,7 @@ def read_results(folder: Path = RESULTS) -> list[Result]:
     return [Result(**fields | {"exceptions": tuple(fields["exceptions"])}) for fields in files]
 
 
-def _read_commit() -> str:
+def describe_commit() -> str:
     """Return the first digits of the current commit, with a plus sign if sources differ from it."""
     commit = _git("rev-parse", "--short=12", "HEAD")
     return f"{commit}+" if _git("status", "--porcelain", "--", ".", *WRITTEN) else commit
