@@ -91,17 +91,16 @@ class PostgresqlEventStore(SqlEventStore):
         dead_letters: Sequence[DeadLetter],
         at: datetime,
     ) -> ApplyResult:
-        statement = None
+        statement, locks = None, event_locks(events)
         if len(events) == 1 and not dead_letters:
-            statement = await self._publish(key, events[0], at)
+            statement = await self._publish(key, events[0], at, locks)
         done = ApplyResult(False, (EventStatus.ONCHAIN,))
-        locks = event_locks(events)
         return await self.database.write(
             statement, lambda _: done, locks, apply_events, key, events, dead_letters, at
         )
 
     async def _publish(
-        self, key: DeliveryKey | None, event: PostCreated, at: datetime
+        self, key: DeliveryKey | None, event: PostCreated, at: datetime, locks: frozenset[str]
     ) -> Statement | None:
         """The statement that applies a delivery in the usual case, or None in any other case."""
         values: dict[str, ListValue] = {**event_values(event), **delivery_values(key, at)}
@@ -123,4 +122,4 @@ class PostgresqlEventStore(SqlEventStore):
             "old_tags": list(draft.hashtags),
             "old_size": draft.size,
         }
-        return Statement(PUBLISH_DRAFT, values, lock_statements(event_locks([event])))
+        return Statement(PUBLISH_DRAFT, values, lock_statements(locks))
