@@ -27,6 +27,9 @@ BLOCK_SECONDS = 2
 LIBRARY = 200
 """Number of posts the benchmark's reader holds, regardless of catalog size."""
 
+THUMBNAIL = b"bafkreithumbnail"
+"""The text that every post has in place of a thumbnail's CID."""
+
 UNIT = 10**11
 """Price unit in wei. Prices are 0 to 9 units, so that their sums fit into 63 bits."""
 
@@ -38,6 +41,11 @@ def place_of_post(number: int) -> int:
     return position_of(number, 0)
 
 
+def sentence_of(words: list[str]) -> bytes:
+    """Return the words as the title or description that is on the chain."""
+    return " ".join(words).capitalize().encode()
+
+
 def price_of(number: int) -> int:
     """Return the price of a post. One post in ten is free."""
     return (number + 7) * 7 % 10 * UNIT
@@ -45,7 +53,7 @@ def price_of(number: int) -> int:
 
 def index_tables(count: int, reader: str) -> tuple[Table, ...]:
     """Return the rows for `count` posts in every index table except the word and total tables."""
-    head = (count + 1, _hash("block", count + 1))
+    head = (count + 1, hash_of("block", count + 1))
     state = (1, 31337, MARKETPLACE.lower(), 0, *head, *head, 1)
     return (
         Table("index_state", _STATE_COLUMNS, [state]),
@@ -165,15 +173,15 @@ def _posts(count: int) -> Iterator[Row]:
             owner_of(number),
             cid,
             cid.encode(),
-            b"bafkreithumbnail",
-            " ".join(title_of(number)).capitalize().encode(),
-            " ".join(description_of(number)).capitalize().encode(),
+            THUMBNAIL,
+            sentence_of(title_of(number)),
+            sentence_of(description_of(number)),
             json.dumps(tags_of(number, count)),
             price.to_bytes(32),
             price.to_bytes(32),
-            _time_of(number),
-            _hash("block", number),
-            _hash("transaction", number),
+            time_of(number),
+            hash_of("block", number),
+            hash_of("transaction", number),
             sales,
             str(sales * price),
             sales,
@@ -195,22 +203,22 @@ def _purchases(count: int) -> Iterator[Row]:
                 owner_of(number),
                 buyer_of(number, sale, count),
                 str(price_of(number)),
-                _time_of(number),
-                _hash("block", number),
-                _hash("transaction", number),
+                time_of(number),
+                hash_of("block", number),
+                hash_of("transaction", number),
             )
 
 
 def _holdings(count: int, reader: str) -> Iterator[Row]:
     for number in range(1, count + 1):
-        at, price = _time_of(number), str(price_of(number))
+        at, price = time_of(number), str(price_of(number))
         for sale in range(sales_of(number)):
             place = _place_of_sale(number, sale) - 1
             yield buyer_of(number, sale, count), str(number), "1", 1, place, at, price
     step = max(1, count // LIBRARY)
     for number in range(1, count + 1, step):
         # A gift without a transfer. It is in no other table, but holders are read the same way.
-        yield reader, str(number), "1", 1, position_of(number, 1_000), _time_of(number), None
+        yield reader, str(number), "1", 1, position_of(number, 1_000), time_of(number), None
 
 
 def _texts(count: int) -> Iterator[Row]:
@@ -231,7 +239,7 @@ def _authors(count: int) -> Iterator[Row]:
             sales = sum(map(sales_of, numbers))
             volume = sum(sales_of(number) * price_of(number) for number in numbers)
             worth = sum(map(price_of, numbers))
-            first, last = _time_of(numbers[0]), _time_of(numbers[-1])
+            first, last = time_of(numbers[0]), time_of(numbers[-1])
             yield owner_of(numbers[0]), len(numbers), first, last, sales, str(volume), str(worth)
 
 
@@ -273,9 +281,11 @@ def _place_of_sale(number: int, sale: int) -> int:
     return position_of(number, 2 + 2 * sale)
 
 
-def _time_of(number: int) -> int:
+def time_of(number: int) -> int:
+    """Return the time of a post's block in microseconds."""
     return EPOCH + number * BLOCK_SECONDS * 1_000_000
 
 
-def _hash(kind: str, number: int) -> str:
+def hash_of(kind: str, number: int) -> str:
+    """Return the hash of a block or transaction."""
     return "0x" + sha256(f"{kind} {number}".encode()).hexdigest()

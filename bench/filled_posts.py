@@ -65,7 +65,7 @@ def rare_tags(count: int) -> int:
 
 
 def document_of(number: int) -> bytes:
-    """Return the document of file `number`, which is as long as its text."""
+    """Return the document of file `number`."""
     return f"{number:0{DOCUMENT}}".encode()
 
 

@@ -9,14 +9,21 @@ a rebuild of the index is measured without it. Each block has one post, its hash
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
-from hashlib import sha256
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import msgspec
 
-from bench.filled_index import BLOCK_SECONDS, buyer_of, price_of, sales_of
-from bench.filled_posts import EPOCH, cid_of_file, description_of, owner_of, tags_of, title_of
+from bench.filled_index import (
+    THUMBNAIL,
+    buyer_of,
+    hash_of,
+    price_of,
+    sales_of,
+    sentence_of,
+    time_of,
+)
+from bench.filled_posts import cid_of_file, description_of, owner_of, tags_of, title_of
 from bench.processes import MARKETPLACE
 from imprint.domain.formats.abi import encode_call
 from imprint.domain.formats.addresses import Address
@@ -57,10 +64,10 @@ class LongChain:
             return None
         return {
             "number": hex(number),
-            "hash": _block_hash(number),
-            "parentHash": _block_hash(number - 1),
+            "hash": hash_of("block", number),
+            "parentHash": hash_of("block", number - 1),
             "logsBloom": _FULL_BLOOM,
-            "timestamp": hex(_time_of(number)),
+            "timestamp": hex(time_of(number) // 1_000_000),
             "transactions": [],
         }
 
@@ -74,10 +81,10 @@ class LongChain:
                     "address": MARKETPLACE.lower(),
                     "topics": [first, *(f"0x{each.hex()}" for each in log_topics[1:])],
                     "data": f"0x{data.hex()}",
-                    "blockHash": _block_hash(number),
+                    "blockHash": hash_of("block", number),
                     "blockNumber": hex(number),
-                    "blockTimestamp": hex(_time_of(number)),
-                    "transactionHash": _hash("transaction", number),
+                    "blockTimestamp": hex(time_of(number) // 1_000_000),
+                    "transactionHash": hash_of("transaction", number),
                     "logIndex": hex(index),
                     "removed": False,
                 }
@@ -86,8 +93,7 @@ class LongChain:
 def _events(number: int, count: int) -> Iterator[tuple[tuple[bytes, ...], bytes]]:
     """Yield the topics and the data of each log in the block of a post."""
     post, price = _word(number), price_of(number)
-    title = " ".join(title_of(number)).capitalize().encode()
-    texts = (title, cid_of_file(number).encode(), b"bafkreithumbnail")
+    texts = (sentence_of(title_of(number)), cid_of_file(number).encode(), THUMBNAIL)
     yield (POST_CREATED, post, _topic(owner_of(number))), encode_call(b"", *texts, price)
     for tag in tags_of(number, count):
         yield (POST_TAGGED, post), encode_call(b"", tag.encode())
@@ -100,14 +106,13 @@ def _events(number: int, count: int) -> Iterator[tuple[tuple[bytes, ...], bytes]
 
 def _entry(number: int) -> str:
     """Return what the contract's `getPostInfo` returns for a post."""
-    about = " ".join(description_of(number)).capitalize().encode()
     entry = encode_call(
         b"",
         Address(owner_of(number)),
         cid_of_file(number).encode(),
-        " ".join(title_of(number)).capitalize().encode(),
-        b"bafkreithumbnail",
-        about,
+        sentence_of(title_of(number)),
+        THUMBNAIL,
+        sentence_of(description_of(number)),
         price_of(number),
     )
     return "0x" + (_word(32) + entry).hex()
@@ -119,18 +124,6 @@ def _word(number: int) -> bytes:
 
 def _topic(address: str) -> bytes:
     return bytes.fromhex(address[2:]).rjust(32, b"\0")
-
-
-def _time_of(number: int) -> int:
-    return EPOCH // 1_000_000 + number * BLOCK_SECONDS
-
-
-def _block_hash(number: int) -> str:
-    return _hash("block", number)
-
-
-def _hash(kind: str, number: int) -> str:
-    return "0x" + sha256(f"{kind} {number}".encode()).hexdigest()
 
 
 def serve(posts: int, port: int) -> None:
