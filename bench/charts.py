@@ -10,8 +10,8 @@ from PIL import Image, ImageDraw, ImageFont
 WIDTH, HEIGHT, MARGIN = 900, 540, 80
 """Width and height of a chart, and the width of its margin, in pixels."""
 
-MOST_MARKS = 25
-"""Number of points above which the x-axis has evenly spread marks instead of a mark at each."""
+MARK_WIDTH = 45
+"""Least distance of two marks of the x-axis in pixels."""
 
 COLORS = ("#1f6feb", "#d1242f", "#1a7f37", "#9a6700", "#8250df", "#57606a")
 """Line colors."""
@@ -51,8 +51,12 @@ def draw_chart(path: Path, title: str, labels: tuple[str, str], lines: Sequence[
         (left, height) = place(across[0], y)
         pen.line([(left, height), (WIDTH - MARGIN, height)], "#d8dee4")
         pen.text((8, height - 8), f"{y:,.3g}", "#57606a", small)
-    for x in across if len(across) <= MOST_MARKS else _spread(across[0], across[-1]):
-        pen.text((place(x, 0)[0] - 12, HEIGHT - MARGIN + 8), f"{x:,.0f}", "#57606a", small)
+    free = 0.0
+    for x in across:
+        at, _ = place(x, 0)
+        if at >= free:
+            pen.text((at - 12, HEIGHT - MARGIN + 8), f"{x:,.0f}", "#57606a", small)
+            free = at + MARK_WIDTH
     pen.text((WIDTH / 2 - 60, HEIGHT - 36), labels[0], "black", small)
     pen.text((8, MARGIN - 28), labels[1], "black", small)
     for number, line in enumerate(lines):
@@ -65,10 +69,6 @@ def draw_chart(path: Path, title: str, labels: tuple[str, str], lines: Sequence[
     image.save(path)
 
 
-def _spread(low: float, high: float) -> list[float]:
-    return [low + (high - low) * step / 6 for step in range(7)]
-
-
 @dataclass(frozen=True, slots=True)
 class Bar:
     """One bar, of which the first part is marked."""
@@ -78,7 +78,7 @@ class Bar:
     whole: float
 
 
-def draw_bars(path: Path, title: str, unit: str, bars: Sequence[Bar]) -> None:
+def draw_bars(path: Path, title: str, bars: Sequence[Bar]) -> None:
     """Draw horizontal bars with their values, one below the other."""
     left, height = 330, 26
     image = Image.new("RGB", (WIDTH, MARGIN + height * len(bars) + 20), "white")
@@ -91,6 +91,6 @@ def draw_bars(path: Path, title: str, unit: str, bars: Sequence[Bar]) -> None:
         pen.text((20, top), bar.name, "black", small)
         pen.rectangle((left, top, left + bar.whole * scale, top + height - 9), COLORS[0])
         pen.rectangle((left, top, left + bar.part * scale, top + height - 9), COLORS[5])
-        label = f"{bar.whole:,.0f} {unit}"
-        pen.text((left + bar.whole * scale + 6, top), label, "#57606a", small)
+        end = left + bar.whole * scale
+        pen.text((end + 6, top), f"{bar.whole:,.0f}", "#57606a", small)
     image.save(path)

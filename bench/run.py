@@ -281,8 +281,8 @@ def _draw(report: Report, folder: Path) -> None:
             Bar(f"{each.name}, {each.database}", each.floor_us, each.processor_us)
             for each in sorted(report.measurements, key=lambda each: (each.name, each.database))
         ]
-        title = "Processor time per request, of which the floor is grey"
-        draw_bars(folder / "cost.png", title, "µs", bars)
+        title = "Processor time per request in microseconds, of which the floor is grey"
+        draw_bars(folder / "cost.png", title, bars)
     if report.knee:
         draw_knee(report, folder / "knee.png")
     busy = [each for each in report.sizes if "writes" in each["scenario"]]
