@@ -128,6 +128,15 @@ def test_accepting_any_port_does_not_mean_accepting_another_host(
     assert refused(lambda: ANY_PORT.verify(claim, NOW)) is Code.INVALID_LOGIN_MESSAGE
 
 
+def test_a_domain_without_a_wildcard_accepts_no_port(
+    signer: LocalAccount, sign_text: Sign, refused: Refused
+) -> None:
+    verifier = LoginVerifier(["imprint.example", "localhost:*"], chain_id=31337)
+    message = write_message(signer, origin="imprint.example:444", URI=None)
+    claim = LoginClaim(message, signer.address, sign_text(signer, message))
+    assert refused(lambda: verifier.verify(claim, NOW)) is Code.INVALID_LOGIN_MESSAGE
+
+
 def test_refusing_a_domain_names_the_accepted_ones_and_the_setting(
     signer: LocalAccount, sign_text: Sign
 ) -> None:

@@ -12,7 +12,6 @@ from tests.auth.proofs import verify_signer
 from imprint.auth.signatures import (
     CURVE_ORDER,
     HIGHEST_S,
-    MAX_SIGNATURE_BYTES,
     Signature,
     Unproved,
     parse_signature,
@@ -125,8 +124,8 @@ def test_a_signature_that_recovers_to_another_address_is_refused() -> None:
     [
         ("0x", True),
         ("0x1234", True),
-        ("0x" + "ab" * MAX_SIGNATURE_BYTES, True),
-        ("0x" + "ab" * (MAX_SIGNATURE_BYTES + 1), False),
+        ("0x" + "ab" * 16_384, True),
+        ("0x" + "ab" * 16_385, False),
         ("0x123", False),
         ("0xzz", False),
         ("1234", False),
@@ -141,6 +140,11 @@ def test_a_contract_may_accept_any_bytes_as_a_signature(text: str, is_bytes: boo
     with pytest.raises(Refusal) as refusal:
         prove("proof", ADDRESS, DIGEST, text)
     assert refusal.value.code is Code.SIGNATURE_INVALID
+
+
+def test_an_unproved_signature_is_left_out_of_its_repr() -> None:
+    unproved = Unproved("proof", ADDRESS, DIGEST, b"\xab" * 65)
+    assert repr(unproved.signature) not in repr(unproved)
 
 
 def test_a_signature_for_the_zero_address_is_refused() -> None:

@@ -87,6 +87,10 @@ def open_with(said: Any, signature: str | None = None, address: str = WALLET.add
 # Opening
 
 
+def test_a_signature_is_left_out_of_the_repr_of_its_claim() -> None:
+    assert "secret" not in repr(OpeningClaim({}, ADDRESS, "secret"))
+
+
 def test_a_wallet_can_open_a_session_for_a_key() -> None:
     assert open_with(envelope()) == Opening(
         ADDRESS,

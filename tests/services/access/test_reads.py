@@ -284,6 +284,7 @@ async def test_the_opening_of_a_file_ends_at_the_more_line(library: Library) -> 
     opening = await library.reads.opening("192.0.2.1", FILE)
     assert "Everybody" in str(opening)
     assert "Only holders" not in str(opening)
+    assert await library.reads.opening("198.51.100.1", FILE) is opening
     # The result of another conversion of the same text is cached separately.
     upper = library.reads.converted("192.0.2.1", FILE, "upper", lambda text, _: text.upper())
     assert await upper == text.upper()
