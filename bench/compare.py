@@ -46,12 +46,12 @@ REQUESTS = {
     BOUND_UPDATE: 120,
     SESSION_UPDATE: 120,
     CONTRACT_LOGIN: 60,
-    "webhook": 150,
-    "gated read, warm": 1_000,
+    "webhook delivery": 150,
+    "gated read, access cached": 1_000,
     "free read": 1_000,
-    "list, newest": 1_000,
-    "list, drafts": 1_000,
-    "gated read, cold": 300,
+    "list of the newest posts": 1_000,
+    "list of own drafts": 1_000,
+    "gated read, access from the chain": 300,
 }
 """Number of requests per round of each scenario. A round takes 0.1 to 0.5 seconds."""
 

@@ -204,6 +204,15 @@ class Fixture:
             self._contracts = [self._deploy_wallet() for _ in range(CONTRACT_WALLETS)]
         return self._contracts
 
+    def response_size(self, request: bytes) -> int:
+        """Return the number of bytes in the body of the response to a GET request."""
+        head, _, _ = request.decode().partition("\r\n\r\n")
+        line, *lines = head.split("\r\n")
+        headers = dict(each.split(": ", 1) for each in lines if each)
+        url = f"http://{self.authority}{line.split()[1]}"
+        with urllib.request.urlopen(urllib.request.Request(url, headers=headers)) as response:
+            return len(response.read())
+
     def _deploy_wallet(self) -> Wallet:
         owner = Wallet(self.domain)
         code = contract_wallet_code(owner.address)

@@ -52,11 +52,11 @@ class Mix:
         """Prepare what is read."""
         (warm, free, newest, drafts) = (make(1)[0] for make in warm_reads(fixture).values())
         reads = {
-            "list, newest": newest,
-            "list, by tag": get_request("/filesByTags?tags=none"),
+            "list of the newest posts": newest,
+            "list by a hashtag": get_request("/filesByTags?tags=none"),
             "gated read": warm,
             "free read": free,
-            "list, drafts": drafts,
+            "list of own drafts": drafts,
         }
         return cls(fixture, reads)
 

@@ -7,13 +7,12 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from rich.console import Console
-from rich.table import Table
 from tools.files import ROOT
 from tools.trust import describe_commit
 
 from bench.loads import Outcome
 from bench.rounds import Samples, quartiles
+from bench.tables import render_costs, render_sizes
 
 RECORDED = ROOT / "bench" / "recorded"
 """Where recorded results are kept, from which the tables of docs/scale.md are made."""
@@ -80,31 +79,14 @@ class Report:
 
     def print(self) -> None:
         """Print the tables of results."""
-        console = Console(width=120)
-        table = Table(title="Processor time per request, compared with the floor (and quartiles)")
-        for heading in ("database", "scenario"):
-            table.add_column(heading)
-        for heading in ("cpu µs", "floor µs", "of floor", "rate/s", "p50 ms", "p99 ms"):
-            table.add_column(heading, justify="right")
-        table.add_column("floor")
-        for each in self.measurements:
-            table.add_row(
-                each.database,
-                each.name,
-                "{:.0f} ({:.0f}–{:.0f})".format(each.processor_us, *each.processor_quartiles),
-                f"{each.floor_us:.0f}",
-                "{:.0%} ({:.0%}–{:.0%})".format(each.share, *each.share_quartiles),
-                f"{each.rate:,.0f}",
-                f"{each.p50_ms:.2f}",
-                f"{each.p99_ms:.2f}",
-                each.floor,
-            )
-        console.print(table)
-        for title, values in (("Facts", self.facts), ("Ratios", self.ratios)):
-            grid = Table(title=title, show_header=False)
+        found = asdict(self)
+        if self.measurements:
+            print(render_costs(found))
+        if self.sizes:
+            print(render_sizes(found))
+        for values in (self.facts, self.ratios):
             for name, value in values.items():
-                grid.add_row(name, f"{value:,.3f}")
-            console.print(grid)
+                print(f"{value:12,.3f} {name}")
 
     def write(self, path: Path) -> None:
         """Write all results to a JSON file, with the commit and the date."""

@@ -17,7 +17,7 @@ from pathlib import Path
 from statistics import median
 from urllib.parse import urlsplit
 
-from bench.charts import Bar, Line, draw_bars, draw_chart
+from bench.charts import Bar, draw_bars
 from bench.databases import Database, open_databases
 from bench.fixture import Fixture
 from bench.floors import Floor, Floors, find_peer, run_floors, time_verification
@@ -55,15 +55,6 @@ OFFER_ROUNDS = 9
 
 WITHOUT_OFFERS = {"IMPRINT_SHOW": "allowed"}
 """Settings of a service that offers no post, because its operator has allowed no author."""
-
-RESPONSE_BYTES = {
-    "gated read, warm": 5120,
-    "free read": 5120,
-    "list, newest": 4096,
-    "list, drafts": 5120,
-    "gated read, cold": 5120,
-}
-"""For each type of read, the size in bytes of the response that its floor sends."""
 
 
 def main() -> None:
@@ -152,7 +143,7 @@ class Bench:
         floors = {
             BOUND_UPDATE: self.floors.bound_write,
             SESSION_UPDATE: self.floors.session_write,
-            "webhook": self.floors.delivery,
+            "webhook delivery": self.floors.delivery,
         }
         return floors.get(name, self.floors.write)(commit)
 
@@ -189,7 +180,8 @@ class Bench:
     def _measure_read(
         self, database: Database, fixture: Fixture, name: str, load: list[bytes]
     ) -> None:
-        self._measure(database, name, fixture, load, self.floors.response(RESPONSE_BYTES[name]))
+        floor = self.floors.response(fixture.response_size(load[0]))
+        self._measure(database, name, fixture, load, floor)
 
     def measure_machine(self) -> None:
         """Compare two empty handlers with one, to find the cost of a second process alone."""
@@ -285,14 +277,6 @@ def _draw(report: Report, folder: Path) -> None:
         draw_bars(folder / "cost.png", title, bars)
     if report.knee:
         draw_knee(report, folder / "knee.png")
-    busy = [each for each in report.sizes if "writes" in each["scenario"]]
-    scenarios = dict.fromkeys(each["scenario"] for each in busy)
-    lines = [
-        Line(name, [(e["files"], e["p50_ms"]) for e in busy if e["scenario"] == name])
-        for name in scenarios
-    ]
-    if lines:
-        draw_chart(folder / "latency-over-files.png", "Median latency", ("files", "ms"), lines)
 
 
 if __name__ == "__main__":

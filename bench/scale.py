@@ -1,8 +1,7 @@
-"""Calculate the needs of a large deployment from measured costs: python -m bench.scale [bench.json]
+"""Calculate what deployments need from measured costs: python -m bench.scale [bench.json]
 
-Two figures are simulated, with a fixed seed: how often access must be read from the chain when
-readers are spread over many processes, and how busy a process may be before its slowest responses
-become slow.
+How many requests a core can serve is measured (`bench.knee`). How often access must be read from
+the chain is simulated, with a fixed seed.
 """
 
 import argparse
@@ -10,97 +9,153 @@ import bisect
 import heapq
 import itertools
 import json
+import os
 import random
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
-from rich.console import Console
-from rich.table import Table
+from bench.report import RECORDED
+from bench.tables import render_needs
 
 READS = {
-    "list, newest": 0.30,
-    "list, by tag": 0.15,
+    "list of the newest posts": 0.30,
+    "list by a hashtag": 0.15,
     "gated read": 0.35,
     "free read": 0.15,
-    "list, drafts": 0.03,
+    "list of own drafts": 0.03,
     "login": 0.02,
 }
 """Share of each type among all reads. A CDN serves the thumbnails."""
 
+READER_SECONDS = 5.0
+"""Seconds between two requests of a reader. A page takes about three requests."""
+
+CACHE_SECONDS = 5.0
+"""How long a worker caches that a reader has access."""
+
+DOCUMENT_BYTES = 8192
+POPULAR_POSTS = 200_000
+"""Number of posts that are read again and again, whose popularity follows Zipf's law."""
+
+VISITS = 300_000
+"""Number of simulated gated reads."""
+
+SEED = 1
+
 
 @dataclass(frozen=True, slots=True)
 class Deployment:
-    """A deployment and the assumed behaviour of its readers."""
+    """The readers at one moment, the posts and the database of a service."""
 
-    posts: int = 10_000_000
-    reads_per_second: int = 100_000
-    writes_per_second: int = 500
-    cache_seconds: float = 5.0
-    readers: int = 2_000_000
-    popular_posts: int = 200_000
-    seed: int = 1
+    readers: int
+    posts: int
+    database: str
+
+    @property
+    def rate(self) -> float:
+        """Requests per second."""
+        return self.readers / READER_SECONDS
+
+
+DEPLOYMENTS = (
+    Deployment(1_000, 10_000, "sqlite"),
+    Deployment(10_000, 100_000, "sqlite"),
+    Deployment(100_000, 1_000_000, "postgresql"),
+    Deployment(500_000, 10_000_000, "postgresql"),
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """Measured processor time per type of request, in microseconds."""
+    """What was measured on one database. Processor time is in microseconds per request."""
 
-    requests: dict[str, float]
-    cold_read: float
-    create: float
+    rate: float
+    """Requests per second that one worker serves while its p99 is good."""
+    cached_read: float
+    chain_read: float
+    worker_megabytes: float
     bytes_per_file: float
 
     @classmethod
-    def read(cls, path: Path) -> "Costs":
-        """Read the costs from the JSON file of a benchmark run."""
-        report = json.loads(path.read_text())
-        found = {
+    def of(cls, bench: Mapping[str, Any], database: str) -> "Costs":
+        """Return the costs in the results of `bench.run`."""
+        spent = {
             each["name"]: each["processor_us"]
-            for each in report["measurements"]
-            if each["database"] == "sqlite"
+            for each in bench["measurements"]
+            if each["database"] == database
         }
-        requests = {
-            "list, newest": found["list, newest"],
-            "list, by tag": found["list, newest"],
-            "gated read": found["gated read, warm"],
-            "free read": found["free read"],
-            "list, drafts": found["list, drafts"],
-            "login": found["login"],
-        }
-        per_file = report["facts"].get("catalog bytes for each file", 1_500.0)
-        return cls(requests, found["gated read, cold"], found["signed create"], per_file)
+        facts = bench["facts"]
+        return cls(
+            facts[f"highest rate with a p99 below 10 ms on {database}, 1 workers"],
+            spent["gated read, access cached"],
+            spent["gated read, access from the chain"],
+            facts[f"memory of a worker on {database}, MB"],
+            facts["catalog bytes for each file"],
+        )
 
 
-def zipf(count: int) -> list[float]:
-    """Return the cumulative weights of a Zipf distribution."""
-    return list(itertools.accumulate(1 / rank for rank in range(1, count + 1)))
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """What a deployment needs if its load balancer sends each reader to the same worker."""
+
+    readers: int
+    requests_per_second: float
+    posts: int
+    database: str
+    cores: float
+    chain_reads_per_second: float
+    chain_reads_per_second_without_affinity: float
+    workers_gigabytes: float
+    catalog_gigabytes: float
+    documents_gigabytes: float
 
 
-def simulate_misses(deployment: Deployment, processes: int, sticky: bool, count: int) -> float:
+def plan(costs: Costs, deployment: Deployment) -> Needs:
+    """Return the needs of a deployment."""
+    gated = deployment.rate * READS["gated read"]
+    workers = max(1, round(deployment.rate / costs.rate))
+    chain_reads = gated * simulate_misses(deployment, workers, sticky=True)
+    # A read from the chain counts as several requests.
+    more = chain_reads * (costs.chain_read / costs.cached_read - 1)
+    cores = (deployment.rate + more) / costs.rate
+    return Needs(
+        deployment.readers,
+        deployment.rate,
+        deployment.posts,
+        deployment.database,
+        cores,
+        chain_reads,
+        gated * simulate_misses(deployment, workers, sticky=False),
+        max(1, round(cores)) * costs.worker_megabytes / 1e3,
+        deployment.posts * costs.bytes_per_file / 1e9,
+        deployment.posts * DOCUMENT_BYTES / 1e9,
+    )
+
+
+def simulate_misses(deployment: Deployment, workers: int, sticky: bool) -> float:
     """Return the share of gated reads that must read the chain.
 
-    With `sticky`, a reader is sent to the same process each time. A reader opens a post and keeps
+    With `sticky`, a reader is sent to the same worker each time. A reader opens a post and keeps
     reading, which takes 1 to 6 requests (the page, reloads, other pages) some seconds apart.
     """
-    draw = random.Random(deployment.seed)
-    weights = zipf(deployment.popular_posts)
+    draw = random.Random(SEED)
     cached: dict[tuple[int, int, int], float] = {}
-    misses = total = 0
-    for at, post, reader in itertools.islice(_visits(deployment, draw, weights), count):
-        process = reader % processes if sticky else draw.randrange(processes)
-        total += 1
-        if cached.get((process, post, reader), -1.0) < at:
+    misses = 0
+    for at, post, reader in itertools.islice(_visits(deployment, draw), VISITS):
+        worker = reader % workers if sticky else draw.randrange(workers)
+        if cached.get((worker, post, reader), -1.0) < at:
             misses += 1
-            cached[process, post, reader] = at + deployment.cache_seconds
-    return misses / total
+            cached[worker, post, reader] = at + CACHE_SECONDS
+    return misses / VISITS
 
 
-def _visits(
-    deployment: Deployment, draw: random.Random, weights: list[float]
-) -> Iterator[tuple[float, int, int]]:
+def _visits(deployment: Deployment, draw: random.Random) -> Iterator[tuple[float, int, int]]:
     """Return gated reads in chronological order, each with its time, post and reader."""
-    rate = deployment.reads_per_second * READS["gated read"] / 3.5
+    popular = min(deployment.posts, POPULAR_POSTS)
+    weights = list(itertools.accumulate(1 / rank for rank in range(1, popular + 1)))
+    rate = deployment.rate * READS["gated read"] / 3.5
     waiting: list[tuple[float, int, int, int]] = []
     now = 0.0
     for number in itertools.count():
@@ -117,63 +172,15 @@ def _visits(
             yield moment, wanted, who
 
 
-def simulate_wait(costs: Costs, load: float, seed: int, count: int = 200_000) -> float:
-    """Return the 99th-percentile latency, in milliseconds, of a process under this load."""
-    draw = random.Random(seed)
-    kinds, shares = list(READS), list(READS.values())
-    mean = sum(costs.requests[kind] * share for kind, share in READS.items()) / 1e6
-    now = free_at = 0.0
-    waits = []
-    for _ in range(count):
-        now += draw.expovariate(load / mean)
-        kind = draw.choices(kinds, shares)[0]
-        # Garbage collection and page faults sometimes make a request much slower than average.
-        takes = costs.requests[kind] / 1e6 * draw.lognormvariate(-0.125, 0.5)
-        free_at = max(free_at, now) + takes
-        waits.append(free_at - now)
-    waits.sort()
-    return waits[int(0.99 * len(waits))] * 1000
-
-
-def plan(costs: Costs, deployment: Deployment) -> dict[str, float]:
-    """Return the figures for one deployment."""
-    loads = {load: simulate_wait(costs, load, deployment.seed) for load in (0.5, 0.6, 0.7, 0.8)}
-    load = max((load for load, wait in loads.items() if wait < 25), default=0.5)
-    mean = sum(costs.requests[kind] * share for kind, share in READS.items())
-    cores = deployment.reads_per_second * mean / 1e6 / load
-    processes = max(1, round(cores))
-    sample = 300_000
-    spread = simulate_misses(deployment, processes, sticky=False, count=sample)
-    sticky = simulate_misses(deployment, processes, sticky=True, count=sample)
-    gated = deployment.reads_per_second * READS["gated read"]
-    extra = gated * sticky * (costs.cold_read - costs.requests["gated read"]) / 1e6 / load
-    return {
-        "mean processor time of a read, µs": mean,
-        **{f"p99 at a load of {load:.0%}, ms": wait for load, wait in loads.items()},
-        "load at which p99 stays below 25 ms": load,
-        "cores for reads, every access cached": cores,
-        "share of gated reads that read the chain, any process": spread,
-        "share of gated reads that read the chain, reader stays with a process": sticky,
-        "chain reads, /s, any process": gated * spread,
-        "chain reads, /s, reader stays with a process": gated * sticky,
-        "further cores for these chain reads": extra,
-        "cores for writes": deployment.writes_per_second * costs.create / 1e6 / load,
-        "catalog, GB": deployment.posts * costs.bytes_per_file / 1e9,
-        "documents of 8 KiB, GB": deployment.posts * 8192 / 1e9,
-    }
-
-
 def main() -> None:
-    """Print the plan and write it next to the measurements."""
+    """Print the needs of each deployment. With RECORD=1, they become those of docs/scale.md."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("results", type=Path, nargs="?", default=Path("bench/results/bench.json"))
-    options = parser.parse_args()
-    figures = plan(Costs.read(options.results), Deployment())
-    table = Table(title="10 million posts, 100 000 reads a second", show_header=False)
-    for name, value in figures.items():
-        table.add_row(name, f"{value:,.3g}" if value < 1000 else f"{value:,.0f}")
-    Console(width=110).print(table)
-    options.results.with_name("scale.json").write_text(json.dumps(figures, indent=1))
+    parser.add_argument("results", type=Path, nargs="?", default=RECORDED / "bench.json")
+    bench = json.loads(parser.parse_args().results.read_text("utf-8"))
+    needs = [asdict(plan(Costs.of(bench, each.database), each)) for each in DEPLOYMENTS]
+    print(render_needs(needs))
+    if os.environ.get("RECORD"):
+        (RECORDED / "scale.json").write_text(json.dumps(needs, indent=1) + "\n")
 
 
 if __name__ == "__main__":

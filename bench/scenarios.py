@@ -18,7 +18,7 @@ SESSION_UPDATE = "update by session key"
 CONTRACT_LOGIN = "login by a contract wallet"
 """Names of the scenarios that run only if the service has the feature they need."""
 
-PREPARED = ("signed update", BOUND_UPDATE, SESSION_UPDATE, "webhook")
+PREPARED = ("signed update", BOUND_UPDATE, SESSION_UPDATE, "webhook delivery")
 """Scenarios whose drafts are created one by one beforehand."""
 
 _FULL_PAGE = 13
@@ -32,7 +32,7 @@ def writes(fixture: Fixture) -> dict[str, Requests]:
         "login": fixture.logins,
         "signed create": fixture.creates,
         "signed update": fixture.updates,
-        "webhook": fixture.deliveries,
+        "webhook delivery": fixture.deliveries,
     }
     if "imprint-2" in forms:
         scenarios[BOUND_UPDATE] = fixture.bound_updates
@@ -51,10 +51,12 @@ def warm_reads(fixture: Fixture) -> dict[str, Requests]:
         fixture.create()
     session, address = fixture.session(fixture.alice), fixture.alice.address
     requests = {
-        "gated read, warm": get_request(f"/fileByPostId?user={address}&postId={paid}", session),
+        "gated read, access cached": get_request(
+            f"/fileByPostId?user={address}&postId={paid}", session
+        ),
         "free read": get_request(f"/freeFileByPostId?postId={free}"),
-        "list, newest": get_request("/filesMetaData"),
-        "list, drafts": get_request(f"/pendingFilesByOwner?owner={address}", session),
+        "list of the newest posts": get_request("/filesMetaData"),
+        "list of own drafts": get_request(f"/pendingFilesByOwner?owner={address}", session),
     }
     return {name: partial(_repeat, [request]) for name, request in requests.items()}
 
@@ -67,7 +69,7 @@ def cold_reads(fixture: Fixture) -> dict[str, Requests]:
     requests = [
         get_request(f"/fileByPostId?user={address}&postId={post_id}", session) for post_id in posts
     ]
-    return {"gated read, cold": partial(_repeat, requests)}
+    return {"gated read, access from the chain": partial(_repeat, requests)}
 
 
 def _repeat(requests: list[bytes], number: int) -> list[bytes]:

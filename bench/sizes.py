@@ -6,7 +6,6 @@ are also compared with their floor, at the smallest size.
 """
 
 import asyncio
-import urllib.request
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -71,14 +70,13 @@ class Sizes:
                 self._compare_with_floor(database, fixtures[smallest], scenario, load)
             for scenario in loads[smallest]:
                 some = {size: (fixtures[size], loads[size][scenario]) for size in sizes}
-                self._compare_sizes(f"{scenario} on {database.name}", some, 0)
-                name = f"{scenario} while somebody writes on {database.name}"
-                self._compare_sizes(name, some, WRITES)
+                for writes in (0, WRITES):
+                    self._compare_sizes(database, scenario, some, writes)
 
     def _compare_with_floor(
         self, database: Database, fixture: Fixture, scenario: str, load: Iterator[bytes]
     ) -> None:
-        floor = self.floors.response(_response_size(fixture, next(load)))
+        floor = self.floors.response(fixture.response_size(next(load)))
         take_turns(fixture.service, [next(load) for _ in range(self.count // 4)], [])
         requests = [next(load) for _ in range(self.count)]
         samples = take_turns(fixture.service, requests, [floor])
@@ -86,35 +84,33 @@ class Sizes:
         self.report.ratios[f"{scenario} on {database.name} / its floor"] = measured.share
 
     def _compare_sizes(
-        self, scenario: str, loads: dict[int, tuple[Fixture, Iterator[bytes]]], writes: int
+        self,
+        database: Database,
+        scenario: str,
+        loads: dict[int, tuple[Fixture, Iterator[bytes]]],
+        writes: int,
     ) -> None:
         medians: dict[int, list[float]] = {size: [] for size in loads}
         for _ in range(ROUNDS):
             for size, (fixture, load) in loads.items():
                 reads = [next(load) for _ in range(REQUESTS)]
                 medians[size].append(asyncio.run(_time_reads(fixture, reads, writes)))
+        smallest = min(loads)
         for size, found in medians.items():
-            row = {"files": size, "scenario": scenario, "p50_ms": median(found)}
+            pairs = zip(found, medians[smallest], strict=True)
+            row = {
+                "database": database.name,
+                "scenario": scenario,
+                "writes": writes > 0,
+                "files": size,
+                "p50_ms": median(found),
+                "ratio": median(large / small for large, small in pairs),
+            }
+            if scenario.startswith("search"):
+                fixture, load = loads[size]
+                reads = [next(load) for _ in range(REQUESTS)]
+                row["alone_ms"] = asyncio.run(_time_reads(fixture, reads, writes, 1))
             self.report.sizes.append(row)
-        smallest, largest = min(loads), max(loads)
-        pairs = zip(medians[largest], medians[smallest], strict=True)
-        name = f"{scenario}: p50 at {largest:,} files / at {smallest:,}"
-        self.report.ratios[name] = median(large / small for large, small in pairs)
-        if scenario.startswith("search"):
-            facts, where = self.report.facts, f"{scenario}: p50 at {largest:,} posts"
-            facts[f"{where}, {CONNECTIONS} readers, ms"] = median(medians[largest])
-            fixture, load = loads[largest]
-            reads = [next(load) for _ in range(REQUESTS)]
-            facts[f"{where}, one reader, ms"] = asyncio.run(_time_reads(fixture, reads, writes, 1))
-
-
-def _response_size(fixture: Fixture, request: bytes) -> int:
-    head, _, _ = request.decode().partition("\r\n\r\n")
-    line, *lines = head.split("\r\n")
-    headers = dict(each.split(": ", 1) for each in lines if each)
-    url = f"http://{fixture.authority}{line.split()[1]}"
-    with urllib.request.urlopen(urllib.request.Request(url, headers=headers)) as response:
-        return len(response.read())
 
 
 async def _time_reads(
