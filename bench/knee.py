@@ -1,4 +1,4 @@
-"""Where a loaded service becomes slow: python -m bench.knee [--only DATABASE] [--out FOLDER]
+"""Where a loaded service becomes slow.
 
 Requests arrive at a steady rate, whether or not earlier ones are answered, as those of independent
 readers do. The rate rises in steps up to what the service can do at most. The mix of reads is that
@@ -6,19 +6,16 @@ of `bench.scale`, with some signed creates. One worker has a core for itself; tw
 cores with the load.
 """
 
-import argparse
 import asyncio
 import random
-import tempfile
-from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
 from bench.charts import Line, draw_chart
-from bench.databases import Database, open_databases
+from bench.databases import Database
 from bench.fixture import Fixture
 from bench.loads import Outcome, send_load, send_paced
-from bench.processes import LOAD_CORE, pin, run_chain, run_service
+from bench.processes import run_service
 from bench.report import Report
 from bench.scale import READS
 from bench.scenarios import warm_reads
@@ -129,28 +126,3 @@ def draw_knee(report: Report, path: Path) -> None:
         for database, workers in kinds
     ]
     draw_chart(path, "A loaded service", ("requests per second", "p99, ms"), lines)
-
-
-def main() -> None:
-    """Measure, and draw `knee.png`."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", choices=["sqlite", "postgresql"], help="one database")
-    parser.add_argument("--seconds", type=float, default=STEP_SECONDS, help="seconds at each rate")
-    parser.add_argument("--out", type=Path, default=Path("bench/results"))
-    options = parser.parse_args()
-    options.out.mkdir(parents=True, exist_ok=True)
-    report = Report()
-    with tempfile.TemporaryDirectory() as name, ExitStack() as stack:
-        folder = Path(name)
-        pin(LOAD_CORE)
-        rpc_url = stack.enter_context(run_chain(folder / "chain"))
-        for database in open_databases(stack, folder, options.only):
-            measure_knee(report, folder, rpc_url, database, options.seconds)
-    for each in report.knee:
-        print(each)
-    report.print()
-    draw_knee(report, options.out / "knee.png")
-
-
-if __name__ == "__main__":
-    main()

@@ -1,4 +1,4 @@
-"""Benchmark the service: python -m bench.run [--quick] [--only DATABASE] [--out FOLDER]
+"""Benchmark the service: python -m bench.run [--quick] [--only DATABASE] [--part PART ...]
 
 With RECORD=1, the results and charts become those of docs/scale.md.
 
@@ -46,6 +46,8 @@ WORKER_ROUNDS = 21
 UPDATE_ROUNDS, UPDATES = 15, 64
 """Number of rounds that compare updates by signature form, and number of updates per round."""
 
+PARTS = ("scenarios", "workers", "pages", "knee", "sizes")
+
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
 """Numbers of files in the catalogs that are compared."""
 
@@ -62,7 +64,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="fewer requests and smaller catalogs")
     parser.add_argument("--only", choices=["sqlite", "postgresql"], help="one database")
-    parser.add_argument("--sizes", type=int, nargs="+", help="only compare catalogs of these sizes")
+    parser.add_argument("--part", choices=PARTS, nargs="+", default=PARTS, help="some parts")
+    parser.add_argument("--sizes", type=int, nargs="+", help="numbers of files in the catalogs")
     parser.add_argument("--out", type=Path, default=Path("bench/results"))
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
@@ -75,16 +78,18 @@ def main() -> None:
         peer = find_peer(folder)
         bench = Bench(report, folder, floors, peer, rpc_url, 1_300 if options.quick else 3_900)
         sizes = Sizes(report, folder, rpc_url, floors, bench.count)
-        bench.measure_machine()
+        seconds = STEP_SECONDS / 5 if options.quick else STEP_SECONDS
+        wanted = tuple(options.sizes or ((1_000, 10_000) if options.quick else SIZES))
+        measure: dict[str, Callable[[Database], None]] = {
+            "scenarios": bench.measure_scenarios,
+            "workers": bench.measure_workers,
+            "pages": lambda database: measure_pages(report, folder, rpc_url, floors, database),
+            "knee": lambda database: measure_knee(report, folder, rpc_url, database, seconds),
+            "sizes": lambda database: sizes.measure(database, wanted),
+        }
         for database in open_databases(stack, folder, options.only):
-            if options.sizes is None:
-                bench.measure_scenarios(database)
-                bench.measure_workers(database)
-                measure_pages(report, folder, rpc_url, floors, database)
-                seconds = STEP_SECONDS / 5 if options.quick else STEP_SECONDS
-                measure_knee(report, folder, rpc_url, database, seconds)
-            default = (1_000, 10_000) if options.quick else SIZES
-            sizes.measure(database, tuple(options.sizes or default))
+            for part in options.part:
+                measure[part](database)
     report.print()
     report.write(options.out / "bench.json")
     _draw(report, options.out)
@@ -183,7 +188,7 @@ class Bench:
         floor = self.floors.response(fixture.response_size(load[0]))
         self._measure(database, name, fixture, load, floor)
 
-    def measure_machine(self) -> None:
+    def _measure_machine(self) -> None:
         """Compare two empty handlers with one, to find the cost of a second process alone."""
         with ExitStack() as stack:
             services = [stack.enter_context(run_floors()).service for _ in range(3)]
@@ -199,6 +204,7 @@ class Bench:
 
     def measure_workers(self, database: Database) -> None:
         """Compare the processor time per request of one worker and of two, on all cores."""
+        self._measure_machine()
         with ExitStack() as stack:
             fixtures = {}
             for workers in (1, 2):

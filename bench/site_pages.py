@@ -1,25 +1,22 @@
 """Compare pages with JSON of the same data, and with their floor.
 
-    python -m bench.site_pages [--only DATABASE]
-
 A page may cost at most twice its JSON.
 """
 
-import argparse
-import tempfile
 import time
 import urllib.error
 import urllib.request
-from contextlib import ExitStack
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from statistics import median
 
-from bench.databases import Database, open_databases
+from bench.databases import Database
 from bench.fixture import TITLE, Fixture
-from bench.floors import Floors, run_floors
-from bench.processes import LOAD_CORE, pin, run_chain, run_service
+from bench.floors import Floor, Floors
+from bench.processes import Measured, run_service, send_timed
 from bench.report import Report
-from bench.rounds import ROUNDS, Samples, take_turns
+from bench.rounds import ROUNDS, take_turns
 from bench.wallets import get_request
 from imprint.domain.posts.slugs import page_path
 
@@ -52,15 +49,17 @@ def measure_pages(
         }
         for name, (page, documents) in pairs.items():
             floor = floors.response(len(_read(f"http://{fixture.authority}{page}")))
-            turns = take_turns(service, [get_request(page)] * REQUESTS * ROUNDS, [floor])
+            json = Floor("its JSON", partial(_spend_on, service, documents))
+            turns = take_turns(service, [get_request(page)] * REQUESTS * ROUNDS, [floor, json])
             report.add(database.name, name, turns, floor.name)
-            of_page, of_json = Samples(), Samples()
-            for _ in range(ROUNDS):
-                of_page.send(service, [get_request(page)] * REQUESTS)
-                of_json.send(service, [get_request(each) for each in documents] * REQUESTS)
-            both = zip(of_page.processor_us, of_json.processor_us, strict=True)
             ratio = f"processor time of {name} on {database.name} / its JSON"
-            report.ratios[ratio] = median(one / (len(documents) * other) for one, other in both)
+            report.ratios[ratio] = median(1 / share for share in turns.shares(json.name))
+
+
+def _spend_on(service: Measured, documents: Sequence[str]) -> float:
+    """Return the processor seconds of one request for each document."""
+    requests = [get_request(each) for each in documents] * REQUESTS
+    return send_timed(service, requests)[1] / REQUESTS
 
 
 def _read(url: str) -> bytes:
@@ -74,23 +73,3 @@ def _read(url: str) -> bytes:
             if time.monotonic() > deadline:
                 raise
         time.sleep(0.1)
-
-
-def main() -> None:
-    """Measure the pages alone, and print the ratios."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", choices=["sqlite", "postgresql"], help="one database")
-    options = parser.parse_args()
-    report = Report()
-    with tempfile.TemporaryDirectory() as name, ExitStack() as stack:
-        folder = Path(name)
-        pin(LOAD_CORE)
-        floors = stack.enter_context(run_floors())
-        rpc_url = stack.enter_context(run_chain(folder / "chain"))
-        for database in open_databases(stack, folder, options.only):
-            measure_pages(report, folder, rpc_url, floors, database)
-    report.print()
-
-
-if __name__ == "__main__":
-    main()

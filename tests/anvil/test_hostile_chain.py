@@ -25,7 +25,7 @@ from imprint.services.chain.log_stream import SHRUNK_GRACE
 FLOOD = Path(__file__).parent / "TransferFlood.json"
 FLOODS, LOGS_EACH = 4, 3_000
 OLD_LIMIT = 8 * 1024 * 1024
-"""Total size in bytes of a block's logs above which the follower once stopped permanently."""
+"""The follower once stopped for good at a block whose logs had more bytes than this."""
 
 PROMISE = 5.0
 """Seconds within which the service must show a post as published after its block is mined."""

@@ -237,7 +237,7 @@ async def kubo() -> AsyncIterator[KuboFake]:
 
 async def _open_replicas(scene: Scene, environ: Mapping[str, str], address: Mapping[str, str]):
     given = {name.removeprefix("IMPRINT_"): text for name, text in environ.items()}
-    # The chain of the test, a port for two replicas on one machine, and other addresses.
+    # The test sets its own chain, database and ports.
     for name in ("CHAIN_RPC_URL_FILE", "DATABASE_URL_FILE", "METRICS_PORT", "SIGNING_NAME"):
         del given[name]
     own = ("CHAIN_ID", "CHAIN_RPC_URL", "MARKETPLACE_ADDRESS", "CHAIN_START_BLOCK", "LOGIN_DOMAINS")

@@ -64,7 +64,7 @@ class WrongClock:
             "FAKETIME_DONT_FAKE_MONOTONIC": "1",
             "DONT_FAKE_MONOTONIC": "1",
             "FAKETIME_DONT_RESET": "1",
-            # Otherwise every wait of a thread takes milliseconds.
+            # Otherwise, faketime makes every wait of a thread milliseconds longer.
             "FAKETIME_FORCE_MONOTONIC_FIX": "0",
             "PYTHONPATH": os.pathsep.join(filter(None, paths)),
         }
