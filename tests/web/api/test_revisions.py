@@ -415,6 +415,25 @@ async def test_encrypted_revisions_can_be_read(tmp_path: Path) -> None:
         assert stored.wrapped_key is not None
 
 
+async def test_revisions_have_the_limits_of_signed_requests_and_their_bytes(
+    tmp_path: Path,
+) -> None:
+    async with open_world(tmp_path, RATE_LIMITS="on", RATE_BYTES="100000/3600") as world:
+        author = world.wallet(1)
+        post = await published_post(world, author)
+        await revise(world, author, post, "a" * 60_000)
+        refused = await send_revision(world, author, post, "b" * 60_000)
+        assert problem(refused) == (429, "rate_limited")
+    async with open_world(tmp_path / "2", RATE_LIMITS="on", RATE_SIGNED="5/60") as world:
+        author = world.wallet(1)
+        post = await published_post(world, author)
+        statuses = [
+            (await send_revision(world, author, post, f"{n}")).status_code for n in range(6)
+        ]
+        assert statuses[0] == 200
+        assert statuses[-1] == 429
+
+
 async def test_revisions_count_towards_the_quota_and_the_rate_limit(tmp_path: Path) -> None:
     limits = {"RATE_LIMITS": "on", "RATE_WRITES": "4/60", "QUOTA_BYTES": "2000"}
     async with open_world(tmp_path, **limits) as world:

@@ -11,7 +11,13 @@ from tests.world import ORIGIN, World, open_world, problem
 from imprint.domain.errors import Unavailable
 from imprint.domain.rate_limits import Budget, RateLimiter
 from imprint.ports import monotonic
-from imprint.web.http.middleware import RequestLimits, RequestMiddleware
+from imprint.web.http.middleware import (
+    PREVIEW_PATH,
+    SIGNED_PATHS,
+    WEBHOOK_PATHS,
+    RequestLimits,
+    RequestMiddleware,
+)
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -102,6 +108,16 @@ async def test_health_checks_are_not_rate_limited(tmp_path: Path) -> None:
     async with open_world(tmp_path, RATE_LIMITS="on", RATE_READS="1/60") as world:
         for _ in range(5):
             assert (await world.client.get("/healthz")).status_code == 200
+
+
+async def test_every_other_path_with_post_has_the_rate_limit_of_signatures(tmp_path: Path) -> None:
+    async with open_world(tmp_path, OPERATOR_SECRET="s" * 32) as world:
+        app: Any = world.app
+        paths = {route.path for route in app.routes if "POST" in route.methods}
+    assert {"/revise/post", "/operator", PREVIEW_PATH} < paths
+    assert {path for path in paths if not path.startswith((*SIGNED_PATHS, WEBHOOK_PATHS))} == {
+        PREVIEW_PATH
+    }
 
 
 # The load limit

@@ -135,6 +135,7 @@ SIGNED_PATHS = (
     "/update/",
     "/publish/",
     "/delete/",
+    "/revise/",
     "/writing/",
     "/operator",
     "/me/feeds",
@@ -151,7 +152,7 @@ PREVIEW_PATH = "/studio/preview"
 Its requests are counted separately, so that previews never block saving.
 """
 
-CONTENT_PATHS = ("/create/", "/update/", "/publish/")
+CONTENT_PATHS = ("/create/", "/update/", "/publish/", "/revise/")
 """Paths whose bodies are stored and have a rate limit by size."""
 
 LOGGED_PATH = 200
