@@ -5,7 +5,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from tests.house.sources import SOURCE, kept_files, place
+from tests.house.sources import SOURCE, kept_files, place, script_files
 from tools.files import ROOT
 from tools.write_records import RECORDS_FILE, update_records
 from tools.write_tables import (
@@ -216,6 +216,15 @@ def _signature(entry: dict[str, Any]) -> str:
         return f"({', '.join(map(write, part['components']))})"
 
     return f"{entry['name']}({', '.join(map(write, entry['inputs']))})"
+
+
+def test_every_key_that_the_pages_store_is_documented():
+    page = (ROOT / "docs" / "site.md").read_text(encoding="utf-8")
+    scripts = [path.read_text(encoding="utf-8") for path in script_files()]
+    kept = re.compile(r"""["`](imprint\.[a-z.-]+)|BrowserDatabase\("(imprint[a-z-]*)""")
+    keys = {key or name for text in scripts for key, name in kept.findall(text)}
+    assert {"imprint.session", "imprint.purchase.", "imprint-versions"} <= keys
+    assert {key for key in keys if f"`{key}" not in page} == set()
 
 
 def test_every_path_named_for_contributors_exists():
