@@ -34,6 +34,8 @@ EXECUTE FUNCTION hold();
 
 WAITING = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objid = 42 AND NOT granted"
 
+WAITING_EVENTS = WAITING.replace("objid = 42", "objid <> 42")
+
 
 @pytest.fixture
 def kind():
@@ -127,6 +129,21 @@ async def test_an_event_waits_for_the_writes_of_its_author(world, database):
         done, _ = await asyncio.wait([applied], timeout=0.2)
         assert not done
     await asyncio.gather(first, applied)
+
+
+async def test_events_that_wait_for_the_same_author_leave_connections_for_reads(world, database):
+    drafts = [await world.draft() for _ in range(20)]
+    theirs = await world.draft(world.bob)
+    async with holding(database) as session:
+        first = asyncio.ensure_future(world.update(drafts[0], "held"))
+        await until_held(session)
+        applied = [asyncio.ensure_future(world.see(world.event(each))) for each in drafts[1:]]
+        while not await session.fetchval(WAITING_EVENTS):  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+        found = await asyncio.gather(*(world.live(theirs.cid) for _ in range(40)))
+        assert found == [theirs] * 40
+        assert await session.fetchval(WAITING_EVENTS) == 1
+    await asyncio.gather(first, *applied)
 
 
 async def test_an_intent_for_the_same_thumbnail_does_not_wait(world, database):

@@ -15,7 +15,6 @@ from imprint.adapters.database.postgresql.database import PostgresqlDatabase
 from imprint.adapters.database.postgresql.transaction import (
     ListValue,
     Statement,
-    lock_statements,
     translate,
 )
 from imprint.adapters.database.transaction import event_locks
@@ -28,6 +27,7 @@ from imprint.adapters.stores.publication import (
     event_values,
 )
 from imprint.domain.drafts.files import Publication, State
+from imprint.domain.errors import Damaged
 from imprint.domain.posts.posts import (
     ApplyResult,
     DeadLetter,
@@ -109,7 +109,11 @@ class PostgresqlEventStore(SqlEventStore):
         )
         if not rows:
             return None
-        draft, position = build_file(*rows[0][:WIDTH]), rows[0]["position_of_post"]
+        try:
+            draft, position = build_file(*rows[0][:WIDTH]), rows[0]["position_of_post"]
+        except Damaged:
+            # The rule finds and reports the damage too.
+            return None
         if event.thumbnail not in {None, draft.thumbnail_cid}:
             return None
         publication = Publication(event.post_id, at, event.place.tx_hash)
@@ -122,4 +126,4 @@ class PostgresqlEventStore(SqlEventStore):
             "old_tags": list(draft.hashtags),
             "old_size": draft.size,
         }
-        return Statement(PUBLISH_DRAFT, values, lock_statements(locks))
+        return Statement(PUBLISH_DRAFT, values, locks)

@@ -74,6 +74,14 @@ async def test_a_damaged_record_is_never_returned(world, database, change):
     assert len(world.stores.database.damage.records) == 1
 
 
+async def test_an_event_for_a_damaged_draft_reports_the_damage(world, database):
+    file = await world.draft()
+    await spoil(database, "UPDATE files SET size = size + 1")
+    with pytest.raises(Damaged):
+        await world.see(world.event(file))
+    assert len(world.stores.database.damage.records) == 1
+
+
 async def test_a_file_with_a_damaged_state_is_reported_as_damaged(world, database):
     if not database.address.startswith("sqlite"):
         pytest.skip("A server checks the states that it is given.")

@@ -260,8 +260,8 @@ class PostgresqlDatabase(Database):
         failpoints.reach("during_commit")
         text, values = translate(statement.text, statement.values)
         try:
-            if statement.lock_first:
-                rows = await self._run_locked(statement.lock_first, text, values)
+            if statement.locks or statement.shared:
+                rows = await self._run_locked(statement, text, values)
             else:
                 rows = await self.pool.rows(text, values)
         except LOST:
@@ -271,11 +271,14 @@ class PostgresqlDatabase(Database):
         return (rows[0] if rows else None), False
 
     async def _run_locked(
-        self, locks: str, text: str, values: Sequence[object]
+        self, statement: Statement, text: str, values: Sequence[object]
     ) -> "list[asyncpg.Record]":
-        """Rows of a statement whose snapshot must be taken after these locks."""
-        async with self.pool.connection() as connection:
-            await connection.execute(f"BEGIN;{locks}")
+        """Rows of a statement whose snapshot must be taken after its locks."""
+        async with (
+            self._local_locks.hold(statement.locks),
+            self.pool.connection() as connection,
+        ):
+            await connection.execute(begin_statements(statement.locks, statement.shared))
             rows = await connection.run(text, values)
             if await connection.execute(_COMMIT) != "COMMIT":
                 raise NotCommitted("The transaction was rolled back.")
@@ -405,7 +408,7 @@ class PostgresqlDatabase(Database):
             self.pool.connection() as connection,
         ):
             try:
-                await connection.execute(begin_statements(locks, durable))
+                await connection.execute(begin_statements(locks, durable=durable))
             except (*LOST, *CONFLICT) as error:
                 if last:
                     raise

@@ -56,9 +56,10 @@ class Statement:
 
     text: str
     values: Mapping[str, ListValue]
-    lock_first: str = ""
-    """Statements that take locks first, so that the next statement sees the writes of the previous
-    holders."""
+    locks: frozenset[str] = frozenset()
+    shared: frozenset[str] = frozenset()
+    """Locks that are taken before the statement, so that it sees the writes of their previous
+    holders: exclusively, and in shared mode."""
 
 
 class NotCommitted(asyncpg.InterfaceError):
@@ -177,10 +178,12 @@ class KeyedLocks:
                 del self._queues[name]
 
 
-def begin_statements(locks: frozenset[str], durable: bool) -> str:
+def begin_statements(
+    locks: frozenset[str], shared: frozenset[str] = frozenset(), *, durable: bool = True
+) -> str:
     """Build the statements that begin a transaction and take its locks."""
     off = "" if durable else "SET LOCAL synchronous_commit = off;"
-    return f"BEGIN;{off}{lock_statements(locks)}"
+    return f"BEGIN;{off}{lock_statements(locks, shared)}"
 
 
 def lock_statements(names: frozenset[str], shared: frozenset[str] = frozenset()) -> str:

@@ -19,7 +19,6 @@ from imprint.adapters.database.postgresql.transaction import (
     ListValue,
     Statement,
     lock_key,
-    lock_statements,
 )
 from imprint.adapters.database.transaction import (
     Value,
@@ -451,8 +450,7 @@ def prepare_statement(
     if old.thumbnail_cid is not None:
         change = PREPARE_SAME if old.thumbnail_cid == intent.cid else PREPARE_OTHER
         thumbnails |= document_lock(old.thumbnail_cid, Network.PUBLIC)
-    lock_first = lock_statements(thumbnails, shared=owner_lock(write.signer))
-    return Statement(change, values, lock_first), file
+    return Statement(change, values, thumbnails, owner_lock(write.signer)), file
 
 
 def _effect(write: Write, intent: Intent | None) -> dict[str, ListValue]:
