@@ -73,6 +73,7 @@ Issued At: 2030-01-31T12:00:00Z"""
 
 KEY = b"k" * 32
 WORDS = bytes(64)
+MEBIBYTE = bytes(1 << 20)
 
 
 def measure(call: Callable[[], object]) -> float:
@@ -142,6 +143,7 @@ def main() -> None:
         ("CID of a digest (libipld)", lambda: cid_of(Codec.RAW, digest)),
         ("Keccak-256 of 64 bytes (tiny-keccak)", lambda: keccak256(WORDS)),
         ("  pycryptodome", lambda: keccak.new(data=WORDS, digest_bits=256).digest()),
+        ("Keccak-256 of a mebibyte (tiny-keccak)", lambda: keccak256(MEBIBYTE)),
         ("address in mixed case, cached", lambda: parse_address(mixed)),
         ("address in mixed case", lambda: parse_address.__wrapped__(mixed)),
     ]
