@@ -82,6 +82,10 @@ export class Refusal extends Error {
   }
 }
 
+/** Whether a refusal says that a signature is too old or too new, by the service's clock. */
+export const isStale = (error: unknown): error is Refusal =>
+  error instanceof Refusal && error.code === "signature_stale";
+
 /** No response from the service: no network, or something in front of it responded instead. */
 export class Unreachable extends Error {
   override readonly name = "Unreachable";

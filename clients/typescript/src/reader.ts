@@ -5,6 +5,7 @@
 
 import { createSiweMessage } from "viem/siwe";
 import { List, type Page } from "./list.js";
+import { isStale } from "./problems.js";
 import type * as records from "./records.js";
 import type { Form, ServiceFacts, Session } from "./records.js";
 import { addQuery, type Fetch, fetchResponse, pause, readJson } from "./transport.js";
@@ -22,7 +23,11 @@ export interface ClientOptions {
 }
 
 export interface LoginOptions {
-  /** The origin of the requesting page, which the wallet shows; the service's own by default. */
+  /**
+   * The origin of the requesting page, which the wallet shows; by default that of the client's
+   * URL, and not one that the service claims to have: a message for another service could be
+   * presented there.
+   */
   origin?: string;
   statement?: string;
   /** With `false` the session is only returned, and `session` does not change. */
@@ -85,7 +90,8 @@ export class ImprintReader {
     // Looked up at each request: a page may replace it, and browsers refuse it without its `this`.
     this.fetch = options.fetch ?? ((input, init) => globalThis.fetch(input, init));
     this.signal = options.signal ?? null;
-    this.setClock(facts.now);
+    // Not by `setClock`, which a page may override to do more.
+    this.clock.ahead = aheadOf(facts.now);
   }
 
   /**
@@ -105,10 +111,10 @@ export class ImprintReader {
   }
 
   /**
-   * Synchronize with the time of the service, in Unix seconds: `now` of its facts or of a refusal.
+   * Synchronize with the time of the service, in Unix seconds. Refusals of stale signatures do so.
    */
   setClock(unixSeconds: number): void {
-    this.clock.ahead = unixSeconds - Date.now() / 1000;
+    this.clock.ahead = aheadOf(unixSeconds);
   }
 
   /** The time of the service in Unix seconds. */
@@ -121,7 +127,7 @@ export class ImprintReader {
   /** Log in with any wallet (EIP-4361), and return a session for reading. */
   async login(wallet: Wallet, options: LoginOptions = {}): Promise<Session> {
     const {
-      origin = this.facts.service,
+      origin = new URL(this.url).origin,
       statement = "Sign in to read.",
       remember = true,
     } = options;
@@ -442,7 +448,7 @@ export class ImprintReader {
   }
 
   /** Any request to the service, with the session if there is one. */
-  protected request(
+  protected async request(
     path: string,
     sending: Sending = {},
     more: HeadersInit = {},
@@ -456,7 +462,12 @@ export class ImprintReader {
       headers.set("Content-Type", "application/json");
       init.body = JSON.stringify(body);
     }
-    return fetchResponse(this.fetch, this.url + path, init, except);
+    try {
+      return await fetchResponse(this.fetch, this.url + path, init, except);
+    } catch (error) {
+      if (isStale(error) && error.problem.now !== undefined) this.setClock(error.problem.now);
+      throw error;
+    }
   }
 
   private listFiles(path: string, query: Query): List<records.HostedFile> {
@@ -485,5 +496,8 @@ interface Metrics<T> {
   statusCode: number;
   data: T;
 }
+
+/** Seconds by which the service's clock is ahead of this device's. */
+const aheadOf = (unixSeconds: number): number => unixSeconds - Date.now() / 1000;
 
 const trimSlash = (url: string): string => url.replace(/\/+$/, "");

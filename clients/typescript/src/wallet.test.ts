@@ -55,6 +55,27 @@ test("a response that is not JSON-RPC is reported as unreachable, with its statu
   }
 });
 
+test("a key offers the tip that its node suggests, and not the whole gas price", async () => {
+  const results: Record<string, string> = {
+    eth_gasPrice: "0x64",
+    eth_maxPriorityFeePerGas: "0x2",
+  };
+  const signed: { maxFeePerGas: bigint; maxPriorityFeePerGas: bigint }[] = [];
+  const account = {
+    address: HERE,
+    signMessage: async () => "0x" as const,
+    signTypedData: async () => "0x" as const,
+    signTransaction: async (transaction: (typeof signed)[0]) => {
+      signed.push(transaction);
+      return "0x" as const;
+    },
+  } as const;
+  const request = async ({ method }: { method: string }) => results[method] ?? "0x5";
+  await walletOfAccount(account, { request }).sendTransaction({ to: HERE, data: "0x" });
+  const [fees] = signed;
+  assert.deepEqual([fees?.maxFeePerGas, fees?.maxPriorityFeePerGas], [202n, 2n]);
+});
+
 /** A node on chain 5 that records its calls. */
 function nodeOnFive() {
   const asked: { method: string; params?: unknown }[] = [];

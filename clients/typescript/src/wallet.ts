@@ -164,12 +164,14 @@ async function prepareTransaction(provider: Provider, from: Address, call: Call)
       `The transaction is for the chain with chainId ${call.chainId}, and the node is on ${chainId}.`,
       INVALID_PARAMS,
     );
-  const [nonce, gas, gasPrice] = await Promise.all([
+  const [nonce, gas, gasPrice, tip] = await Promise.all([
     ask("eth_getTransactionCount", from, "pending"),
     ask("eth_estimateGas", { from, to, data, value: hexOfNumber(value) }),
     ask("eth_gasPrice"),
+    ask("eth_maxPriorityFeePerGas"),
   ]);
-  const fees = { maxFeePerGas: gasPrice * 2n, maxPriorityFeePerGas: gasPrice };
+  // The base fee can rise by an eighth with each block; twice the price lasts for six blocks.
+  const fees = { maxFeePerGas: gasPrice * 2n + tip, maxPriorityFeePerGas: tip };
   // A fifth more gas than estimated: earlier transactions may change the cost.
   const common = { type: "eip1559", chainId, nonce: Number(nonce) };
   return { ...common, ...fees, gas: (gas * 6n) / 5n, to, data, value };

@@ -1,6 +1,6 @@
 /** Signed writes: creating, saving, publishing and deleting drafts, corrections of posts, and profiles. */
 
-import { Refusal, Unconfirmed, Unreachable, WalletNeeded } from "./problems.js";
+import { isStale, Refusal, Unconfirmed, Unreachable, WalletNeeded } from "./problems.js";
 import { type ClientOptions, ImprintReader } from "./reader.js";
 import type {
   Action,
@@ -29,7 +29,7 @@ import {
 import type { Signer } from "./wallet.js";
 
 /**
- * How many times a save is sent while the service is busy or away, unless the caller has its own
+ * How many times a write is sent while the service is busy or away, unless the caller has its own
  * `wait`.
  */
 const ATTEMPTS = 5;
@@ -157,6 +157,8 @@ export class ImprintWriter extends ImprintReader {
    * Add a corrected version to a post of the wallet's author; everybody can read the note.
    *
    * `cid` is the cid of the post's document on the chain; if omitted, the service is asked for it.
+   * Recovers from a lost response and a busy service; throws `Unconfirmed` if the version may have
+   * been added.
    */
   async revisePost(
     wallet: Signer,
@@ -170,7 +172,17 @@ export class ImprintWriter extends ImprintReader {
     const signature = await wallet.signTypedData(salt);
     const body = { salt, address: wallet.address, signature, content };
     const path = `/revise/post?postId=${encodeURIComponent(`${id}`)}`;
-    return (await this.send<{ revision: RevisionRecord }>(path, body)).revision;
+    return this.deliver(
+      async () => (await this.send<{ revision: RevisionRecord }>(path, body)).revision,
+      async (error) => (isUsedBy(error, "revise") ? this.newestRevision(id, note) : null),
+    );
+  }
+
+  private async newestRevision(id: string | bigint, note: string): Promise<RevisionRecord | null> {
+    const found = (await this.listRevisions(id)).find((each) => each.note === note);
+    if (!found) return null;
+    const { words: _, ...record } = found;
+    return record;
   }
 
   /**
@@ -195,11 +207,13 @@ export class ImprintWriter extends ImprintReader {
       return signed;
     };
     try {
-      return await this.deliver(await sign(), content, cid, options, false).catch(async (error) => {
-        // By the clock of the service, unless a wallet would have to prompt its owner again.
-        if (!isStale(error) || !signer.sessionId) throw error;
-        return this.deliver(await sign(), content, cid, options, false);
-      });
+      return await this.deliverDraft(await sign(), content, cid, options, false).catch(
+        async (error) => {
+          // By the clock of the service, unless a wallet would have to prompt its owner again.
+          if (!isStale(error) || !signer.sessionId) throw error;
+          return this.deliverDraft(await sign(), content, cid, options, false);
+        },
+      );
     } catch (error) {
       // A key that cannot be deleted is refused and forgotten the next time.
       if (error instanceof WalletNeeded) await signer.forget?.().catch(() => undefined);
@@ -216,34 +230,46 @@ export class ImprintWriter extends ImprintReader {
     cid?: string,
     options: Pick<SaveOptions, "wait"> = {},
   ): Promise<Draft> {
-    return this.deliver(signed, content, cid, options, true);
+    return this.deliverDraft(signed, content, cid, options, true);
   }
 
-  /** Send the same body until the service responds: it takes effect only once.
-   *
-   * `isUnknown`: an earlier attempt may have taken effect.
-   */
-  private async deliver(
+  private deliverDraft(
     signed: SignedWrite,
     content: string,
     cid: string | undefined,
-    { wait }: SaveOptions,
+    options: SaveOptions,
     isUnknown: boolean,
   ): Promise<Draft> {
+    const send = () =>
+      cid === undefined ? this.sendCreate(signed, content) : this.sendUpdate(signed, cid, content);
+    const action: WritingAction = cid === undefined ? "create" : "update";
+    const savedBefore = async (error: unknown) =>
+      isUsedBy(error, action) ? (error.problem.file ?? null) : null;
+    return this.deliver(send, savedBefore, options, isUnknown);
+  }
+
+  /**
+   * Send the same body until the service responds: it takes effect only once.
+   *
+   * `savedBefore` returns what an earlier attempt saved, if the error shows that one has.
+   * `isUnknown`: an earlier attempt may have taken effect.
+   */
+  private async deliver<T>(
+    send: () => Promise<T>,
+    savedBefore: (error: unknown) => Promise<T | null>,
+    { wait }: SaveOptions = {},
+    isUnknown = false,
+  ): Promise<T> {
     let unknown = isUnknown;
     for (let attempt = 1; ; attempt += 1) {
       try {
-        return await (cid === undefined
-          ? this.sendCreate(signed, content)
-          : this.sendUpdate(signed, cid, content));
+        return await send();
       } catch (error) {
-        const saved = savedBefore(error, cid === undefined ? "create" : "update");
+        const saved = await savedBefore(error);
         if (saved) return saved;
-        if (isStale(error)) {
-          this.setClock(error.problem.now);
-          // A new nonce would save it twice.
-          throw unknown ? new Unconfirmed("It may have been saved.", { cause: error }) : error;
-        }
+        // A new nonce would save it twice.
+        if (isStale(error) && unknown)
+          throw new Unconfirmed("It may have been saved.", { cause: error });
         if (!isForLater(error)) throw explain(error);
         unknown ||= error.status !== 429;
         const seconds = error.retryAfter ?? Math.min(2 ** (attempt - 1), LONGEST_PAUSE);
@@ -287,20 +313,14 @@ export class ImprintWriter extends ImprintReader {
 const firstLine = (content: string): string =>
   (/[^\s#].*/.exec(content)?.[0] ?? "").trim().slice(0, 100);
 
-/** The record of a save whose response was lost, if the error shows that it took effect. */
-function savedBefore(error: unknown, action: WritingAction): Draft | null {
-  if (!(error instanceof Refusal) || error.code !== "nonce_used") return null;
-  return error.problem.action === action ? (error.problem.file ?? null) : null;
-}
+/** Whether a write was refused because it had taken effect before: its response was lost. */
+const isUsedBy = (error: unknown, action: WritingAction | "revise"): error is Refusal =>
+  error instanceof Refusal && error.code === "nonce_used" && error.problem.action === action;
 
 /** Whether the same request may succeed in a moment. */
 function isForLater(error: unknown): error is Refusal | Unreachable {
   if (error instanceof Unreachable) return true;
   return error instanceof Refusal && (error.status === 429 || error.status === 503);
-}
-
-function isStale(error: unknown): error is Refusal & { problem: { now: number } } {
-  return error instanceof Refusal && error.code === "signature_stale" && "now" in error.problem;
 }
 
 /** `WalletNeeded` instead of the refusal of an ended writing session. */

@@ -100,6 +100,43 @@ test("a wrong clock is corrected without asking the wallet twice", async () => {
   assert.ok(imprint.now() >= NOW + 3600);
 });
 
+test("a refusal of any stale signature sets the clock", async () => {
+  const { imprint } = await openSession([stale]);
+  const wallet = { address: RECORD.wallet, signTypedData: async () => "0x01" as const };
+  await assert.rejects(imprint.deleteDraft(wallet, "bafkreidraft"), isStale);
+  assert.ok(imprint.now() >= NOW + 3600);
+});
+
+test("a correction whose response was lost is sent again, and added once", async () => {
+  const revised = () =>
+    Response.json(
+      { code: "nonce_used", status: 409, detail: "Sent before.", action: "revise", file: null },
+      { status: 409 },
+    );
+  const record = { number: 2, cid: "bafkreinew", note: "Typo.", createdAt: "2025-06-15T00:00:00Z" };
+  const listed = () =>
+    Response.json({
+      revisions: [
+        { ...record, words: 3 },
+        { ...record, number: 1, words: 3 },
+      ],
+    });
+  const { imprint, bodies } = await openSession([busy, revised, listed]);
+  const wallet = { address: RECORD.wallet, signTypedData: async () => "0x01" as const };
+  const options = { cid: "bafkreichain", note: "Typo." };
+  assert.deepEqual(await imprint.revisePost(wallet, 7n, "Words.", options), record);
+  assert.equal(bodies.length, 3);
+  assert.equal(bodies[0], bodies[1]);
+});
+
+test("a correction that may have been added is reported as unconfirmed", async () => {
+  const { imprint, bodies } = await openSession([busy, stale]);
+  const wallet = { address: RECORD.wallet, signTypedData: async () => "0x01" as const };
+  const revising = imprint.revisePost(wallet, 7n, "Words.", { cid: "bafkreichain" });
+  await assert.rejects(revising, Unconfirmed);
+  assert.equal(bodies.length, 2);
+});
+
 test("a signed write is reported before it is sent, and can be sent again after a reload", async () => {
   const { imprint, session, bodies } = await openSession([lost, spent]);
   const kept: SignedWrite[] = [];

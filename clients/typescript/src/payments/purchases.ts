@@ -1,7 +1,7 @@
 /** Buys posts within a limit, each of them once, and reads what was bought. */
 
 import { balanceOf, buyPostCall, waitForReceipt } from "../marketplace.js";
-import { Refusal, Reverted, TooExpensive } from "../problems.js";
+import { isStale, type Refusal, Reverted, TooExpensive } from "../problems.js";
 import type { Hex, PostContent } from "../records.js";
 import { endBy, pause, readFailure, readJson } from "../transport.js";
 import type { Provider, Wallet } from "../wallet.js";
@@ -119,8 +119,7 @@ export async function readPaid(
   for (;;) {
     const isBought = transaction !== undefined;
     const response = await request(headers).catch((error: unknown) => {
-      const isStale = error instanceof Refusal && error.code === "signature_stale";
-      if (!isStale || !isBought || stale) throw error;
+      if (!isStale(error) || !isBought || stale) throw error;
       stale = error;
       return null;
     });
