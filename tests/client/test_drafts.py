@@ -2,6 +2,7 @@
 
 import json
 import secrets
+import time
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
@@ -25,6 +26,7 @@ from imprint.client import (
 from imprint.client.drafts import SAVE_ATTEMPTS
 
 COVER = Path(__file__).parents[2] / "examples" / "viem" / "cover.png"
+CID = "bafkreibm6jg3ux5qumhcn2b3flc3tyu6dmlb4xa7u5bf44yegnrjhc4yeq"
 AT_ONCE = {"Retry-After": "0"}
 
 
@@ -251,3 +253,38 @@ async def test_the_client_can_set_the_domain_name_of_the_inkdao_form(
         with pytest.raises(Refusal) as raised:
             await unnamed.create_draft(wallet, "# Words")
     assert raised.value.code == Code.INVALID_TYPED_DATA
+
+
+async def test_a_correction_with_a_lost_response_is_added_once(
+    behind: tuple[Proxy, Imprint], wallet: KeyWallet
+) -> None:
+    proxy, client = behind
+    record = {"number": 2, "cid": CID, "note": "Typo.", "createdAt": "2025-06-15T00:00:00Z"}
+    others = [{**record, "words": 3}, {**record, "number": 1, "words": 3}]
+    used = refusal(409, "nonce_used", action="revise", file=None)
+    proxy.faults = [sorry(), used, web.json_response({"revisions": others})]
+    revision = await client.revise_post(wallet, 7, "Words.", note="Typo.", cid=CID)
+    assert revision.number == 2
+    assert proxy.seen[0] == proxy.seen[1]
+
+
+async def test_a_correction_that_may_have_been_added_is_reported(
+    behind: tuple[Proxy, Imprint], wallet: KeyWallet
+) -> None:
+    proxy, client = behind
+    proxy.faults = [sorry(), refusal(401, "signature_stale", now=client.now() + 7200)]
+    with pytest.raises(Unconfirmed):
+        await client.revise_post(wallet, 7, "Words.", cid=CID)
+    assert len(set(proxy.seen)) == 1
+    assert client.now() >= time.time() + 3600
+
+
+async def test_a_refusal_of_any_stale_signature_sets_the_clock(
+    imprint: Imprint, wallet: KeyWallet
+) -> None:
+    client = imprint.beside()
+    client.set_clock(client.now() - 7200)
+    with pytest.raises(Refusal):
+        await client.update_profile(wallet, name="Ada")
+    assert client.now() >= time.time() - 3600
+    assert (await client.update_profile(wallet, name="Ada")).name == "Ada"

@@ -9,7 +9,8 @@ import aiohttp
 
 from imprint.auth.typed_data import SigningForm
 from imprint.client.payments import Purchases
-from imprint.client.transport import DEFAULT_TIMEOUT, Query, Response, Transport
+from imprint.client.transport import DEFAULT_TIMEOUT, Query, Refusal, Response, Transport
+from imprint.domain.errors import Code
 from imprint.interface.accounts import Session
 from imprint.interface.service import Health, MarketplaceFacts, Readiness, ServiceFacts
 
@@ -114,8 +115,7 @@ class Connection:
         return int(self._clock() + self._ahead)
 
     def set_clock(self, unix_seconds: int) -> None:
-        """Synchronize with the service's clock, whose time is the member `now` of its facts or of
-        the problem `signature_stale`."""
+        """Synchronize with the service's clock. Refusals of stale signatures do so."""
         self._ahead = unix_seconds - self._clock()
 
     async def close(self) -> None:
@@ -167,15 +167,20 @@ class Connection:
         headers = {"Accept": accept, **(headers or {})}
         if signed_in and self.session is not None:
             headers["Authorization"] = f"Bearer {self.session.token}"
-        return await self._transport.send(
-            method,
-            path,
-            query=query,
-            headers=headers,
-            json=json,
-            form=form,
-            expected=expected,
-        )
+        try:
+            return await self._transport.send(
+                method,
+                path,
+                query=query,
+                headers=headers,
+                json=json,
+                form=form,
+                expected=expected,
+            )
+        except Refusal as refusal:
+            if refusal.code == Code.SIGNATURE_STALE and refusal.problem.now is not None:
+                self.set_clock(refusal.problem.now)
+            raise
 
     def _own_address(self, given: str | None) -> str | None:
         """Return the given address, or else the session's. The service refuses a missing

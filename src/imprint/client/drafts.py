@@ -5,7 +5,7 @@ import itertools
 import json
 import secrets
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, Literal, NotRequired, TypedDict
+from typing import Any, Literal, NotRequired, TypedDict, TypeVar
 from urllib.parse import quote
 
 import aiohttp
@@ -17,7 +17,7 @@ from imprint.client.transport import Query, Refusal, Unconfirmed, Unreachable, W
 from imprint.client.typed_data import TypedData, Write, revision_typed_data, write_typed_data
 from imprint.client.wallet import Wallet, settle
 from imprint.client.writing_session import WritingSession
-from imprint.domain.drafts.files import Action, State
+from imprint.domain.drafts.files import Action, PostAction, State
 from imprint.domain.errors import Code
 from imprint.domain.formats.cids import NotACid, layout_of, parse_cid
 from imprint.interface.drafts import (
@@ -35,7 +35,7 @@ from imprint.interface.drafts import (
     UpdateBody,
     UpdatedResponse,
 )
-from imprint.interface.posts import Post, RevisionRecord, RevisionResponse
+from imprint.interface.posts import Post, RevisionRecord, RevisionResponse, RevisionsResponse
 
 
 class Document(msgspec.Struct, frozen=True, rename="camel"):
@@ -89,6 +89,8 @@ class SignedWrite(TypedDict):
     session: NotRequired[str]
 
 
+Saved = TypeVar("Saved")
+
 Wait = Callable[[Refusal | Unreachable, float], Awaitable[bool]]
 """Waits after a failure, for the suggested seconds or for any other time.
 
@@ -123,7 +125,8 @@ class DraftMethods(Connection):
         """Add a corrected version to a post of the wallet's author. The note is public.
 
         `cid` is the CID of the post's document on the chain. If no CID is given, the service
-        provides it.
+        provides it. A correction survives a lost response and a busy service. Raises `Unconfirmed`
+        if the version may have been added.
         """
         if cid is None:
             cid = (await self._read(f"/posts/{quote(str(id), safe='')}", Post)).cid
@@ -139,8 +142,23 @@ class DraftMethods(Connection):
         )
         signature = await settle(wallet.sign_typed_data(data))
         body = ReviseBody(data.salt, wallet.address, signature, content=content)
-        response = await self._request("POST", "/revise/post", query={"postId": id}, json=body)
-        return response.decode(RevisionResponse).revision
+
+        async def send() -> RevisionRecord:
+            response = await self._request("POST", "/revise/post", query={"postId": id}, json=body)
+            return response.decode(RevisionResponse).revision
+
+        async def find_saved(refusal: Refusal) -> RevisionRecord | None:
+            if refusal.problem.action != PostAction.REVISE:
+                return None
+            path = f"/posts/{quote(str(id), safe='')}/revisions"
+            listed = (await self._read(path, RevisionsResponse)).revisions
+            found = [each for each in listed if each.note == note]
+            if not found:
+                return None
+            newest = found[0]
+            return RevisionRecord(newest.number, newest.cid, newest.note, newest.created_at)
+
+        return await self._deliver(send, find_saved, None, is_uncertain=False)
 
     async def save_draft(
         self,
@@ -170,7 +188,7 @@ class DraftMethods(Connection):
             if on_signed is not None:
                 await settle(on_signed(signed))
             try:
-                return await self._deliver(signed, write, wait, is_uncertain=False)
+                return await self._deliver_draft(signed, write, wait, is_uncertain=False)
             except WalletNeeded:
                 if isinstance(signer, WritingSession):
                     signer.forget(self.facts.service)
@@ -193,23 +211,43 @@ class DraftMethods(Connection):
         The save takes effect only once, no matter how often it is sent. Raises the same
         errors as `save_draft`.
         """
-        return await self._deliver(signed, _content_write(content, cid), wait, is_uncertain=True)
+        write = _content_write(content, cid)
+        return await self._deliver_draft(signed, write, wait, is_uncertain=True)
 
-    async def _deliver(
+    async def _deliver_draft(
         self, signed: SignedWrite, write: Write, wait: Wait | None, *, is_uncertain: bool
     ) -> Draft:
+        async def find_saved(refusal: Refusal) -> Draft | None:
+            file = refusal.problem.file
+            by_this = refusal.problem.action == write.action
+            return file if by_this and isinstance(file, Draft) else None
+
+        return await self._deliver(
+            lambda: self._send_content(signed, write), find_saved, wait, is_uncertain=is_uncertain
+        )
+
+    async def _deliver(
+        self,
+        send: Callable[[], Awaitable[Saved]],
+        find_saved: Callable[[Refusal], Awaitable[Saved | None]],
+        wait: Wait | None,
+        *,
+        is_uncertain: bool,
+    ) -> Saved:
         """Send the same body repeatedly until the service responds.
 
+        `find_saved` returns what an earlier attempt saved, if the refusal shows that one did.
         `is_uncertain` means that an earlier attempt may have taken effect.
         """
         for attempt in itertools.count(1):
             try:
-                return await self._send_content(signed, write)
+                return await send()
             except (Refusal, Unreachable) as error:
                 if isinstance(error, Refusal):
-                    saved = self._find_saved(error, write.action, is_uncertain=is_uncertain)
+                    saved = await find_saved(error)
                     if saved is not None:
                         return saved
+                    _check_retriable(error, is_uncertain=is_uncertain)
                 is_uncertain |= error.status != 429
                 seconds = error.retry_after
                 if seconds is None:
@@ -219,25 +257,6 @@ class DraftMethods(Connection):
                 elif wait is None or not await wait(error, seconds):
                     raise
         raise AssertionError("The last attempt returns or raises.")
-
-    def _find_saved(self, refusal: Refusal, action: Action, *, is_uncertain: bool) -> Draft | None:
-        """Return the record of an earlier attempt, or None if a retry may succeed shortly.
-
-        Raises the exception for any other refusal.
-        """
-        problem = refusal.problem
-        if problem.action == action and isinstance(problem.file, Draft):
-            return problem.file
-        if problem.code == Code.SIGNATURE_STALE and problem.now is not None:
-            self.set_clock(problem.now)
-            if is_uncertain:
-                # A retry with a new nonce could save the draft twice.
-                raise Unconfirmed("It may have been saved.") from refusal
-        if problem.code in _ENDED:
-            raise WalletNeeded("Sign once more to go on writing.") from refusal
-        if problem.status not in (429, 503):
-            raise refusal
-        return None
 
     async def publish_draft(
         self,
@@ -389,6 +408,17 @@ def _content_write(content: str, cid: str | None) -> Write:
     if cid is None:
         return Write(Action.CREATE, content=content)
     return Write(Action.UPDATE, cid=cid, content=content)
+
+
+def _check_retriable(refusal: Refusal, *, is_uncertain: bool) -> None:
+    """Raise the exception for a refusal, unless a retry may succeed shortly."""
+    if refusal.code == Code.SIGNATURE_STALE and is_uncertain:
+        # A retry with a new nonce could save it twice.
+        raise Unconfirmed("It may have been saved.") from refusal
+    if refusal.code in _ENDED:
+        raise WalletNeeded("Sign once more to go on writing.") from refusal
+    if refusal.status not in (429, 503):
+        raise refusal
 
 
 def _find_media_type(picture: bytes) -> str:
