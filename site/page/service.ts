@@ -19,7 +19,7 @@ class PageClient extends Imprint {
 /** This page's one client for everything that authors do. */
 export const imprint = new PageClient(
   reader.url,
-  { ...reader.facts, now: reader.now() },
+  reader.facts,
   // Always revalidated, because the chain may have just changed it; unchanged responses are 304.
   { fetch: (input, init) => watchSession(input, { cache: "no-cache", ...init }) },
 );

@@ -148,7 +148,8 @@ function downloadButton(): HTMLElement {
   const pack = async () => {
     const { packLibrary } = await import("./download.ts");
     const onPost = (done: number, all: number) => fill(progress, WORDS.packing(done, all));
-    const zip = await withSession(() => packLibrary(reader, { onPost }));
+    // With one session to the end: without it, the service would leave out texts.
+    const zip = await withSession(() => packLibrary(reader.as(session.value), { onPost }));
     const href = URL.createObjectURL(zip);
     h("a", { href, download: "library.zip" }).click();
     // The browser may still be reading it.

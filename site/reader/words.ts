@@ -100,6 +100,8 @@ export const WORDS = {
   youHaveSome: "You can already read some of these posts, so we took them out. Check what’s left.",
   receiverHasSome: "This address can already read some of these posts, so we took them out.",
   pricesChanged: "The prices have changed. Check the new total.",
+  noOrderUnfinished:
+    "This account has no unfinished payment. If you began it with another account, switch your wallet to that one.",
   orderFailedChain:
     "The payment failed on the chain, so nothing was bought. You keep your money, apart from the network fee.",
 

@@ -48,6 +48,9 @@ const TABS: readonly { readonly name: string; readonly to: Route }[] = [
   { name: WORDS.profile, to: { view: "profile" } },
 ];
 
+/** Views with texts of the author, which stay open whatever the wallet and the session do. */
+const STAYING: ReadonlySet<Route["view"]> = new Set(["draft", "correct", "profile"]);
+
 export function Frame() {
   const shown = route.value;
   return (
@@ -59,8 +62,7 @@ export function Frame() {
           </a>
         ))}
       </nav>
-      {/* A text that is open stays, whatever the wallet does. */}
-      {account.value || shown.view === "draft" ? <View shown={shown} /> : <Welcome />}
+      {account.value || STAYING.has(shown.view) ? <View shown={shown} /> : <Welcome />}
     </div>
   );
 }
@@ -78,7 +80,6 @@ function View({ shown }: { shown: Route }) {
     case "publish":
       return <PublishView key={shown.key} draftKey={shown.key} />;
     case "correct":
-      if (!session.value) return <SignInAgain reason={WORDS.correctPost} />;
       return <CorrectView key={shown.key} postId={shown.key} />;
     case "post":
       if (!session.value) return <SignInAgain reason={WORDS.seeYourPost} />;

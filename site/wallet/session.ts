@@ -89,15 +89,8 @@ async function connectOnce(): Promise<Account> {
 
 async function login(chosen: Account): Promise<Session> {
   const options = { origin: location.origin, statement: STATEMENT, remember: false };
-  try {
-    const made = await reader.as(null).login(chosen.wallet, options);
-    if (account.value?.address !== chosen.address) throw new AccountChanged();
-    keepSession(made);
-    return made;
-  } catch (error) {
-    // The next signature uses the time of the service.
-    if (error instanceof Refusal && error.problem.now !== undefined)
-      reader.setClock(error.problem.now);
-    throw error;
-  }
+  const made = await reader.as(null).login(chosen.wallet, options);
+  if (account.value?.address !== chosen.address) throw new AccountChanged();
+  keepSession(made);
+  return made;
 }

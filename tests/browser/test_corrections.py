@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 from tests.browser.pages import OpenPage, axe_violations, axe_violations_in_both_schemes
 from tests.browser.posts import NewPost, publish
 from tests.browser.publishing import open_correction, replace_word, see_correction, sign_correction
@@ -15,6 +15,12 @@ from tests.processes import Service
 TYPO = "The ink is wett."
 RIGHT = "The ink is wet."
 NOTE = "A typo in the first sentence."
+
+END_SESSION = """() => {
+  localStorage.removeItem("imprint.session");
+  dispatchEvent(new StorageEvent("storage", { key: "imprint.session" }));
+}"""
+"""Signs out, as if in another tab."""
 
 KEPT_PAGE = """async (path) => (await fetch(path, { cache: "force-cache" })).text()"""
 """Returns a page from the browser's cache, no matter how old it is."""
@@ -105,6 +111,60 @@ def test_the_text_of_a_post_is_corrected_in_the_draft_editor(
     see_correction(page, NOTE)
     expect(page.locator("#text strong")).to_have_text("dries")
     expect(page.locator("#text").get_by_role("heading")).to_have_count(0)
+
+
+def test_an_unsigned_correction_survives_a_locked_wallet_an_ended_session_and_other_views(
+    open_page: OpenPage, new_wallet: NewWallet, service: Service
+) -> None:
+    wallet = new_wallet()
+    [post_id] = publish(service.url, [NewPost("A patient ink", TYPO)], wallet.account)
+    opened = open_page(wallet)
+    page = opened.page
+    sign_in(opened, page)
+    field = open_correction(page, "A patient ink")
+    replace_word(page, "wett", "wet")
+    wallet.locked = True
+    wallet.emit("accountsChanged", [])
+    page.evaluate(END_SESSION)
+    expect(field).to_contain_text(RIGHT)
+    page.get_by_role("link", name="Import", exact=True).click()
+    expect(field).to_have_count(0)
+    wallet.locked = False
+    wallet.emit("accountsChanged", wallet.addresses)
+    page.goto(f"{opened.url}/studio#/correct/{post_id}")
+    button = re.compile("^(Connect your wallet|Sign in)$")
+    page.locator(".studio-view").get_by_role("button", name=button).click()
+    choice = page.get_by_role("dialog").get_by_role("button", name=re.compile("Test Wallet"))
+    expect(field.or_(choice)).to_be_visible()
+    if choice.is_visible():
+        choice.click()
+    expect(field).to_contain_text(RIGHT)
+    sign_correction(page, NOTE)
+    see_correction(page, NOTE)
+
+
+def test_a_correction_whose_response_was_lost_is_published_once(
+    open_page: OpenPage, new_wallet: NewWallet, service: Service
+) -> None:
+    wallet = new_wallet()
+    [post_id] = publish(service.url, [NewPost("A lost ink", TYPO)], wallet.account)
+    opened = open_page(wallet)
+    page = opened.page
+    sign_in(opened, page)
+    open_correction(page, "A lost ink")
+    replace_word(page, "wett", "wet")
+
+    def lose(route: Route) -> None:
+        route.fetch()
+        route.abort()
+
+    page.route("**/revise/post?**", lose, times=1)
+    before = len(wallet.prompts)
+    sign_correction(page, NOTE)
+    assert len(wallet.prompts) == before + 1
+    see_correction(page, NOTE)
+    listed = page.evaluate(f"async () => (await fetch('/posts/{post_id}/revisions')).json()")
+    assert [revision["number"] for revision in listed["revisions"]] == [1]
 
 
 def test_a_buyer_sees_what_changed_in_a_paid_post_and_others_only_the_note(

@@ -27,6 +27,16 @@ test("a correction cannot be signed again while it is being signed", () => {
   assert.equal(canSign(failed), true);
 });
 
+test("a correction that was left is continued, also if readers see another text by now", () => {
+  const left = advance(typed, { type: "noted", note: "Dry." });
+  const again = openCorrection("The ink is damp.", left);
+  assert.deepEqual(
+    [again.shown, again.text, again.note],
+    ["The ink is damp.", "It is dry.", "Dry."],
+  );
+  assert.equal(again.state, "editing");
+});
+
 test("a signed text is what readers see", () => {
   const done = advance(advance(typed, { type: "sign" }), { type: "signed" });
   assert.deepEqual([done.shown, done.note, done.state], ["It is dry.", "", "done"]);

@@ -33,10 +33,14 @@ export function correctable(content: string, title: string): TitledText {
   return isRepeated ? split : { title: "", gap: "", body: content };
 }
 
-export const openCorrection = (shown: string): Correction => ({
+/** A correction of a text; one that was left without being signed is continued. */
+export const openCorrection = (
+  shown: string,
+  left: Pick<Correction, "text" | "note"> = { text: shown, note: "" },
+): Correction => ({
   shown,
-  text: shown,
-  note: "",
+  text: left.text,
+  note: left.note,
   state: "editing",
   failure: null,
 });

@@ -1,15 +1,18 @@
 /** The correction of a published post: its newest text, what changes, a note, one signature. */
 
-import type { Post } from "imprint-press";
+import { type Post, Unconfirmed, Unreachable } from "imprint-press";
 import { useEffect, useReducer, useRef, useState } from "preact/hooks";
 import { imprint } from "../../page/service.ts";
-import { type Account, account, explain } from "../../wallet/index.ts";
+import { account, connect, explain, session } from "../../wallet/index.ts";
 import { Differences } from "../editor/differences.tsx";
 import { MarkdownEditor } from "../editor/markdown-editor.tsx";
+import { SignInAgain, Welcome } from "../sign-in.tsx";
 import { joinTitle } from "../store/draft-text.ts";
+import { useUnsaved } from "../unsaved.ts";
 import { WORDS as STUDIO_WORDS } from "../words.ts";
 import {
   advance,
+  type Correction,
   canSign,
   correctable,
   isNote,
@@ -21,6 +24,9 @@ import { WORDS } from "./words.ts";
 /** Milliseconds after which a page that is not loaded yet is shown from the cache. */
 const REFRESH_MS = 3000;
 
+/** Corrections that were not signed before their author opened another view, by post. */
+const unsigned = new Map<string, Correction>();
+
 interface Opened {
   readonly post: Post;
   readonly content: string;
@@ -29,15 +35,19 @@ interface Opened {
 export function CorrectView({ postId }: { postId: string }) {
   const [opened, setOpened] = useState<Opened | null>(null);
   const [failure, setFailure] = useState<string | null>(null);
-  const by = account.value;
+  const isReader = session.value !== null;
   const load = () => {
+    if (opened || !isReader) return;
     setFailure(null);
     Promise.all([imprint.showPost(postId), imprint.readPostContent(postId)]).then(
       ([post, { content }]) => setOpened({ post, content }),
       (error) => setFailure(explain(error).sentence),
     );
   };
-  useEffect(load, []);
+  useEffect(load, [isReader]);
+  if (opened) return <OpenedView {...opened} />;
+  if (!account.value) return <Welcome />;
+  if (!isReader) return <SignInAgain reason={STUDIO_WORDS.correctPost} />;
   if (failure)
     return (
       <div class="studio-note" role="alert">
@@ -47,31 +57,51 @@ export function CorrectView({ postId }: { postId: string }) {
         </button>
       </div>
     );
-  if (!opened || !by) return <p role="status">{WORDS.opening}</p>;
-  if (opened.post.author !== by.address.toLowerCase())
-    return (
-      <p class="studio-note" role="alert">
-        {WORDS.notYours}
-      </p>
-    );
-  return <Editor by={by} {...opened} />;
+  return <p role="status">{WORDS.opening}</p>;
 }
 
-function Editor({ by, post, content }: Opened & { by: Account }) {
+/** An opened correction stays, even if its author disconnects the wallet. */
+function OpenedView({ post, content }: Opened) {
+  const [isOwn] = useState(() => account.value?.address.toLowerCase() === post.author);
+  if (isOwn) return <Editor post={post} content={content} />;
+  return (
+    <p class="studio-note" role="alert">
+      {WORDS.notYours}
+    </p>
+  );
+}
+
+function Editor({ post, content }: Opened) {
   const [titled] = useState(() => correctable(content, post.title));
-  const [state, send] = useReducer(advance, titled.body, openCorrection);
+  const [state, send] = useReducer(advance, titled.body, (shown) =>
+    openCorrection(shown, unsigned.get(post.id)),
+  );
   const done = useRef<HTMLAnchorElement>(null);
+  // A text that may have been published although no response came.
+  const uncertain = useRef<string | null>(null);
   const isSigning = state.state === "signing";
+  const isUnsigned = state.text !== state.shown;
+  useUnsaved(isUnsigned);
+  useEffect(() => {
+    if (isUnsigned) unsigned.set(post.id, state);
+    else unsigned.delete(post.id);
+  }, [state]);
   const sign = async (event: Event) => {
     event.preventDefault();
     if (!canSign(state)) return;
     send({ type: "sign" });
     const text = joinTitle({ ...titled, body: state.text });
     try {
-      await imprint.revisePost(by.wallet, post.id, text, { note: state.note, cid: post.cid });
+      if (uncertain.current !== text || !(await isShown(post, text))) {
+        const { address, wallet } = await connect();
+        if (address.toLowerCase() !== post.author) throw new OtherAccount();
+        await imprint.revisePost(wallet, post.id, text, { note: state.note, cid: post.cid });
+      }
       await refreshPage(post);
       send({ type: "signed" });
     } catch (error) {
+      if (error instanceof OtherAccount) return send({ type: "failed", sentence: WORDS.notYours });
+      if (error instanceof Unreachable || error instanceof Unconfirmed) uncertain.current = text;
       send({ type: "failed", sentence: explain(error).sentence });
     }
   };
@@ -147,6 +177,13 @@ function Editor({ by, post, content }: Opened & { by: Account }) {
     </form>
   );
 }
+
+/** The wallet shows an account that is not the author. */
+class OtherAccount extends Error {}
+
+/** Whether readers already see this text. */
+const isShown = async ({ id }: Post, text: string): Promise<boolean> =>
+  (await imprint.readPostContent(id)).content === text;
 
 /** Replace the page of a post in the cache of this browser, where the old text may still be. */
 async function refreshPage({ links }: Post): Promise<void> {

@@ -24,7 +24,7 @@ export function EditorView({ draftKey }: { draftKey: string }) {
     openedAs.current.set(key, first);
     go({ view: "draft", key }, { replace: true });
   };
-  return <OpenedView key={first} draftKey={first} onKey={follow} />;
+  return <OpenedView key={first} draftKey={draftKey} onKey={follow} />;
 }
 
 function OpenedView({ draftKey, onKey }: { draftKey: string; onKey(key: string): void }) {

@@ -13,8 +13,10 @@ import { addTags } from "../publication/tags.ts";
 import { openDraft } from "../saves/draft-loader.ts";
 import type { OpenDraft } from "../saves/open-draft.ts";
 import { hasWritingSessions, startWriting, writing } from "../saves/writing-session.ts";
+import { author } from "../store/drafts.ts";
 import { localCopies } from "../store/local-copies.ts";
 import { thisTab } from "../store/tabs.ts";
+import { WORDS as STUDIO_WORDS } from "../words.ts";
 import { readArchive } from "./formats/archive.ts";
 import type { FoundPost } from "./formats/found-post.ts";
 import type { ImportRecord } from "./import-state.ts";
@@ -102,6 +104,8 @@ async function saveKept(
   key: string,
   onWait: (sentence: string | null) => void,
 ): Promise<SaveOutcome> {
+  if (author.value !== account)
+    return { kind: "refused", sentence: STUDIO_WORDS.walletShowsAnotherAccount, isForAll: true };
   const draft = await openDraft(key, {
     onText: () => undefined,
     onKey: (made) => {

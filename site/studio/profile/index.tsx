@@ -9,6 +9,8 @@ import { keepName } from "../../wallet/profile-name.ts";
 import { LoadedAuthor } from "../loaded-author.tsx";
 import { type Crop, fullCrop, SQUARE } from "../publication/thumbnail/crop.ts";
 import { drawCrop, renderSquare } from "../publication/thumbnail/thumbnails.ts";
+import { Welcome } from "../sign-in.tsx";
+import { useUnsaved } from "../unsaved.ts";
 import { WORDS as STUDIO_WORDS } from "../words.ts";
 import { AvatarField } from "./avatar-field.tsx";
 import {
@@ -16,6 +18,7 @@ import {
   BIO_LENGTH,
   bioProblem,
   isChanged,
+  isTyped,
   linksProblem,
   NAME_LENGTH,
   nameProblem,
@@ -36,13 +39,15 @@ interface Chosen {
 }
 
 export function ProfileView() {
-  const by = account.value;
+  // What is typed stays while the wallet is locked.
+  const last = useRef(account.value);
+  last.current = account.value ?? last.current;
+  const by = last.current;
+  if (!by) return <Welcome />;
   return (
-    by && (
-      <LoadedAuthor key={by.address} by={by} waiting={WORDS.opening}>
-        {(author) => <Editor by={by} saved={author?.profile ?? null} />}
-      </LoadedAuthor>
-    )
+    <LoadedAuthor key={by.address} by={by} waiting={WORDS.opening}>
+      {(author) => <Editor by={by} saved={author?.profile ?? null} />}
+    </LoadedAuthor>
   );
 }
 
@@ -51,6 +56,7 @@ function Editor({ by, saved }: { by: Account; saved: Profile | null }) {
   const [chosen, setChosen] = useState<Chosen | null>(null);
   const [isChecked, setChecked] = useState(false);
   const isSaving = form.state === "saving";
+  useUnsaved(isTyped(form));
   const save = async (event: Event) => {
     event.preventDefault();
     setChecked(true);

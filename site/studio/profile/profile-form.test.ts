@@ -6,6 +6,7 @@ import {
   bioProblem,
   cleanText,
   isChanged,
+  isTyped,
   linksProblem,
   nameProblem,
   openForm,
@@ -40,6 +41,14 @@ test("typed text is cleaned, and typing clears an earlier failure", () => {
   assert.equal(typed.name, "Ada ❤");
   assert.equal(typed.failure, null);
   assert.equal(isChanged(typed), true);
+});
+
+test("only what is entered and not saved would be lost", () => {
+  assert.equal(isTyped(openForm(saved)), false);
+  assert.equal(isTyped(openForm(null)), false);
+  const named = advanceForm(openForm(null), { type: "typed", field: "name", text: "Ada" });
+  assert.equal(isTyped(named), true);
+  assert.equal(isTyped(advanceForm(openForm(saved), { type: "avatar", avatar: "none" })), true);
 });
 
 test("input is ignored while the profile is being saved", () => {

@@ -124,6 +124,11 @@ export function problemOf(form: ProfileForm): { field: string; sentence: string 
   return found?.sentence ? { field: found.field, sentence: found.sentence } : null;
 }
 
+/** Whether something is entered that is not saved. */
+export const isTyped = (form: ProfileForm): boolean =>
+  isChanged(form) &&
+  (form.saved !== null || form.avatar === "new" || `${form.name}${form.bio}${form.links}` !== "");
+
 /** Whether saving would change anything. */
 export function isChanged({ name, bio, links, avatar, saved }: ProfileForm): boolean {
   if (!saved || avatar === "new") return true;

@@ -94,7 +94,6 @@ async function upload(by: Account, key: string, progress: Progress): Promise<str
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
     if (error.code === "not_pending" || error.code === "not_found") return null;
-    if (error.problem.now !== undefined) imprint.setClock(error.problem.now);
     throw error;
   }
 }

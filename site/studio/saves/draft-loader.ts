@@ -10,7 +10,14 @@ import {
   knownFile,
   reloadDrafts,
 } from "../store/drafts.ts";
-import { chooseCopy, isLocalKey, localCopies, newLocalKey, prune } from "../store/local-copies.ts";
+import {
+  chooseCopy,
+  isLocalKey,
+  type LocalCopy,
+  localCopies,
+  newLocalKey,
+  prune,
+} from "../store/local-copies.ts";
 import { keepSummary, summaryOf } from "../store/summaries.ts";
 import { livingTabs, tellTabs, thisTab } from "../store/tabs.ts";
 import { draftVersions } from "../store/versions.ts";
@@ -83,19 +90,25 @@ async function findCopy(account: string, key: string): Promise<OpenedDraft | nul
   const { mine, left } = chooseCopy(own, tab, (name) => living.has(name));
   for (const copy of left) {
     const note = WORDS.unsavedTextFromAnother;
-    await localCopies.put({ ...copy, key: newLocalKey(), base: null, note });
-    await localCopies.remove(copy);
+    await move(copy, { ...copy, key: newLocalKey(), base: null, note });
   }
   if (!mine) {
     if (!isLocalKey(key)) return null;
     return { account, key, tab, base: null, content: "", isSaved: true };
   }
   const adopted = { ...mine, tab };
-  if (mine.tab !== tab) {
-    await localCopies.put(adopted);
-    await localCopies.remove(mine);
-  }
+  if (mine.tab !== tab) await move(mine, adopted);
   return adopted;
+}
+
+/** Replace a copy by another one. Without room for both it stays as it is, and can be opened. */
+async function move(copy: LocalCopy, next: LocalCopy): Promise<void> {
+  try {
+    await localCopies.put(next);
+    await localCopies.remove(copy);
+  } catch {
+    // The next visit tries again.
+  }
 }
 
 async function readVersion(account: string, key: string): Promise<OpenedDraft> {

@@ -55,7 +55,9 @@ export function draftServiceOf(owner: string): DraftService {
     async findCreated(content, since) {
       needSession(owner);
       const { items } = await imprint.listDrafts({ owner }).page();
-      const recent = items.filter((file) => Date.parse(file.created_at) > since - CLOCKS);
+      // `since` is a time of this device, whose clock may be wrong.
+      const ahead = imprint.now() * 1000 - Date.now();
+      const recent = items.filter((file) => Date.parse(file.created_at) > since + ahead - CLOCKS);
       for (const file of recent.slice(0, RECENT)) {
         if ((await imprint.readDraft(file.cid)).content === content) return versionOf(file);
       }

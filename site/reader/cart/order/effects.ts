@@ -82,8 +82,12 @@ export function runEffects({ state, tell }: OrderPorts): (effect: Effect, turn: 
       findRefusal: (call) => findRefusal(provider(), buyer.address, call),
       send: (call) => send(buyer, order(), call, move),
       followBatch: (batch) => findBatch(provider(), batch),
-      hasSentNothing: (error) =>
-        error instanceof AccountChanged || error instanceof BatchDropped || hasSentNothing(error),
+      hasSentNothing(error) {
+        if (error instanceof BatchDropped) return true;
+        // A batch that the wallet has taken may be sent, whatever it refuses afterwards.
+        if (order().asked?.batch !== undefined) return false;
+        return error instanceof AccountChanged || hasSentNothing(error);
+      },
       isDone: () => retries.ask(() => isReceived(buyer, order())),
     });
     const unsubscribe = retries.note.subscribe((note) => tell({ type: "noted", note, turn }));

@@ -43,6 +43,8 @@ const word = (number: bigint) => number.toString(16).padStart(64, "0");
 const world = {
   prices: {} as Record<number, bigint>,
   values: [] as bigint[],
+  /** Why the wallet does not tell the status of a batch. */
+  status: null as { code: number; message: string } | null,
   /** Resolves when the wallet's owner confirms. */
   confirmed: Promise.resolve(),
 };
@@ -68,6 +70,7 @@ const provider = {
         world.values = (first?.calls ?? []).map(({ value }) => BigInt(value));
         return { id: "0x77" };
       case "wallet_getCallsStatus":
+        if (world.status) throw world.status;
         return { status: 200, receipts: [{ transactionHash: "0x01" }] };
       case "eth_call": {
         const { data = "" } = first ?? {};
@@ -105,11 +108,25 @@ beforeEach(() => {
   page.memory.clear();
   body.replaceChildren();
   Object.assign(world, { prices: { 1: 5n, 2: 7n }, values: [], confirmed: Promise.resolve() });
+  world.status = null;
 });
 
 test("a batch pays the prices that the buyer confirmed, whatever the chain says by then", async () => {
   await says(await order(), "Open your library");
   assert.deepEqual(world.values, [5n, 7n]);
+  assert.equal(page.memory.get(orderKey(ANN)), undefined);
+});
+
+test("a batch that the wallet has taken is followed later, and not sent again", async () => {
+  world.status = { code: 4900, message: "The wallet is disconnected." };
+  const dialog = await order();
+  await says(dialog, "lost its connection");
+  assert.match(page.memory.get(orderKey(ANN)) ?? "", /"batch":"0x77"/);
+  dialog.close();
+  Object.assign(world, { status: null, values: [] });
+  await openOrder(ITEMS, false, { kind: "continue" });
+  await says(body.querySelector("dialog") ?? assert.fail(), "Open your library");
+  assert.deepEqual(world.values, []);
   assert.equal(page.memory.get(orderKey(ANN)), undefined);
 });
 

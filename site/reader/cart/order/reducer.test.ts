@@ -181,6 +181,18 @@ test("an order that may have been paid is continued, not paid again", () => {
   assert.deepEqual([next.state.shown.kind, next.effects], ["doubt", [{ type: "unlock" }]]);
 });
 
+test("continuing without an unfinished order of the account shows the form, and pays nothing", () => {
+  const next = play().ask({ kind: "continue" }).tell({ type: "connected", buyer: BUYER });
+  next.tell({ type: "locked", kept: null });
+  assert.deepEqual([next.state.shown.kind, next.effects], ["form", [{ type: "unlock" }]]);
+  assert.match(next.note ?? "", /no unfinished payment/);
+  const failed = play().prepare();
+  const failure = { sentence: "No node.", action: null, isCancelled: false, reason: null } as const;
+  failed.tell({ type: "failed", failure });
+  failed.ask({ kind: "continue" }).tell({ type: "connected", buyer: BUYER });
+  assert.equal(failed.tell({ type: "locked", kept: null }).last, "prepare");
+});
+
 test("nothing is paid again unless the buyer says so and has seen the current prices", () => {
   const kept: Order = { ...orderOf(play().pay(BOB)), asked: { nonce: 4 } };
   const again = new Play(newOrder([], false)).ask({ kind: "continue" });

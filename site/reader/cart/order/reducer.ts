@@ -65,10 +65,16 @@ export type Shown =
   | { readonly kind: "another-tab" }
   | { readonly kind: "done"; readonly order: Order };
 
+interface Asked {
+  readonly doubted: Order | null;
+  /** Whether the buyer has confirmed what the form shows. */
+  readonly isConfirmed: boolean;
+}
+
 type Phase =
   | { readonly kind: "idle" }
-  | { readonly kind: "connecting"; readonly doubted: Order | null }
-  | { readonly kind: "locking"; readonly doubted: Order | null; readonly buyer: WalletAccount }
+  | ({ readonly kind: "connecting" } & Asked)
+  | ({ readonly kind: "locking"; readonly buyer: WalletAccount } & Asked)
   | { readonly kind: "preparing"; readonly buyer: WalletAccount }
   | { readonly kind: "paying"; readonly buyer: WalletAccount; readonly order: Order };
 
@@ -147,7 +153,9 @@ function click(state: OrderState, wish: Wish): Next {
   const mistake = wish.kind === "order" ? findMistake(named) : null;
   if (mistake !== null) return showForm(named, mistake);
   const doubted = wish.kind === "again" ? wish.doubted : null;
-  const phase = { kind: "connecting", doubted } as const;
+  // What is continued was confirmed, unless this order is only continued because of a stored one.
+  const isConfirmed = wish.kind !== "continue" || state.turn > 0;
+  const phase = { kind: "connecting", doubted, isConfirmed } as const;
   return begin(busy(named), phase, { type: "connect" });
 }
 
@@ -197,11 +205,13 @@ function advance(state: OrderState, result: Result): Next {
  */
 function continueOrder(
   state: OrderState,
-  { buyer, doubted }: Phase & { kind: "locking" },
+  { buyer, doubted, isConfirmed }: Phase & { kind: "locking" },
   kept: Order | null,
 ): Next {
   const isDoubted = kept !== null && JSON.stringify(kept) === JSON.stringify(doubted);
   if (kept?.asked && !isDoubted) return pay(state, buyer, kept);
+  // The stored order was another account's, or has been finished.
+  if (!isConfirmed) return showForm(state, WORDS.noOrderUnfinished, UNLOCK);
   const asked = doubted ? repeat(state, doubted) : state;
   if (asked.items.length === 0) return showForm(asked, WORDS.cartEmpty, UNLOCK);
   const prepare: Effect = { type: "prepare", buyer, receiver: receiverOf(asked, buyer) };

@@ -1,1 +1,0 @@
-import{f as t,g as r,h as e,m as c}from"./part-NFYRIZZG.js";import{i}from"./part-DCMX3SKD.js";var s=class extends i{now(){return e.now()}setClock(o){e.setClock(o)}},m=new s(e.url,{...e.facts,now:e.now()},{fetch:(n,o)=>c(n,{cache:"no-cache",...o})});t(()=>{m.session=r.value});export{m as a};

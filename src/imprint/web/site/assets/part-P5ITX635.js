@@ -1,0 +1,1 @@
+import{i as o}from"./part-WZEKUS33.js";function f(e){o(()=>{if(!e)return;let n=r=>r.preventDefault();return addEventListener("beforeunload",n),()=>removeEventListener("beforeunload",n)},[e])}export{f as a};
