@@ -153,6 +153,23 @@ def test_a_setting_cannot_be_given_both_directly_and_as_a_file():
 def test_an_empty_value_counts_as_not_given():
     assert read(WEBHOOK_A_SECRET="", PORT="").webhooks.a_secret is None
     assert problems_of(JWT_SECRET="")[0].startswith("IMPRINT_JWT_SECRET is missing")
+    assert read(WEBHOOK_A_SECRET_FILE=" ").webhooks.a_secret is None
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_an_empty_value_does_not_replace_the_settings_file_or_a_file(tmp_path: Path, order: int):
+    config, secret = tmp_path / "imprint.toml", tmp_path / "jwt"
+    config.write_text('signing_name = "Example Press"\n', encoding="utf-8")
+    secret.write_text(JWT, encoding="utf-8")
+    empty = {
+        "IMPRINT_SIGNING_NAME": "",
+        "IMPRINT_JWT_SECRET": "",
+        "IMPRINT_JWT_SECRET_FILE": str(secret),
+    }
+    given = dict([*(REQUIRED | empty).items()][::order])
+    settings = read_settings(given, config)
+    assert settings.signing.name == "Example Press"
+    assert settings.sessions.jwt_secret == Secret(JWT)
 
 
 @pytest.mark.parametrize(

@@ -50,7 +50,11 @@ def read_settings(
     environment = _read_environment(environ)
     table = _read_config(config, environ)
     chosen = {name: text for name, text in (options or {}).items() if text is not None}
-    given = table.given | environment.given | chosen
+    # An empty variable replaces defaults of the command, but not what the file says.
+    from_environment = {
+        name: text for name, text in environment.given.items() if text or name not in table.given
+    }
+    given = table.given | from_environment | chosen
     problems = environment.problems + table.problems
     texts = _fill(given, _compatible(given, defaults or {}))
     values = _parse(texts, given, problems)
@@ -150,9 +154,12 @@ def _match_names(found: Mapping[str, str], known: Mapping[str, Setting]) -> _Sou
     for name, text in found.items():
         plain = name[: -len(FILE_SUFFIX)]
         if name in known:
-            source.given[known[name].name] = text.strip()
+            if text.strip() or known[name].name not in source.given:
+                source.given[known[name].name] = text.strip()
         elif name.upper().endswith(FILE_SUFFIX) and plain in known:
-            if plain in found:
+            if not text.strip():
+                continue
+            if found.get(plain, "").strip():
                 source.problems.append(f"{plain} and {name} are both set; set only one of them.")
                 continue
             try:
