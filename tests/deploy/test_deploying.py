@@ -139,8 +139,9 @@ async def test_following_the_page_sets_up_a_service_behind_caddy_on_an_empty_deb
         assert await world.publish(author, draft["cid"])
         await trial.type("debian: backup")
         trial.machine.succeed("systemctl stop imprint; rm -r /var/lib/imprint")
-        trial.machine.succeed("install -d -o imprint -g imprint -m 0700 /var/lib/imprint")
-        trial.machine.succeed(f"day=$(date +%F)\n{BLOCKS['debian: restore']}")
+        trial.machine.succeed("runuser --user postgres -- dropdb imprint")
+        trial.machine.succeed(BLOCKS["debian: database"].splitlines()[-1])
+        await trial.type("debian: restore")
         trial.machine.succeed("systemctl start imprint")
         await trial.type("debian: look")
         assert (await world.read_draft(author, draft["cid"])).status_code == 200

@@ -102,6 +102,18 @@ def test_the_refusal_to_move_records_without_the_extra_names_the_extra(
     assert sentence_of(done).splitlines()[-1] == sentence
 
 
+def test_the_target_of_moved_records_is_read_from_a_file(bare: Installed, tmp_path: Path):
+    command = ["migrate-catalog", "--from", "sqlite:///records.db"]
+    assert "Missing option '--to'" in sentence_of(bare.run(*command))
+    path = tmp_path / "url"
+    there = {"IMPRINT_DATABASE_URL_FILE": str(path)}
+    assert f"cannot be read: {path}" in sentence_of(bare.run(*command, settings=there))
+    path.write_text("postgresql://localhost/there\n")
+    done = bare.run(*command, settings=there)
+    sentence = str(CannotStart.missing_extra("PostgreSQL", "postgresql"))
+    assert sentence_of(done).splitlines()[-1] == sentence
+
+
 def test_the_refusal_to_deploy_with_a_key_without_the_extra_names_the_extra(
     bare: Installed, tmp_path: Path
 ):

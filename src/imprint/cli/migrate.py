@@ -22,14 +22,26 @@ _EMBEDDED = "embedded:"
 """Prefix of a `migrate-content` target that is a data folder."""
 
 
+def _read_url() -> str:
+    """Return the URL in the file that the environment names."""
+    path = os.environ.get("IMPRINT_DATABASE_URL_FILE")
+    if not path:
+        raise click.UsageError("Missing option '--to'.")
+    try:
+        return Path(path).read_text(encoding="utf-8").strip()
+    except (OSError, ValueError) as error:
+        raise click.UsageError(f"IMPRINT_DATABASE_URL_FILE cannot be read: {path}.") from error
+
+
 @click.command("migrate-catalog")
 @click.option("--from", "source", required=True, help="The database to move from: sqlite:///…")
 @click.option(
     "--to",
     "target",
-    required=True,
     envvar="IMPRINT_DATABASE_URL",
-    help="The database to move to: postgresql://…; IMPRINT_DATABASE_URL by default.",
+    default=_read_url,
+    help="The database to move to: postgresql://…; by default the one of IMPRINT_DATABASE_URL or "
+    "IMPRINT_DATABASE_URL_FILE.",
 )
 def migrate_catalog(source: str, target: str) -> None:
     """Move all records from SQLite to PostgreSQL.

@@ -60,10 +60,12 @@ class ArchiveStore(Protocol):
     def walk_profiles(self, owner: Address | None, size: int) -> AsyncIterator[list[Profile]]:
         """Yield a snapshot of all profiles by ascending address, or of one author's profile."""
 
-    def walk_revisions(self, owner: Address | None, size: int) -> AsyncIterator[list[Revision]]:
+    def walk_revisions(
+        self, owner: Address | None, newest: int, size: int
+    ) -> AsyncIterator[list[Revision]]:
         """Yield a snapshot of all revisions, or of one owner's revisions, in ascending ID order.
 
-        Only revisions of live files are included.
+        Only revisions of live files are included, whose position is at most `newest`.
         """
 
     async def documents_after(
@@ -110,8 +112,8 @@ class ArchiveStore(Protocol):
         Counts towards usage, and raises errors, as `import_file` does.
         """
 
-    async def compare_revision(self, revision: Revision) -> bool:
-        """Whether `import_revision` would add this revision. Raises the same errors."""
+    async def compare_revision(self, revision: Revision) -> ImportOutcome:
+        """Return what `import_revision` would do, which needs the file. Raises the same errors."""
 
     async def import_revision(self, revision: Revision, fence: int) -> None:
         """Add a revision whose document is stored, unless it already exists or its file is missing.

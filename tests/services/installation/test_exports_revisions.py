@@ -10,6 +10,7 @@ from tests.services.installations import import_car, verify, write_export
 from tests.web.api.test_encryption import ON
 from tests.world import World, open_world
 
+from imprint.domain.drafts.files import Network
 from imprint.domain.exports import (
     NotAnExport,
     read_manifest,
@@ -24,8 +25,11 @@ from imprint.domain.posts.revisions import Revision
 pytestmark = pytest.mark.parametrize("records", ["sqlite", "postgresql"], indirect=True)
 
 
+NEWEST = 2**62
+
+
 async def _revisions(world: World) -> list[Revision]:
-    pages = [page async for page in world.adapters.stores.archives.walk_revisions(None, 10)]
+    pages = [page async for page in world.adapters.stores.archives.walk_revisions(None, NEWEST, 10)]
     return [each for page in pages for each in page]
 
 
@@ -46,6 +50,40 @@ async def test_revisions_are_exported_and_imported(world, tmp_path):
         newest = await new.adapters.stores.revisions.newest_revision(cid)
         assert newest is not None
         assert (newest.number, newest.cid) == (2, added[1]["cid"])
+
+
+async def test_a_lost_document_of_a_revision_is_restored_by_an_import(world, tmp_path):
+    author = world.wallet(1)
+    post = await published_post(world, author)
+    revision = await revise(world, author, post, "Corrected.")
+    car, _ = await write_export(world)
+    await world.adapters.content.remove(revision["cid"], Network.PRIVATE)
+    assert await import_car(world, tmp_path, car) == {"present": 1}
+    response = await world.client.get(
+        f"/posts/{post[0]}/content", headers=await world.login(author)
+    )
+    assert (response.status_code, response.json()["content"]) == (200, "Corrected.")
+
+
+async def test_an_export_has_no_revisions_of_files_that_were_added_meanwhile(
+    world, tmp_path, monkeypatch
+):
+    author = world.wallet(1)
+    post = await published_post(world, author)
+    await revise(world, author, post, "Corrected.")
+    archives = type(world.adapters.stores.archives)
+    walk_profiles = archives.walk_profiles
+
+    async def publish_more(self, owner, size):
+        later = await published_post(world, author, "Later.")
+        await revise(world, author, later, "Corrected later.")
+        async for page in walk_profiles(self, owner, size):
+            yield page
+
+    monkeypatch.setattr(archives, "walk_profiles", publish_more)
+    car, manifest = await write_export(world)
+    assert (manifest.files, manifest.revisions) == (1, 1)
+    assert verify(tmp_path, car) == manifest
 
 
 async def test_encrypted_revisions_are_exported(records, tmp_path):
@@ -96,7 +134,7 @@ async def test_a_revision_not_signed_by_its_author_is_refused(world, tmp_path, f
 
     archives = world.adapters.stores.archives
     real, world_archives = type(archives).walk_revisions, type(archives)
-    world_archives.walk_revisions = lambda self, owner, size: forge(owner, size)
+    world_archives.walk_revisions = lambda self, owner, newest, size: forge(owner, size)
     try:
         car, manifest = await write_export(world)
     finally:

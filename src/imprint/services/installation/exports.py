@@ -151,6 +151,7 @@ class Export:
     ) -> tuple[tuple[int, int, int], list[Cid]]:
         """Write the pages of files, profiles and revisions. Returns the counts and the pages."""
         count, listed, revisions, pages = 0, 0, 0, []
+        newest = -1
 
         def add(page: bytes) -> None:
             spool.write(write_varint(len(page)) + page)
@@ -159,11 +160,13 @@ class Export:
         async for files in self.archives.walk_files(owner, self.page_size):
             add(write_page(files))
             count += len(files)
+            newest = files[-1].file.position
         async for profiles in self.archives.walk_profiles(owner, self.page_size):
             add(write_profiles(profiles))
             listed += len(profiles)
         size = min(self.page_size, REVISIONS_PER_PAGE)
-        async for found in self.archives.walk_revisions(owner, size):
+        # A file that was added since the walk of files has its revisions in the next export.
+        async for found in self.archives.walk_revisions(owner, newest, size):
             add(write_revisions(found))
             revisions += len(found)
         spool.seek(0)
@@ -513,8 +516,8 @@ class Import:
         await add_with_fence(self.garbage, attempt)
 
     async def _import_revision(self, archive: Archive, revision: Revision) -> None:
-        """Add a revision, unless it already exists or its post is missing."""
-        if not await self.archives.compare_revision(revision):
+        """Add a revision or restore its document, unless its post is missing."""
+        if await self.archives.compare_revision(revision) is ImportOutcome.RETIRED:
             return
         document = read_file(archive, revision)
 

@@ -116,13 +116,15 @@ class SqlArchiveStore:
                 page = await snapshot.read(walk_profiles, page[-1]["address"], size)
 
     async def walk_revisions(
-        self, owner: Address | None, size: int
+        self, owner: Address | None, newest: int, size: int
     ) -> AsyncIterator[list[Revision]]:
         async with self.database.snapshot() as snapshot:
             page = await snapshot.read(walk_revisions, owner, "", size)
             while page:
                 found = [revision_of(row) for row in page]
-                live = [each for each in found if await snapshot.read(_has_live, each.document)]
+                live = [
+                    each for each in found if await snapshot.read(_has_live, each.document, newest)
+                ]
                 if live:
                     yield live
                 page = await snapshot.read(walk_revisions, owner, found[-1].id, size)
@@ -163,7 +165,7 @@ class SqlArchiveStore:
             locks |= document_lock(profile.avatar_cid, Network.PUBLIC)
         await self.database.transact(locks, _import_profile, profile, avatar_size, fence)
 
-    async def compare_revision(self, revision: Revision) -> bool:
+    async def compare_revision(self, revision: Revision) -> ImportOutcome:
         return await self.database.read(_compare_revision, revision)
 
     async def import_revision(self, revision: Revision, fence: int) -> None:
@@ -173,13 +175,12 @@ class SqlArchiveStore:
         await self.database.transact(locks, _import_revision, revision, fence)
 
 
-async def _has_live(tx: Transaction, document: Cid) -> bool:
+async def _has_live(tx: Transaction, document: Cid, newest: int) -> bool:
     file = await find_version(tx, VERSION_BY_CID, cid=document)
-    return file is not None and file.state.live
+    return file is not None and file.state.live and file.position <= newest
 
 
-async def _compare_revision(tx: Transaction, revision: Revision) -> bool:
-    """Whether a revision can be added. Raises `ImportConflict`."""
+async def _compare_revision(tx: Transaction, revision: Revision) -> ImportOutcome:
     rows = await tx.fetchall(
         CONFLICTING_REVISIONS,
         id=revision.id,
@@ -191,23 +192,28 @@ async def _compare_revision(tx: Transaction, revision: Revision) -> bool:
         raise ImportConflict(
             f"Revision {revision.number} of {revision.document} is another one here."
         )
-    return not rows
+    if rows:
+        return ImportOutcome.PRESENT
+    file = await find_version(tx, VERSION_BY_CID, cid=revision.document)
+    if file is None or file.owner != revision.owner:
+        return ImportOutcome.RETIRED
+    if await is_withheld(tx, revision.owner, revision.cid):
+        return ImportOutcome.RETIRED
+    return ImportOutcome.ADDED
 
 
 async def _import_revision(tx: Transaction, revision: Revision, fence: int) -> None:
     if fence != await read_fence(tx):
         raise FenceRaised
     await take_back(tx, revision.cid, Network.PRIVATE)
-    file = await find_version(tx, VERSION_BY_CID, cid=revision.document)
-    if file is None or file.owner != revision.owner or not await _compare_revision(tx, revision):
-        return
-    if await is_withheld(tx, revision.owner, revision.cid):
+    if await _compare_revision(tx, revision) is not ImportOutcome.ADDED:
         return
     await tx.execute(RESERVE_NUMBER, owner=revision.owner, number=number_of(revision))
     await reattach(tx, revision.cid, Network.PRIVATE)
     await count_usage(tx, revision.owner, revision.size)
     await store_revision(tx, revision)
-    if file.publication is not None:
+    file = await find_version(tx, VERSION_BY_CID, cid=revision.document)
+    if file is not None and file.publication is not None:
         post_id = str(file.publication.post_id)
         await tx.execute(WANT_TEXT_OF_POST, post_id=post_id)
 
