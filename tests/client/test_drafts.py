@@ -239,19 +239,19 @@ def compatible_service(tmp_path: Path) -> Iterator[Service]:
         yield opened
 
 
-async def test_the_client_can_set_the_domain_name_of_the_inkdao_form(
+async def test_the_inkdao_form_has_the_domain_name_that_the_service_states(
     compatible_service: Service, wallet: KeyWallet
 ) -> None:
     url = compatible_service.url
-    async with Imprint.connect(url, form="inkdao-1", domain_name="InkDAO") as earlier:
+    async with Imprint.connect(url, form="inkdao-1") as earlier:
         draft = await earlier.create_draft(wallet, "# Words", title="Words")
         draft = await earlier.update_draft(wallet, draft.cid, "# More words")
         assert (await earlier.delete_draft(wallet, draft.cid)).status == "deleted"
-    async with Imprint.connect(url, domain_name="InkDAO") as bound:
+    async with Imprint.connect(url) as bound:
         assert (await bound.create_draft(wallet, "# Bound")).cid
-    async with Imprint.connect(url, form="inkdao-1") as unnamed:
+    async with Imprint.connect(url, form="inkdao-1", domain_name="Imprint") as other:
         with pytest.raises(Refusal) as raised:
-            await unnamed.create_draft(wallet, "# Words")
+            await other.create_draft(wallet, "# Words")
     assert raised.value.code == Code.INVALID_TYPED_DATA
 
 

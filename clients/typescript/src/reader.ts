@@ -16,7 +16,7 @@ export interface ClientOptions {
   fetch?: Fetch;
   /** How writes are signed; `imprint-2` unless the service does not accept it. */
   form?: Form;
-  /** The name of the signing domain in `inkdao-1`, if the service has a different one for it. */
+  /** The name of the signing domain in `inkdao-1`; by default the one that the service states. */
   domainName?: string;
   /** Aborts all requests of this client. */
   signal?: AbortSignal;

@@ -67,6 +67,8 @@ export interface ServiceFacts {
   chain: ChainFacts;
   limits: LimitFacts;
   page_sizes: PageSizes;
+  /** The `name` of the domain of the form `inkdao-1`, if it is another one. */
+  inkdao_domain?: string;
   /** The time of the service in Unix seconds, at most 5 seconds old. */
   now: number;
 }

@@ -82,7 +82,8 @@ export class ImprintWriter extends ImprintReader {
   buildWrite(signer: Signer, action: Action, values: WriteValues): TypedData {
     const form = signer.sessionId ? "imprint-2" : this.form;
     const { service, signing } = this.facts;
-    const name = (form === "inkdao-1" && this.domainName) || signing.name;
+    const ofInkdao = this.domainName ?? this.facts.inkdao_domain;
+    const name = (form === "inkdao-1" && ofInkdao) || signing.name;
     const facts = { service, signing: { ...signing, name } };
     return buildWrite({ facts, form, address: signer.address, now: this.now() }, action, values);
   }

@@ -35,7 +35,12 @@ from imprint.bootstrap.background import (
 from imprint.bootstrap.operator_page import build_operations
 from imprint.bootstrap.startup import in_daemon_thread, open_when_reachable
 from imprint.bootstrap.stores import Stores
-from imprint.bootstrap.well_known import accepted_forms, describe_marketplace, describe_service
+from imprint.bootstrap.well_known import (
+    accepted_forms,
+    describe_marketplace,
+    describe_service,
+    inkdao_domain,
+)
 from imprint.domain.drafts.files import Quota
 from imprint.domain.moderation import Show
 from imprint.domain.rate_limits import SHARE, Budget, RateLimiter
@@ -94,9 +99,6 @@ __all__ = [
     "open_adapters",
     "open_when_reachable",
 ]
-
-INKDAO_NAME = "InkDAO"
-"""Name of the signing domain of the earlier service, whose front end signs `inkdao-1`."""
 
 Check = tuple[str, Callable[[], bool]]
 """The name of a readiness check, and the function that runs it."""
@@ -285,9 +287,8 @@ def _payments(
 
 
 def _verifier(settings: Settings) -> WriteVerifier:
-    inkdao = None
-    if settings.server.compatibility is Compatibility.INKDAO:
-        inkdao = SigningDomain(INKDAO_NAME, settings.signing.version, settings.chain.id)
+    name = inkdao_domain(settings)
+    inkdao = SigningDomain(name, settings.signing.version, settings.chain.id) if name else None
     return WriteVerifier(
         _signing_domain(settings),
         settings.server.public_url,

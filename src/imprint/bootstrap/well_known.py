@@ -22,7 +22,10 @@ from imprint.interface.service import (
     SigningFacts,
 )
 from imprint.marketplace import artifact
-from imprint.settings import Settings
+from imprint.settings import Compatibility, Settings
+
+INKDAO_NAME = "InkDAO"
+"""Name of the signing domain of the earlier service, whose front end signs `inkdao-1`."""
 
 INDEX_FEATURES = ("posts", "feeds", "search")
 """Features that need the post index, which is filled by following the chain."""
@@ -31,6 +34,11 @@ INDEX_FEATURES = ("posts", "feeds", "search")
 def accepted_forms(settings: Settings) -> tuple[SigningForm, ...]:
     """Accepted forms of signed writes."""
     return BOUND_FORMS if settings.signing.require_bound else tuple(SigningForm)
+
+
+def inkdao_domain(settings: Settings) -> str | None:
+    """The name of the signing domain of `inkdao-1`, if it has one of its own."""
+    return INKDAO_NAME if settings.server.compatibility is Compatibility.INKDAO else None
 
 
 def _features(settings: Settings, is_development: bool) -> tuple[str, ...]:
@@ -52,12 +60,13 @@ def describe_service(settings: Settings, node: str | None) -> Parameters:
     `now` is added at request time.
     """
     chain, limits, signing = settings.chain, settings.limits, settings.signing
+    forms = accepted_forms(settings)
     return Parameters(
         "Imprint",
         __version__,
         settings.server.public_url,
         SigningFacts(signing.name, signing.version, chain.id),
-        accepted_forms(settings),
+        forms,
         _features(settings, node is not None),
         LoginFacts(settings.login_domains, int(LOGIN_FRESHNESS.total_seconds())),
         ChainFacts(
@@ -82,6 +91,7 @@ def describe_service(settings: Settings, node: str | None) -> Parameters:
             login_message_bytes=MAX_MESSAGE_BYTES,
         ),
         PageSizes(PUBLIC_PAGE_SIZE, PUBLIC_PAGE_SIZE, PUBLIC_PAGE_SIZE, DRAFTS_PAGE_SIZE),
+        inkdao_domain(settings) if SigningForm.INKDAO_1 in forms else None,
     )
 
 

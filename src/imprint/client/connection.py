@@ -81,8 +81,8 @@ class Connection:
         """Use the service at a URL, with these facts.
 
         `form` selects the form of signed writes, by default the strictest one that the service
-        accepts. `domain_name` replaces the name of the signing domain, which `inkdao-1` needs on a
-        service compatible with an earlier one. `http` and `timeout` apply to requests.
+        accepts. `domain_name` is the name of the signing domain of `inkdao-1`, by default the one
+        that the service states. `http` and `timeout` apply to requests.
         """
         self.facts = facts
         self.form = SigningForm(form) if form is not None else _best_form(facts.signing_forms)

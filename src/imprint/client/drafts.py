@@ -359,8 +359,9 @@ class DraftMethods(Connection):
     def build_write(self, form: str, write: Write, address: str) -> TypedData:
         """Return the typed data of a write at the current time, with a new nonce."""
         signing = self.facts.signing
-        if form == SigningForm.INKDAO_1 and self.domain_name is not None:
-            signing = msgspec.structs.replace(signing, name=self.domain_name)
+        name = self.domain_name or self.facts.inkdao_domain
+        if form == SigningForm.INKDAO_1 and name is not None:
+            signing = msgspec.structs.replace(signing, name=name)
         return write_typed_data(
             SigningForm(form),
             signing,

@@ -81,7 +81,7 @@ class PageSizes(Struct, frozen=True, rename="camel"):
     pending_files_by_owner: Annotated[Positive, doc("Of `GET /pendingFilesByOwner`.")]
 
 
-class Parameters(Struct, frozen=True):
+class Parameters(Struct, frozen=True, omit_defaults=True):
     """Parameters that differ between services and change only when the operator restarts one."""
 
     name: Annotated[str, doc("The name of the software.")]
@@ -103,9 +103,12 @@ class Parameters(Struct, frozen=True):
     chain: ChainFacts
     limits: LimitFacts
     page_sizes: PageSizes
+    inkdao_domain: Annotated[
+        str | None, doc("The `name` of the domain of the form `inkdao-1`, if it is another one.")
+    ] = None
 
 
-class ServiceFacts(Parameters, frozen=True):
+class ServiceFacts(Parameters, frozen=True, kw_only=True):
     """Parameters of this service that a client must know."""
 
     now: Annotated[Count, doc("The time of the service in Unix seconds, at most 5 seconds old.")]

@@ -48,6 +48,23 @@ async def test_the_facts_name_the_service_its_signing_forms_and_its_features(tow
     assert facts["signing"].keys() == {"name", "version", "chainId"}
 
 
+@pytest.mark.parametrize(
+    ("given", "domain"),
+    [
+        ({"COMPATIBILITY": "inkdao"}, "InkDAO"),
+        ({"COMPATIBILITY": "inkdao", "REQUIRE_BOUND_SIGNATURES": "on"}, None),
+        ({}, None),
+    ],
+)
+async def test_the_facts_state_the_domain_of_the_earlier_form_if_it_is_another_one(
+    tmp_path: Path, given: dict[str, str], domain: str | None
+) -> None:
+    async with open_world(tmp_path, **given) as world:
+        facts = (await world.client.get("/.well-known/imprint.json")).json()
+        assert facts.get("inkdao_domain") == domain
+        assert facts["signing"]["name"] == "Imprint"
+
+
 async def test_the_facts_include_the_time_and_are_cached_for_seconds_only(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         first = await world.client.get("/.well-known/imprint.json")

@@ -14,7 +14,7 @@ from imprint.domain.errors import Code, Refusal, Unavailable
 from imprint.interface.service import Checks, Health, Parameters, Readiness, ServiceFacts
 from imprint.ports import Clock
 from imprint.services.installation import readiness
-from imprint.web.http.problems import on_problem
+from imprint.web.http.problems import RETRY_AFTER_OUTAGE, on_problem
 from imprint.web.http.responses import HTML_TYPE, PRIVATE, json_response, prefers
 
 STARTING = "The service is starting."
@@ -133,7 +133,9 @@ class AboutRoutes:
 
 def _readiness(status: str, checks: Checks, details: Sequence[str]) -> Response:
     response = json_response(Readiness(status, checks, tuple(details)), PRIVATE)
-    response.status_code = 503 if status == "not ready" else 200
+    if status == "not ready":
+        response.status_code = 503
+        response.headers["Retry-After"] = str(RETRY_AFTER_OUTAGE)
     return response
 
 

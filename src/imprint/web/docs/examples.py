@@ -124,7 +124,7 @@ FACTS = ServiceFacts(
         login_message_bytes=MAX_MESSAGE_BYTES,
     ),
     PageSizes(PUBLIC_PAGE_SIZE, PUBLIC_PAGE_SIZE, PUBLIC_PAGE_SIZE, DRAFTS_PAGE_SIZE),
-    int(MOMENT.timestamp()),
+    now=int(MOMENT.timestamp()),
 )
 """The parameters of the imaginary service."""
 

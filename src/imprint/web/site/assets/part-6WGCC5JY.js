@@ -1,0 +1,1 @@
+import{a,b}from"./part-3KM2EABZ.js";import"./part-WPCF4P6Q.js";import"./part-YGLANRUI.js";import"./part-QS3CNDCH.js";import"./part-S3OVHGAZ.js";import"./part-K4SABGCS.js";export{a as offerSamples,b as sampleItem};

@@ -1,0 +1,1 @@
+import{f as t,g as r,h as e,m as c}from"./part-6TOR57AR.js";import{i}from"./part-VWTYBNXW.js";var s=class extends i{now(){return e.now()}setClock(o){e.setClock(o)}},m=new s(e.url,e.facts,{fetch:(n,o)=>c(n,{cache:"no-cache",...o})});t(()=>{m.session=r.value});export{m as a};

@@ -1,1 +1,0 @@
-import{f as t,g as r,h as e,m as c}from"./part-JUCOC75Q.js";import{i}from"./part-7OXQKZ5F.js";var s=class extends i{now(){return e.now()}setClock(o){e.setClock(o)}},m=new s(e.url,e.facts,{fetch:(n,o)=>c(n,{cache:"no-cache",...o})});t(()=>{m.session=r.value});export{m as a};
