@@ -7,6 +7,7 @@ were made.
 
 import asyncio
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from urllib.parse import quote
@@ -37,6 +38,7 @@ from imprint.domain.moderation import (
 )
 from imprint.domain.posts.feeds import ALL_POSTS, author_path, tag_path
 from imprint.domain.posts.indexed_posts import IndexedPost, PostFilter, PostPosition, PostScope
+from imprint.domain.posts.slugs import page_path
 from imprint.ports import Clock, Monotonic, monotonic
 from imprint.ports.files import FileStore, RevisionStore
 from imprint.ports.moderation import ModerationStore
@@ -291,7 +293,11 @@ class Moderation:
         if target.kind is TargetKind.CID:
             paths[f"/ipfs/{target.value}"] = None
         if target.kind is TargetKind.AUTHOR:
-            _add_author(paths, Address(target.value))
+            author = Address(target.value)
+            _add_author(paths, author)
+            known = await self.index.account(author)
+            if known is not None and known.profile is not None and known.profile.avatar_cid:
+                paths[f"/ipfs/{known.profile.avatar_cid}"] = None
         if target.kind is TargetKind.TAG:
             _add_tag(paths, target.value)
         for post in await self._posts_of(target):
@@ -373,9 +379,11 @@ def _add_post(paths: dict[str, None], post: IndexedPost) -> None:
     number = post.post_id
     for path in (
         f"/p/{number}",
+        page_path(number, post.title),
         f"/posts/{number}",
         f"/posts/{number}.md",
         f"/posts/{number}/content",
+        f"/posts/{number}/opening",
         f"/posts/{number}/revisions",
         f"/posts/{number}/proof.json",
         f"/p/{number}/changes",
@@ -386,6 +394,9 @@ def _add_post(paths: dict[str, None], post: IndexedPost) -> None:
         paths[path] = None
     if post.thumbnail_cid:
         paths[f"/ipfs/{quote(post.thumbnail_cid, safe='')}"] = None
+        with suppress(NotACid):
+            # As pages link it, which may be spelled otherwise than on the chain.
+            paths[f"/ipfs/{parse_cid(post.thumbnail_cid)}"] = None
     _add_author(paths, post.author)
     for tag in post.hashtags:
         _add_tag(paths, tag)

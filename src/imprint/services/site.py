@@ -40,6 +40,10 @@ class Pages:
     index: PostIndexReader
     reads: Reads
 
+    async def check(self, post_id: int) -> None:
+        """Refuse an unknown or withheld post."""
+        await self.reads.measures.check_post(await find_post(self.index, post_id))
+
     async def show(self, post_id: int) -> ShownPost:
         """Return a post before its text is read. Refuses an unknown or withheld post."""
         post = await find_post(self.index, post_id)

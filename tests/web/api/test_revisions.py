@@ -100,6 +100,15 @@ async def test_every_revision_is_listed_and_has_a_proof_by_its_author(town: Worl
     assert "proof" not in (await _content(town, post_id)).json()
 
 
+async def test_who_may_not_read_a_post_is_not_told_which_revisions_exist(town: World) -> None:
+    post_id, _ = await published_post(town, town.wallet(3), price=7)
+    for revision in ("1", "50", "51", str(2**70)):
+        response = await town.client.get(f"/posts/{post_id}/content?revision={revision}")
+        assert problem(response) == (402, "payment_required")
+        missing = await town.client.get(f"/posts/999999/content?revision={revision}")
+        assert problem(missing) == (404, "not_found")
+
+
 async def test_a_post_that_was_never_revised_has_no_revisions(town: World) -> None:
     post_id, _ = await published_post(town, town.wallet(3))
     assert (await town.client.get(f"/posts/{post_id}")).json()["revision"] is None

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.web.site.publication import publish
 from tests.world import open_world, problem
 
 from imprint.services.posts.posts import Posts
@@ -56,3 +57,27 @@ async def test_without_a_site_a_failure_gets_problem_json(tmp_path: Path) -> Non
     async with open_world(tmp_path, SITE="off") as world:
         response = await world.client.get("/posts", headers=BROWSER)
         assert problem(response) == (500, "internal_error")
+
+
+async def test_an_endpoint_below_a_post_sends_browsers_no_page(tmp_path: Path) -> None:
+    async with open_world(tmp_path) as world:
+        post_id = await publish(world, 1, price=7)
+        browser = {"Accept": "text/html", "Authorization": "Bearer x"}
+        for path in ("content", "proof.json", "opening", "revisions"):
+            response = await world.client.get(f"/posts/{post_id}/{path}?x=1", headers=browser)
+            assert response.headers["content-type"] == "application/problem+json", path
+        refused = await world.client.get(f"/posts/{post_id}/content", headers=browser)
+        assert problem(refused) == (401, "session_invalid")
+        offer = await world.client.get(f"/posts/{post_id}/content", headers={"Accept": "text/html"})
+        assert problem(offer) == (402, "payment_required")
+        assert offer.headers["cache-control"] == "private, no-store"
+        page = await world.client.get(f"/p/{post_id}/text", headers=browser)
+        assert (page.status_code, page.headers["content-type"][:9]) == (401, "text/html")
+        assert page.headers["www-authenticate"].startswith("Bearer")
+
+
+async def test_a_line_feed_after_a_path_is_part_of_it(tmp_path: Path) -> None:
+    async with open_world(tmp_path) as world:
+        post_id = await publish(world, 1)
+        for path in (f"/posts/{post_id}/content", f"/posts/{post_id}.md", f"/p/{post_id}/first"):
+            assert (await world.client.get(f"{path}%0A")).status_code in (400, 404)

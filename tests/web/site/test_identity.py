@@ -12,7 +12,9 @@ from tests.web.site.publication import publish
 from tests.world import DEFAULT_PRICE, ORIGIN, World, open_world
 
 from imprint.domain.formats.colours import parse_accent
+from imprint.domain.moderation import Decision, Ground, Measure, Show, TargetKind
 from imprint.domain.site import ABOUT, RESERVED_NAMES
+from imprint.services.moderation import parse_target
 
 pytestmark = [pytest.mark.asyncio, *EVERY_DATABASE]
 
@@ -200,6 +202,28 @@ async def test_featured_posts_come_first_and_only_once(tmp_path: Path) -> None:
         text = await page(world, "/")
         shown = re.findall(r'<article class="card" data-id="(\d+)"', text)
     assert shown == ["2", "1", "3"]
+
+
+@pytest.mark.parametrize("show", ["hosted", "allowed"])
+async def test_a_featured_post_that_no_list_shows_is_not_on_the_front_page(
+    tmp_path: Path, show: str
+) -> None:
+    settings = {"PUBLICATION_FRONT": "featured", "PUBLICATION_FEATURED": "2,1", "SHOW": show}
+    async with open_world(tmp_path, **settings) as world:
+        for number in (1, 2):
+            await publish(world, number, title=f"Number {number}")
+        moderation = world.adapters.stores.moderation
+        await moderation.choose_shown(Show(show))
+        kind, value, measure = {
+            "hosted": (TargetKind.POST, "2", Measure.UNLISTED),
+            "allowed": (TargetKind.AUTHOR, world.wallet(1).address, Measure.ALLOWED),
+        }[show]
+        decision = Decision(parse_target(kind, value), measure, Ground.POLICY, "", world.clock())
+        await moderation.add_decision(decision)
+        world.clock.advance(1)
+        text = await page(world, "/")
+        shown = re.findall(r'<article class="card" data-id="(\d+)"', text)
+    assert shown == ["1"]
 
 
 async def test_the_front_page_can_be_the_page_of_a_single_author(tmp_path: Path) -> None:

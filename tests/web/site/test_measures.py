@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 from tests.indexed import read_texts
+from tests.profiles import send_profile
 from tests.web.site.publication import publish
 from tests.web.site.test_crawl import Crawl, seeds
-from tests.world import ORIGIN, World, open_world, problem
+from tests.world import ORIGIN, World, open_world, picture, problem
 
 from imprint.domain.drafts.files import Network
 from imprint.domain.formats.cids import Cid
@@ -339,6 +340,53 @@ async def test_a_page_rendered_during_a_measure_is_not_cached(world: World) -> N
     assert (await world.client.get(f"/p/{post_id}", headers=browser)).status_code == 410
     assert WORDS not in (await world.client.get(f"/posts/{post_id}.md")).text
     assert WORDS not in (await world.client.get("/feeds/posts.json")).text
+
+
+async def test_a_withheld_post_is_refused_as_such_with_and_without_a_session(world: World) -> None:
+    post_id = await publish_canary(world, price=7)
+    await decide(world, Measure.WITHHELD, TargetKind.POST, post_id, ground=Ground.LEGAL)
+    reader = await world.login(world.wallet(1))
+    for path in ("text", "document", "changes", "first"):
+        for headers in ({}, {"Authorization": "Bearer x"}, reader):
+            response = await world.client.get(f"/p/{post_id}/{path}", headers=headers)
+            assert problem(response) == (451, "withheld"), path
+    for revision in ("0", "1", "51"):
+        response = await world.client.get(f"/posts/{post_id}/content?revision={revision}")
+        assert problem(response) == (451, "withheld")
+
+
+async def test_a_service_without_pages_refuses_a_withheld_post_at_the_address_of_its_page(
+    tmp_path: Path, records: str
+) -> None:
+    async with open_world(tmp_path, SITE="off") as world:
+        post_id = await publish(world, 1)
+        assert (await world.client.get(f"/p/{post_id}")).status_code == 303
+        await decide(world, Measure.WITHHELD, TargetKind.POST, post_id)
+        assert problem(await world.client.get(f"/p/{post_id}")) == (410, "removed")
+
+
+async def test_a_measure_names_every_address_that_a_cache_may_have(world: World) -> None:
+    post_id = await publish_canary(world)
+    author = world.wallet(1)
+    profile = (await send_profile(world, author, picture())).json()["profile"]
+    stores = world.adapters.stores
+    current = CurrentMeasures(stores.moderation, world.clock.monotonic)
+    desk = Moderation(
+        stores.moderation, stores.index_reader, stores.files, stores.revisions, current, world.clock
+    )
+    post = (await world.client.get(f"/posts/{post_id}")).json()
+    target = parse_target(TargetKind.AUTHOR, author.address)
+    paths = await desk.decide(target, Measure.WITHHELD, Ground.POLICY, "")
+    assert {
+        post["links"]["page"].removeprefix(ORIGIN),
+        f"/posts/{post_id}/opening",
+        f"/ipfs/{post['thumbnailCid']}",
+        f"/ipfs/{profile['avatarCid']}",
+    } <= set(paths)
+    world.clock.advance(1)
+    for path in paths:
+        response = await world.client.get(path, headers={"Accept": "text/html"})
+        assert TITLE not in response.text, path
 
 
 async def test_an_author_sees_the_measures_on_their_posts(world: World) -> None:

@@ -1,7 +1,7 @@
 """Posts, authors, libraries, sales and totals from the index."""
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sized
+from collections.abc import Callable, Mapping, Sequence, Sized
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Generic, TypeVar
@@ -281,6 +281,13 @@ class Posts:
 
         # Texts that differ in case or marks find the same posts, but have different tokens.
         return self._found.of(found, (expires, text), make)
+
+    async def listed(self, post_ids: Sequence[int]) -> Sequence[IndexedPost]:
+        """Return those of these posts that lists show, in this order."""
+        found = [await self.index.indexed_post(post_id) for post_id in post_ids]
+        places = [post.place for post in found if post is not None]
+        shown = {post.post_id: post for post in await self.index.posts_at(places, PostFilter())}
+        return [shown[post_id] for post_id in post_ids if post_id in shown]
 
     async def post(self, post_id: int) -> PricedPost:
         """Return the post with this ID, and its latest prices.

@@ -10,7 +10,7 @@ from starlette.responses import Response
 from imprint.domain.drafts.documents import SMALL_DOCUMENT
 from imprint.domain.drafts.files import File
 from imprint.domain.errors import Code
-from imprint.domain.posts.revisions import MAX_REVISIONS, PostVersion, unknown_revision
+from imprint.domain.posts.revisions import MAX_REVISIONS, PostVersion
 from imprint.domain.sessions import Session
 from imprint.interface.codec import encode_json
 from imprint.interface.drafts import Content, PostContent, RevisionProof
@@ -63,12 +63,9 @@ MakeBody = Callable[[str], Content]
 
 
 def revision_number(text: str) -> int:
-    """Parse the number of a version. Refuses an impossible number with `unknown_revision`."""
+    """Parse the number of a version. A number that no version can have becomes the next one."""
     problem = "The parameter 'revision' must be a decimal number."
-    number = decimal_number(text, Code.INVALID_REQUEST, problem)
-    if number > MAX_REVISIONS:
-        raise unknown_revision()
-    return number
+    return min(decimal_number(text, Code.INVALID_REQUEST, problem), MAX_REVISIONS + 1)
 
 
 def _newest_body(version: PostVersion) -> MakeBody:

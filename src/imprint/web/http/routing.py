@@ -89,7 +89,8 @@ class TableRouter(Router):
         Parameters are texts without a slash. The pattern is recorded for the metrics.
         """
         for route in self._patterns.get(_first_segment(path), ()):
-            match = route.path_regex.match(path)
+            # Unlike `match`, this takes no line feed after the last segment.
+            match = route.path_regex.fullmatch(path)
             if match is not None:
                 scope["path_params"] = match.groupdict()
                 scope["state"]["route"] = route.path

@@ -355,6 +355,7 @@ class MachineRoutes:
     async def page(self, request: Request) -> Response:
         """`/p/{id}`: the Markdown of a post serves as its page."""
         post_id = canonical_post_id(request.path_params["id"])
+        await self.pages.check(post_id)
         headers = {"Location": f"/posts/{post_id}.md", "Cache-Control": SHORT_LIVED}
         return Response(status_code=303, headers=headers)
 

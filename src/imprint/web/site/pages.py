@@ -4,7 +4,6 @@ import asyncio
 import secrets
 from collections import Counter
 from collections.abc import Awaitable, Callable, Hashable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeVar
@@ -16,7 +15,7 @@ from starlette.responses import Response
 
 from imprint.domain.drafts.documents import SMALL_DOCUMENT
 from imprint.domain.drafts.files import File
-from imprint.domain.errors import Code, Refusal, Unavailable
+from imprint.domain.errors import Code, Problem, Refusal, Unavailable, Withheld
 from imprint.domain.formats.addresses import Address
 from imprint.domain.posts.changes import Changes, compare_texts
 from imprint.domain.posts.indexed_posts import (
@@ -29,6 +28,7 @@ from imprint.domain.posts.openings import read_opening
 from imprint.domain.posts.post_text import is_markdown, markdown_text, readable_text
 from imprint.domain.posts.revisions import PostVersion
 from imprint.domain.posts.text_work import TextWork, TooIntricate
+from imprint.domain.sessions import Session
 from imprint.domain.site import FrontPage
 from imprint.ports import Clock
 from imprint.services.access.reads import Reads
@@ -175,10 +175,11 @@ class SiteRoutes:
         posts = self.sources.posts
         newest = await posts.list(ListRequest({}, token))
         bought: ListedPosts | None = None
-        featured: list[IndexedPost] = []
+        featured: Sequence[IndexedPost] = ()
         if token is None and newest.posts:
             by_sales = ListRequest({"order": PostOrder.SALES}, None, MOST_BOUGHT)
-            bought, featured = await posts.list(by_sales), await self._featured()
+            bought = await posts.list(by_sales)
+            featured = await posts.listed(self.front_page.featured)
 
         def render() -> RenderedPage:
             most = [] if bought is None else [each for each in bought.posts if each.sales.count]
@@ -209,14 +210,6 @@ class SiteRoutes:
             return self._rendered("tag.html", card, listed=listed, tag=tag, first=token is None)
 
         return self._respond(request, self._lists.of(listed, (tag, token, self._year), render))
-
-    async def _featured(self) -> list[IndexedPost]:
-        """Return the posts that the operator features, except any that do not exist."""
-        found = []
-        for post_id in self.front_page.featured:
-            with suppress(Refusal):
-                found.append((await self.sources.posts.post(post_id)).post)
-        return found
 
     async def author(self, request: Request) -> Response:
         """`/a/{address}`: an author and their posts."""
@@ -410,7 +403,7 @@ class SiteRoutes:
         """`/p/{id}/text`: the text of a post that the session may read, as an HTML fragment."""
         post_id = canonical_post_id(request.path_params["id"])
         reads = self.sources.reads
-        session = self.sources.login.recognize(request.headers.get("authorization"))
+        session = await self._recognize(request, post_id)
         file = (await reads.newest(await reads.own_post(session, post_id))).text
         client = client_of(request)
 
@@ -431,14 +424,8 @@ class SiteRoutes:
 
     async def document(self, request: Request) -> Response:
         """`/p/{id}/document`: the stored bytes of a post, so that readers can verify them."""
-        post_id = canonical_post_id(request.path_params["id"])
-        reads = self.sources.reads
-        if "authorization" in request.headers:
-            session = self.sources.login.recognize(request.headers["authorization"])
-            file = await reads.own_post(session, post_id)
-        else:
-            file = await reads.free_post(post_id)
-        load = partial(reads.document_of, file)
+        file = await self._readable_file(request)
+        load = partial(self.sources.reads.document_of, file)
         reservation = await self.budget.reserve(client_of(request), file.size, load)
         headers = {"Cache-Control": OWN, "Vary": "Authorization"}
         return LargeResponse(
@@ -496,14 +483,29 @@ class SiteRoutes:
 
     async def _readable(self, request: Request) -> tuple[File, IndexedPost]:
         """Return the post of a request, if its session may read it, or if it is free."""
+        file = await self._readable_file(request)
         post_id = canonical_post_id(request.path_params["id"])
-        reads = self.sources.reads
-        if "authorization" in request.headers:
-            session = self.sources.login.recognize(request.headers["authorization"])
-            file = await reads.own_post(session, post_id)
-        else:
-            file = await reads.free_post(post_id)
         return file, (await self.sources.posts.post(post_id)).post
+
+    async def _readable_file(self, request: Request) -> File:
+        post_id = canonical_post_id(request.path_params["id"])
+        if "authorization" not in request.headers:
+            return await self.sources.reads.free_post(post_id)
+        session = await self._recognize(request, post_id)
+        return await self.sources.reads.own_post(session, post_id)
+
+    async def _recognize(self, request: Request, post_id: int) -> Session:
+        """Return the session of a request. A withheld post is refused in any case."""
+        try:
+            return self.sources.login.recognize(request.headers.get("authorization"))
+        except Refusal:
+            try:
+                await self.sources.posts.post(post_id)
+            except Withheld:
+                raise
+            except Problem:
+                pass
+            raise
 
     def _version_page(self, request: Request, post: IndexedPost, **values: Any) -> bytes:
         """Return a view of a post's versions as a page or, with a session, as an HTML fragment."""

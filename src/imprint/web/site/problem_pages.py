@@ -1,5 +1,6 @@
 """Problem pages, which browsers get instead of problem+json."""
 
+import re
 from collections.abc import Awaitable, Callable, Collection
 from http import HTTPStatus
 from typing import Any
@@ -22,20 +23,20 @@ Refuse = Callable[[Response, str], Response]
 """Renders the page shown in place of a problem response, with a sentence about the problem."""
 
 PAGES = frozenset({"/", "/search", "/library", "/studio", "/operator", "/docs"})
-PAGE_PREFIXES = ("/p/", "/t/", "/a/", "/studio/", "/posts/", "/authors/")
-"""Path prefixes of pages, and of routes that redirect browsers to pages.
+PAGE_PATHS = re.compile(r"/(?:p|t|a|studio)/.*|/(?:posts|authors)/[^/]*", re.DOTALL)
+"""Paths of pages, and of routes that redirect browsers to pages.
 
 A site also has its operator's pages.
 """
 
-KEPT_HEADERS = ("retry-after", "allow", "payment-required")
+KEPT_HEADERS = ("retry-after", "allow", "payment-required", "www-authenticate")
 """Headers of a problem response that its page also carries."""
 
 
 def wants_page(request: Request, own: Collection[str]) -> bool:
     """Whether a browser requests a page. `own` contains the paths of the operator's pages."""
     path: str = request.scope["path"]
-    is_page = path in PAGES or path in own or path.startswith(PAGE_PREFIXES)
+    is_page = path in PAGES or path in own or PAGE_PATHS.fullmatch(path) is not None
     return is_page and prefers(request, HTML_TYPE)
 
 
