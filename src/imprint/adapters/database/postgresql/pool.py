@@ -10,8 +10,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import asyncpg
-from asyncpg.connect_utils import SessionAttribute
 
+from imprint.adapters.database.postgresql.hosts import connect_any
 from imprint.adapters.database.transaction import Unstorable
 from imprint.domain.errors import Unavailable
 
@@ -99,13 +99,10 @@ FAILURES = (*_ERRORS, Unstorable)
 async def connect(url: str) -> "Connection":
     """Open a connection outside the pool, without a statement timeout."""
     settings = {**SESSION, "statement_timeout": "0", "lock_timeout": "0"}
-    return await asyncpg.connect(
-        url,
-        connection_class=Connection,
-        timeout=CONNECT_SECONDS,
-        server_settings=settings,
-        target_session_attrs=SessionAttribute.read_write,
+    connection: Connection = await connect_any(
+        url, CONNECT_SECONDS, connection_class=Connection, server_settings=settings
     )
+    return connection
 
 
 @contextmanager
@@ -319,15 +316,14 @@ class Pool:
 
     async def _connect(self, seconds: float) -> Connection:
         generation = self._generation
-        connection = await asyncpg.connect(
+        connection: Connection = await connect_any(
             self._url,
+            seconds,
             connection_class=Connection,
-            timeout=seconds,
             command_timeout=COMMAND_SECONDS,
             statement_cache_size=512,
             max_cached_statement_lifetime=0,
             server_settings=dict(self._session),
-            target_session_attrs=SessionAttribute.read_write,
         )
         connection.generation = generation
         try:
