@@ -166,6 +166,11 @@ BUILD_INFO = Gauge(
     registry=SUPERVISOR,
 )
 WORKERS = Gauge("imprint_workers", "Worker processes by state.", ["state"], registry=SUPERVISOR)
+WORKER_EXITS = Counter(
+    "imprint_worker_exits",
+    "Workers that exited by themselves.",
+    registry=SUPERVISOR,
+)
 RELOADS = Counter("imprint_reloads", "Reloads by result.", ["result"], registry=SUPERVISOR)
 ProcessCollector(registry=SUPERVISOR)
 

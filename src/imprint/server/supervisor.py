@@ -14,7 +14,7 @@ from types import FrameType
 
 import msgspec
 
-from imprint.metrics import READY, RELOADS, SUPERVISOR, WORKERS
+from imprint.metrics import READY, RELOADS, SUPERVISOR, WORKER_EXITS, WORKERS
 from imprint.server.link import Kind, Link, WorkerLink, open_link
 from imprint.server.listeners import refuse_connections
 from imprint.server.metrics_server import (
@@ -371,6 +371,7 @@ class Supervisor:
 
     def _schedule(self, worker: _Worker) -> None:
         """Start a replacement for this worker after a delay."""
+        WORKER_EXITS.inc()
         is_ready = worker.state is _State.READY
         failures = 0 if is_ready else self._failures.get(worker.place, 0)
         self._failures[worker.place] = failures + 1
