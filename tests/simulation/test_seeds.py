@@ -16,6 +16,9 @@ FEW_SEEDS = "400"
 """Enough to find the deliberate faults of `make mutations`."""
 
 
+# A crash leaves coroutines that nobody awaits.
+@pytest.mark.filterwarnings("ignore:coroutine .* was never awaited:RuntimeWarning")
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize(
     "seed",
     [int(os.environ["SEED"])]
