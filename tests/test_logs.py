@@ -66,6 +66,15 @@ def test_a_record_stays_on_one_line_whatever_it_contains(style: str):
     assert "\x1b" not in written
 
 
+def test_the_fields_of_a_json_line_are_ascii():
+    stream = configure()
+    values = ["é", "\x7f", "\ud800", 2**70, -1.5, None, {"a": [1]}, ValueError("a")]
+    log.info("all", extra={"values": values})
+    assert stream.getvalue().rstrip("\n").isprintable()
+    assert stream.getvalue().isascii()
+    assert json.loads(stream.getvalue())["values"] == [*values[:-1], "a"]
+
+
 @pytest.mark.parametrize("style", ["json", "text"])
 def test_a_secret_is_redacted_in_messages_and_fields(style: str):
     stream = configure(style, 'ab"cdefgh')

@@ -12,6 +12,8 @@ from functools import lru_cache
 from queue import SimpleQueue
 from typing import Any, TextIO, cast
 
+import msgspec
+
 log = logging.getLogger(__name__)
 
 HIDDEN = "[hidden]"
@@ -20,7 +22,8 @@ HIDDEN = "[hidden]"
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "color_message"}
 """Standard record attributes. Other attributes were passed as `extra` and become fields."""
 
-_encode = json.JSONEncoder(default=str).encode
+_encode_any = json.JSONEncoder(default=str).encode
+_encode_quickly = msgspec.json.Encoder(enc_hook=str).encode
 
 _SERVER_LOGGERS = ("uvicorn", "uvicorn.error", "uvicorn.access", "uvicorn.asgi")
 
@@ -52,6 +55,20 @@ def configure_logging(
         logger.setLevel(logging.WARNING if name == "uvicorn.access" else logging.NOTSET)
     logging.captureWarnings(True)
     _collect_less()
+
+
+def _encode(fields: dict[str, object]) -> str:
+    """Return the fields as JSON in ASCII.
+
+    msgspec writes the same in a third of the time, but escapes no DEL and no other characters.
+    """
+    try:
+        line = msgspec.json.format(_encode_quickly(fields), indent=0)
+    except (ValueError, OverflowError):
+        # A lone surrogate, or a number of more than 64 bits.
+        return _encode_any(fields)
+    is_plain = line.isascii() and b"\x7f" not in line
+    return line.decode() if is_plain else _encode_any(fields)
 
 
 def _collect_less() -> None:
