@@ -236,14 +236,6 @@ async def test_a_head_request_is_offered_the_post_too(town: World) -> None:
         assert response.content == b""
 
 
-async def test_a_browser_gets_a_page_that_says_how_to_buy(town: World) -> None:
-    post_id = await publish(town)
-    response = await town.client.get(f"/posts/{post_id}/content", headers={"Accept": "text/html"})
-    assert response.status_code == 402
-    assert "This post is for sale" in response.text
-    assert response.headers["payment-required"]
-
-
 # What is not offered
 
 
