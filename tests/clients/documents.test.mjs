@@ -32,11 +32,11 @@ async function openPage() {
   const content = "# Hello";
   const { cid } = await imprint.createDraft(wallet, content);
   const { privateKey, publicKey } = await crypto.subtle.generateKey({ name: "ECDSA", namedCurve: "P-256" }, false, ["sign", "verify"]);
-  const refusal = { problem: { now: imprint.now() } };
+  const unixSeconds = imprint.now();
   const { address } = wallet;
   const [domainSeparator, hashOfMessage] = [utils.keccak256("0x01"), utils.keccak256("0x02")];
   const window = { ethereum: node };
-  return { window, address, location: { origin }, refusal, cid, content, avatar: "none", privateKey, publicKey, domainSeparator, hashOfMessage };
+  return { window, address, location: { origin }, unixSeconds, cid, content, avatar: "none", privateKey, publicKey, domainSeparator, hashOfMessage };
 }
 
 test("the code for front ends runs, from the first block to the last", async () => {
