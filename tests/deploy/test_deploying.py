@@ -47,7 +47,7 @@ def test_every_deploy_file_named_on_the_page_exists():
 
 def test_every_imprint_command_and_option_on_the_page_exists():
     lines = re.findall(r"(?:bin/|`)imprint ([a-z-]+)((?: [^\n`|>]+)?)", PAGE)
-    assert {"check", "export", "import", "adopt"} <= {command for command, _ in lines}
+    assert {"backup", "check", "migrate-catalog", "restore"} <= {command for command, _ in lines}
     context = click.Context(main)
     for name, rest in lines:
         command = main.get_command(context, name)
