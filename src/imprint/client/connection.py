@@ -10,7 +10,6 @@ import aiohttp
 from imprint.auth.typed_data import SigningForm
 from imprint.client.payments import Purchases
 from imprint.client.transport import DEFAULT_TIMEOUT, Query, Refusal, Response, Transport
-from imprint.domain.errors import Code
 from imprint.interface.accounts import Session
 from imprint.interface.service import Health, MarketplaceFacts, Readiness, ServiceFacts
 
@@ -178,8 +177,8 @@ class Connection:
                 expected=expected,
             )
         except Refusal as refusal:
-            if refusal.code == Code.SIGNATURE_STALE and refusal.problem.now is not None:
-                self.set_clock(refusal.problem.now)
+            if refusal.time_of_service is not None:
+                self.set_clock(refusal.time_of_service)
             raise
 
     def _own_address(self, given: str | None) -> str | None:

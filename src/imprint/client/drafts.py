@@ -198,8 +198,7 @@ class DraftMethods(Connection):
             return await sign_and_deliver()
         except Refusal as refusal:
             # Use the service's clock, unless a wallet would have to ask its owner again.
-            is_stale = refusal.code == Code.SIGNATURE_STALE and refusal.problem.now is not None
-            if not is_stale or not isinstance(signer, WritingSession):
+            if refusal.time_of_service is None or not isinstance(signer, WritingSession):
                 raise
             return await sign_and_deliver()
 

@@ -8,6 +8,7 @@ import aiohttp
 import msgspec
 from yarl import URL
 
+from imprint.domain.errors import Code
 from imprint.interface.codec import decode_json, encode_json
 from imprint.interface.problems import Problem
 
@@ -34,6 +35,11 @@ class Refusal(Exception):
     def detail(self) -> str:
         """The problem in words for users."""
         return self.problem.detail
+
+    @property
+    def time_of_service(self) -> int | None:
+        """The service's time in Unix seconds, if it refused a signature as too old or too new."""
+        return self.problem.now if self.code == Code.SIGNATURE_STALE else None
 
 
 class Unreachable(Exception):
