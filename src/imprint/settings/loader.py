@@ -154,8 +154,8 @@ def _match_names(found: Mapping[str, str], known: Mapping[str, Setting]) -> _Sou
     for name, text in found.items():
         plain = name[: -len(FILE_SUFFIX)]
         if name in known:
-            if text.strip() or known[name].name not in source.given:
-                source.given[known[name].name] = text.strip()
+            # If a file has given the text already, this one is empty.
+            source.given.setdefault(known[name].name, text.strip())
         elif name.upper().endswith(FILE_SUFFIX) and plain in known:
             if not text.strip():
                 continue
