@@ -370,7 +370,7 @@ class Supervisor:
             self._schedule(worker)
 
     def _schedule(self, worker: _Worker) -> None:
-        """Start a replacement for this worker after a delay."""
+        """Count the exit of this worker, and start a replacement after a delay."""
         WORKER_EXITS.inc()
         is_ready = worker.state is _State.READY
         failures = 0 if is_ready else self._failures.get(worker.place, 0)
