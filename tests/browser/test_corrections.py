@@ -3,12 +3,12 @@
 import re
 
 import pytest
-from playwright.sync_api import Page, Route, expect
-from tests.browser.pages import OpenPage, axe_violations, axe_violations_in_both_schemes
+from playwright.sync_api import Locator, Page, Route, expect
+from tests.browser.pages import Opened, OpenPage, axe_violations, axe_violations_in_both_schemes
 from tests.browser.posts import NewPost, publish
 from tests.browser.publishing import open_correction, replace_word, see_correction, sign_correction
 from tests.browser.shelf import PRICE, SECRET, Visit
-from tests.browser.wallet import NewWallet
+from tests.browser.wallet import BrowserWallet, NewWallet
 from tests.browser.writing import expect_caret, paste, sign_in
 from tests.processes import Service
 
@@ -24,6 +24,21 @@ END_SESSION = """() => {
 
 KEPT_PAGE = """async (path) => (await fetch(path, { cache: "force-cache" })).text()"""
 """Returns a page from the browser's cache, no matter how old it is."""
+
+
+def begin_correction(
+    open_page: OpenPage, wallet: BrowserWallet, service: Service, title: str
+) -> tuple[Opened, str, Locator]:
+    """Publish a post with a typo, and mend it without signing.
+
+    Returns the page, the post's ID and the field.
+    """
+    [post_id] = publish(service.url, [NewPost(title, TYPO)], wallet.account)
+    opened = open_page(wallet)
+    sign_in(opened, opened.page)
+    field = open_correction(opened.page, title)
+    replace_word(opened.page, "wett", "wet")
+    return opened, post_id, field
 
 
 def correct(page: Page, title: str) -> None:
@@ -117,12 +132,8 @@ def test_an_unsigned_correction_survives_a_locked_wallet_an_ended_session_and_ot
     open_page: OpenPage, new_wallet: NewWallet, service: Service
 ) -> None:
     wallet = new_wallet()
-    [post_id] = publish(service.url, [NewPost("A patient ink", TYPO)], wallet.account)
-    opened = open_page(wallet)
+    opened, post_id, field = begin_correction(open_page, wallet, service, "A patient ink")
     page = opened.page
-    sign_in(opened, page)
-    field = open_correction(page, "A patient ink")
-    replace_word(page, "wett", "wet")
     wallet.locked = True
     wallet.emit("accountsChanged", [])
     page.evaluate(END_SESSION)
@@ -147,12 +158,8 @@ def test_a_correction_whose_response_was_lost_is_published_once(
     open_page: OpenPage, new_wallet: NewWallet, service: Service
 ) -> None:
     wallet = new_wallet()
-    [post_id] = publish(service.url, [NewPost("A lost ink", TYPO)], wallet.account)
-    opened = open_page(wallet)
+    opened, post_id, _ = begin_correction(open_page, wallet, service, "A lost ink")
     page = opened.page
-    sign_in(opened, page)
-    open_correction(page, "A lost ink")
-    replace_word(page, "wett", "wet")
 
     def lose(route: Route) -> None:
         route.fetch()
