@@ -92,7 +92,7 @@ SUITES = (
     ),
     Suite("mutate", "tests of access, authentication and payment that cannot fail", 109, cores=1),
     Suite("test-clients", "viem, ethers or siwe clients that stop working", 184, cores=1),
-    Suite("test-crash", "writes lost or torn by a kill or a full disk", 207, 1, shares=3),
+    Suite("test-crash", "writes lost or torn by a kill or a full disk", 207, 1, shares=4),
     Suite(
         "test-faults",
         "wrong behaviour after restarts, outages, clock changes or damage",
@@ -153,7 +153,7 @@ SUITES = (
         70,
         shares=4,
     ),
-    Suite("test-hostile", "attacks that affect other clients", 184, shares=6),
+    Suite("test-hostile", "attacks that affect other clients", 184, shares=8),
 )
 """All suites in the order in which they run.
 

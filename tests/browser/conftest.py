@@ -24,8 +24,13 @@ expect.set_options(timeout=30_000)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Start with the module that has its own service, so that one worker runs the whole module."""
+    """Let all cases take turns in CI.
+
+    The module that has its own service comes first, so that one worker runs the whole module.
+    """
     items.sort(key=lambda item: item.path.name != "test_hostile_content.py")
+    for item in items:
+        item.add_marker("rotates")
 
 
 @pytest.fixture(scope="session")

@@ -50,7 +50,6 @@ ENOUGH_TABS = 60
 """Number of Tab presses, higher than the number of focusable elements on any tested page."""
 
 
-@pytest.mark.rotates
 @pytest.mark.parametrize("state", STATES)
 def test_page_passes_axe_in_both_schemes_fits_a_phone_and_has_no_motion(
     open_page: OpenPage, place: Place, state: str

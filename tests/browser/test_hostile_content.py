@@ -210,7 +210,6 @@ def test_the_policy_reports_blocked_scripts(open_page: OpenPage) -> None:
     assert page.evaluate("window.__ran") == []
 
 
-@pytest.mark.rotates
 @pytest.mark.parametrize("document", DOCUMENTS)
 @pytest.mark.parametrize("corpus", CORPORA)
 def test_a_hostile_text_executes_no_scripts(
@@ -228,7 +227,6 @@ def test_a_hostile_text_executes_no_scripts(
         assert watched.opened.problems() == []
 
 
-@pytest.mark.rotates
 @pytest.mark.parametrize("write", [markdown_of, blocks_of], ids=["markdown", "blocks"])
 def test_the_page_of_a_free_post_executes_no_scripts(
     watch: Watch, service: Service, write: Callable[[list[Payload]], str]
@@ -245,7 +243,6 @@ def test_the_page_of_a_free_post_executes_no_scripts(
         assert page.locator("#text").inner_text().strip() != ""
 
 
-@pytest.mark.rotates
 @pytest.mark.parametrize("write", [markdown_of, blocks_of], ids=["markdown", "blocks"])
 def test_a_bought_text_executes_no_scripts(
     watch: Watch,
@@ -319,7 +316,6 @@ def test_hostile_file_names_execute_no_scripts_in_the_studio(
     assert watched.opened.problems() == []
 
 
-@pytest.mark.rotates
 def test_the_page_of_a_post_with_a_hostile_title_executes_no_scripts(
     watch: Watch, foreign_posts: list[str]
 ) -> None:
@@ -335,7 +331,6 @@ def test_a_hostile_title_is_shown_literally(watch: Watch, service: Service) -> N
     assert page.title().startswith(title)
 
 
-@pytest.mark.rotates
 def test_lists_with_hostile_titles_execute_no_scripts(
     watch: Watch, foreign_posts: list[str]
 ) -> None:
@@ -354,7 +349,6 @@ def test_lists_with_hostile_titles_execute_no_scripts(
     assert seen > 2 * len(foreign_posts)
 
 
-@pytest.mark.rotates
 def test_only_hashtags_of_word_characters_are_shown(watch: Watch, foreign_posts: list[str]) -> None:
     watched = watch(bypass_csp=True)
     paths = set()
@@ -367,7 +361,6 @@ def test_only_hashtags_of_word_characters_are_shown(watch: Watch, foreign_posts:
         assert watched.visit(path).url == watched.opened.url + path
 
 
-@pytest.mark.rotates
 def test_a_hostile_search_query_executes_no_scripts(watch: Watch) -> None:
     paths = [f"/search?q={quote(payload.text[:200])}" for payload in everything()]
     watch(bypass_csp=True).read(paths)
@@ -377,7 +370,6 @@ ECHOES = ("/nowhere/", "/t/", "/a/", "/p/", "/?next_page_token=")
 """Path prefixes at which a page echoes or rejects the rest of the address."""
 
 
-@pytest.mark.rotates
 @pytest.mark.parametrize("path", ECHOES)
 def test_a_hostile_path_executes_no_scripts(watch: Watch, path: str) -> None:
     paths = [path + quote(payload.text, safe="") for payload in evasion()]

@@ -163,7 +163,6 @@ def feed_with(page: Page, author: Account, words: str) -> str:
     return found
 
 
-@pytest.mark.rotates
 @pytest.mark.parametrize("format_name", EXPORTS)
 def test_an_export_becomes_a_post_with_an_opening_a_correction_and_a_feed_entry(
     open_page: OpenPage, new_wallet: NewWallet, tmp_path: Path, format_name: str
