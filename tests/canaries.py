@@ -11,7 +11,7 @@ import re
 import subprocess
 import traceback
 from base64 import b64encode
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -22,6 +22,7 @@ from typing import Any
 from click.testing import CliRunner, Result
 from prometheus_client import Metric
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from tools import trust
 
 from imprint import logs
 from imprint.web.http import middleware
@@ -125,6 +126,8 @@ _FEWEST_CHARACTERS = 8
 _LONGEST_BODY = 65_536
 _RECENT = 64
 
+OUTPUTS = "outputs of processes and commands"
+
 PUBLIC_SIGNATURES = ("/profile", "/revisions", "/posts/")
 """Paths whose responses show the author's signature, so that anybody can verify it."""
 
@@ -133,6 +136,8 @@ PUBLIC_SIGNATURES = ("/profile", "/revisions", "/posts/")
 class SecretWatch:
     """Collects the leaks of this process and of the processes it has started."""
 
+    inspected: Counter[str] = field(default_factory=Counter)
+    """Number of inspected texts of each kind."""
     _leaks: list[str] = field(default_factory=list)
     _recent: deque[str] = field(default_factory=lambda: deque(maxlen=_RECENT))
     """The credentials that clients sent last."""
@@ -156,6 +161,7 @@ class SecretWatch:
             if not path.exists():
                 del self._outputs[path]
             elif path.stat().st_size > start:
+                self.inspected[OUTPUTS] += 1
                 with path.open("rb") as output:
                     output.seek(start)
                     self.inspect(f"output {path.name}", output.read().decode("utf-8", "replace"))
@@ -167,6 +173,7 @@ class SecretWatch:
         """Look for canaries in the labels of metrics."""
         for metric in metrics:
             for sample in metric.samples:
+                self.inspected["samples of metrics"] += 1
                 self.inspect(f"metric {sample.name}", str(sample.labels))
 
     def inspect(self, place: str, text: str) -> None:
@@ -180,6 +187,7 @@ class SecretWatch:
 
     def inspect_record(self, record: logging.LogRecord) -> None:
         """Look for canaries and recent credentials in a log record, before any redaction."""
+        self.inspected["log records"] += 1
         text = f"{record.getMessage()} {vars(record)}"
         if record.exc_info:
             text += "".join(traceback.format_exception(*record.exc_info))
@@ -203,6 +211,21 @@ class SecretWatch:
         text = data.decode("latin-1")
         self.inspect(f"response of {path}", text)
         self._leaks += [f"credential in the response of {path}" for each in sent if each in text]
+
+    def save_inspected(self, seconds: float) -> None:
+        """Save how much was inspected, after a run of all tests that found no leak."""
+        trust.save_result(
+            trust.Result(
+                "Secrets",
+                "A recognizable value for every secret setting, and every session, signature and"
+                " feed token that a test sends, none of which may appear in a log record, a"
+                " response, a metric, or the output or traceback of a process.",
+                {"secret settings": len(CANARIES), **dict(sorted(self.inspected.items()))},
+                "nothing",
+                "make test",
+                round(seconds),
+            )
+        )
 
 
 WATCH = SecretWatch()
@@ -275,6 +298,7 @@ def watch_app(watch: SecretWatch, app: ASGIApp) -> ASGIApp:
         async def send_watched(message: Message) -> None:
             data: Any = message.get("body", b"")
             if message["type"] == "http.response.start":
+                watch.inspected["responses"] += 1
                 data = b"\n".join(value for _, value in message["headers"])
             watch.inspect_response(path, sent, bytes(data))
             await send(message)
@@ -294,6 +318,7 @@ def _watch_commands(watch: SecretWatch) -> None:
 
     def run_watched(*given: Any, **options: Any) -> Any:
         ended = run(*given, **options)
+        watch.inspected[OUTPUTS] += 1
         for output in (ended.stdout, ended.stderr):
             text = output if isinstance(output, str) else (output or b"").decode("utf-8", "replace")
             watch.inspect("output of a command", text)
@@ -301,6 +326,7 @@ def _watch_commands(watch: SecretWatch) -> None:
 
     def invoke_watched(*given: Any, **options: Any) -> Result:
         ended = invoke(*given, **options)
+        watch.inspected[OUTPUTS] += 1
         watch.inspect("output of a command", ended.output)
         if ended.exc_info is not None and not isinstance(ended.exception, SystemExit):
             # What Python would print.

@@ -2,8 +2,10 @@
 
 import asyncio
 import os
+import time
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from typing import Any
 
 import hypothesis
 import pytest
@@ -24,6 +26,8 @@ hypothesis.settings.register_profile(
 hypothesis.settings.load_profile("repeat")
 
 
+BEGAN = time.monotonic()
+
 WATCH.watch()
 
 
@@ -34,6 +38,24 @@ def pytest_runtest_teardown(nextitem: pytest.Item | None) -> None:
         WATCH.inspect_metrics(REGISTRY.collect())
     if leaks := WATCH.take_leaks():
         pytest.fail("A secret has leaked:\n" + "\n".join(leaks), pytrace=False)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Add what a worker has inspected to what its parent has."""
+    WATCH.inspected.update(getattr(node, "workeroutput", {}).get("inspected", {}))
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Save how much was inspected for secrets if all tests have passed, or pass it to the parent
+    process."""
+    config = session.config
+    if hasattr(config, "workeroutput"):
+        config.workeroutput["inspected"] = dict(WATCH.inspected)
+        return
+    is_whole = config.args_source is pytest.Config.ArgsSource.TESTPATHS and not config.option.lf
+    if is_whole and not session.testsfailed:
+        WATCH.save_inspected(time.monotonic() - BEGAN)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -20,6 +20,7 @@ from starlette.types import Receive, Scope, Send
 from tests.canaries import (
     CANARIES,
     MARK,
+    OUTPUTS,
     RPC_PATH,
     SPELLINGS,
     WATCH,
@@ -118,6 +119,7 @@ async def test_a_secret_or_a_credential_in_a_response_is_noticed() -> None:
     for sent in (SESSION, SIGNATURE):
         watch.inspect_record(logging.makeLogRecord({"msg": "responded", "said": sent}))
         assert "credential in a log record" in watch.take_leaks()[0]
+    assert watch.inspected == {"responses": 5, "log records": 2}
 
 
 def test_a_secret_in_a_metric_or_in_the_output_of_a_process_is_noticed(tmp_path: Path) -> None:
@@ -134,6 +136,7 @@ def test_a_secret_in_a_metric_or_in_the_output_of_a_process_is_noticed(tmp_path:
         appended.write(f"first {MARK}\nsecond\n")
     assert watch.take_leaks() == [f"output service.log: first {MARK}"]
     assert watch.take_leaks() == []
+    assert watch.inspected == {"samples of metrics": 2, OUTPUTS: 2}
 
 
 # What is never shown
