@@ -1,11 +1,12 @@
 """Use a service steadily while its dependencies fail: python -m bench.soak --hours 2
 
 Sends a mix of reads, searches, logins, writes and deliveries at half of the highest possible rate,
-and breaks something every minute. Workers are killed and replaced only during the warm-up, because
-a new process would hide a leak. Prints how memory, descriptors, threads, the WAL and the log grow
-per hour, and the p99 of the first and the last ten minutes after the warm-up, and draws all that in
-`soak-sqlite.png` or `soak-postgresql.png`. Fails if a request fails while nothing is broken, or if
-memory, descriptors or threads have grown.
+and breaks something every minute. Workers are killed and replaced only in the first ten minutes,
+because a new process would hide a leak. The warm-up lasts until their caches are nearly full.
+Prints how memory, descriptors, threads, the WAL and the log grow per hour, and the p99 of the first
+and the last ten minutes after the warm-up, and draws all that in `soak-sqlite.png` or
+`soak-postgresql.png`. Fails if a request fails while nothing is broken, or if memory, descriptors
+or threads have grown.
 """
 
 import argparse
@@ -49,8 +50,15 @@ BROKEN_SECONDS = 5.0
 SETTLE_SECONDS = 5.0
 """Seconds after a recovery in which a request may still fail."""
 
-WARM_SECONDS = 600.0
+RESTART_SECONDS = 600.0
+"""Seconds during which workers are killed and replaced."""
+
+WARM_SECONDS = 3600.0
+"""Seconds until the caches of a worker are nearly full. It remembers the last 10,000 sessions."""
+
 WINDOW_SECONDS = 600.0
+"""Seconds of the first and of the last window whose p99 is compared."""
+
 INTERVALS = 24
 """Number of printed lines, and of points in the chart."""
 
@@ -121,7 +129,11 @@ class Soak:
 
     @property
     def warm_seconds(self) -> float:
-        return min(WARM_SECONDS, self.seconds / 4)
+        return min(WARM_SECONDS, self.seconds / 2)
+
+    @property
+    def restart_seconds(self) -> float:
+        return min(RESTART_SECONDS, self.seconds / 4)
 
     @property
     def window_seconds(self) -> float:
@@ -246,12 +258,12 @@ class Soak:
             "store fails": self._fail_store,
         }
         restarting = {"worker killed": self._kill_worker, "reload": self._reload}
-        warm, later = cycle((restarting | lasting).items()), cycle(lasting.items())
-        pause = min(FAULT_SECONDS, self.warm_seconds / 6)
+        early, later = cycle((restarting | lasting).items()), cycle(lasting.items())
+        pause = min(FAULT_SECONDS, self.restart_seconds / 6)
         while self.elapsed + pause + 2 * BROKEN_SECONDS + SETTLE_SECONDS < self.seconds:
             await asyncio.sleep(pause)
-            is_warm = self.elapsed + BROKEN_SECONDS + SETTLE_SECONDS > self.warm_seconds
-            name, fault = next(later if is_warm else warm)
+            is_late = self.elapsed + BROKEN_SECONDS + SETTLE_SECONDS > self.restart_seconds
+            name, fault = next(later if is_late else early)
             self.faults[name] += 1
             if name == "reload":
                 # No request may fail.
@@ -262,7 +274,7 @@ class Soak:
             await self._wait_until_ready()
             await asyncio.sleep(SETTLE_SECONDS)
             self._broken -= 1
-            pause = FAULT_SECONDS if is_warm else pause
+            pause = FAULT_SECONDS if is_late else pause
 
     async def _hang_node(self) -> None:
         for pid in self.node.pids:
