@@ -455,7 +455,9 @@ def main() -> int:
             f"make mutate SAMPLE={given.sample}",
             seconds,
             given.seed,
-            tuple(f"{m.path}: {m.name}. {listed.get((m.path, m.name), '')}" for m in survivors),
+            tuple(
+                sorted(f"{m.path}: {m.name}. {listed.get((m.path, m.name), '')}" for m in survivors)
+            ),
         )
     )
     return 1 if new or share < LEAST else 0
