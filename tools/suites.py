@@ -61,8 +61,9 @@ class Suite:
     """One make target.
 
     `cores` is the number of cores that it keeps busy. In CI it runs one of `shares` shares of the
-    rotating cases. A suite with a `reach` is skipped if neither a file there nor the result of
-    `reads` has changed since the suite passed. `seconds` is the duration measured in CI.
+    rotating cases, or less on a slow machine. A suite with a `reach` is skipped if neither a file
+    there nor the result of `reads` has changed since the suite passed. `seconds` is the duration
+    measured in CI.
     """
 
     target: str
@@ -233,7 +234,8 @@ async def run_suite(suite: Suite, environ: dict[str, str]) -> Outcome:
     began = time.monotonic()
     command = [*MAKE, suite.target]
     log = LOGS / f"{suite.target}.log"
-    print(f"==> make {suite.target}", flush=True)
+    share = f" (share {environ['SHARE']})" if suite.shares > 1 and "SHARE" in environ else ""
+    print(f"==> make {suite.target}{share}", flush=True)
     with log.open("wb") as sink:
         process = await asyncio.create_subprocess_exec(
             *command, cwd=ROOT, env=os.environ | environ, stdout=sink, stderr=sink
@@ -246,10 +248,24 @@ async def run_suite(suite: Suite, environ: dict[str, str]) -> Outcome:
     return Outcome(suite, "", status, seconds, count_cases(written))
 
 
+def choose_share(suite: Suite, commit: int, outcomes: Sequence[Outcome]) -> str:
+    """Return the share of a suite's rotating cases that a commit runs, such as `1/4`.
+
+    If the suites so far have taken n times as long as usual, the share is n times as small. So a
+    machine that is slow for an hour takes hardly longer.
+    """
+    usual = sum(each.suite.seconds for each in outcomes)
+    slowness = round(sum(each.seconds for each in outcomes) / usual) if usual else 1
+    shares = suite.shares * max(1, slowness) if suite.shares > 1 else 1
+    return f"{commit % shares}/{shares}"
+
+
 Run = Callable[[Suite, dict[str, str]], Coroutine[None, None, Outcome]]
+Environ = Callable[[Suite, Sequence[Outcome]], dict[str, str]]
+"""Chooses the environment of a suite, given the outcomes so far."""
 
 
-async def run_suites(plan: Sequence[tuple[Suite, dict[str, str]]], run: Run) -> list[Outcome]:
+async def run_suites(suites: Sequence[Suite], environ_of: Environ, run: Run) -> list[Outcome]:
     """Run the suites in this order, in parallel as far as the cores allow, until one fails.
 
     Parallel suites get different values of LANE, and therefore use different ports. A suite that
@@ -257,6 +273,7 @@ async def run_suites(plan: Sequence[tuple[Suite, dict[str, str]]], run: Run) -> 
     waited too briefly. What fails twice is broken.
     """
     outcomes: list[Outcome] = []
+    environs: dict[Suite, dict[str, str]] = {}
     free = {*range(CORES)}
     running: dict[asyncio.Task[Outcome], set[int]] = {}
 
@@ -273,17 +290,18 @@ async def run_suites(plan: Sequence[tuple[Suite, dict[str, str]]], run: Run) -> 
         await wait_for_cores(CORES)
         for index, each in enumerate(outcomes):
             if each.may_be_repeated:
-                environ = dict(plan)[each.suite] | {"LANE": f"0/{CORES}"}
+                environ = environs[each.suite] | {"LANE": f"0/{CORES}"}
                 outcomes[index] = replace(await run(each.suite, environ), attempts=2)
 
-    for suite, environ in plan:
+    for suite in suites:
         await wait_for_cores(suite.cores)
         await repeat_failed()
         if any(each.status for each in outcomes):
             break
         taken = {free.pop() for _ in range(suite.cores)}
-        lane = {"LANE": f"{min(taken)}/{CORES}"}
-        running[asyncio.create_task(run(suite, environ | lane))] = taken
+        environs[suite] = environ_of(suite, outcomes)
+        environ = environs[suite] | {"LANE": f"{min(taken)}/{CORES}"}
+        running[asyncio.create_task(run(suite, environ))] = taken
     await wait_for_cores(CORES)
     await repeat_failed()
     return outcomes
@@ -326,11 +344,11 @@ def main() -> None:
     subprocess.run([*MAKE, "suites-ready"], cwd=ROOT, check=True)  # noqa: S603
     unreached = [suite for suite in SUITES if in_ci and is_unreached(suite, commit, passed)]
     chosen = [suite for suite in SUITES if suite not in unreached]
-    plan = [
-        (each, {"SHARE": f"{commit % each.shares}/{each.shares}"} if in_ci else {"LONG": "1"})
-        for each in chosen
-    ]
-    outcomes = asyncio.run(run_suites(plan, run_suite))
+
+    def environ_of(suite: Suite, outcomes: Sequence[Outcome]) -> dict[str, str]:
+        return {"SHARE": choose_share(suite, commit, outcomes)} if in_ci else {"LONG": "1"}
+
+    outcomes = asyncio.run(run_suites(chosen, environ_of, run_suite))
     write_passed(outcomes)
     if not in_ci:
         for each in outcomes:

@@ -20,6 +20,7 @@ from tools.suites import (
     TENTH,
     Outcome,
     Suite,
+    choose_share,
     count_cases,
     digest_of,
     is_unreached,
@@ -214,6 +215,15 @@ def test_cases_with_the_same_module_or_parameter_are_in_the_same_share():
     assert kept(proxies, "0/2") == ["a.py::0[x]", "a.py::1[x]"]
 
 
+@pytest.mark.parametrize(
+    ("seconds", "share"), [(0, "0/4"), (70, "0/4"), (140, "0/4"), (200, "4/8"), (350, "0/12")]
+)
+def test_a_share_is_smaller_on_a_machine_that_was_slow_so_far(seconds: float, share: str):
+    outcomes = [Outcome(Suite("test", "", 60), seconds=seconds / 2)] * 2 if seconds else []
+    assert choose_share(Suite("test-crash", "", 0, shares=4), 12, outcomes) == share
+    assert choose_share(Suite("test", "", 0), 12, outcomes) == "0/1"
+
+
 # The runner
 
 
@@ -229,7 +239,7 @@ async def test_suites_run_in_parallel_as_far_as_the_cores_allow():
         return Outcome(suite)
 
     plan = [Suite("a", "", 0, cores=1), Suite("b", "", 0, cores=1), Suite("c", "", 0, cores=2)]
-    outcomes = await run_suites([(suite, {}) for suite in plan], run)
+    outcomes = await run_suites(plan, lambda suite, outcomes: {}, run)
     assert {*events[:2]} == {"a begins", "b begins"}
     assert {lanes["a"], lanes["b"]} == {"0/2", "1/2"}
     assert events[-2:] == ["c begins", "c ends"]
@@ -240,7 +250,8 @@ async def test_no_suite_starts_after_one_has_failed():
     async def run(suite: Suite, _: dict[str, str]) -> Outcome:
         return Outcome(suite, status=1)
 
-    outcomes = await run_suites([(Suite(name, "", 0), {}) for name in "ab"], run)
+    suites = [Suite(name, "", 0) for name in "ab"]
+    outcomes = await run_suites(suites, lambda suite, outcomes: {}, run)
     assert [each.suite.target for each in outcomes] == ["a"]
 
 
@@ -258,7 +269,7 @@ async def test_a_suite_that_fails_beside_another_is_repeated_once_alone(failures
         return Outcome(suite, status=int(is_failure))
 
     plan = [Suite("a", "", 0, cores=1), Suite("b", "", 0, cores=1), Suite("c", "", 0)]
-    outcomes = await run_suites([(suite, {}) for suite in plan], run)
+    outcomes = await run_suites(plan, lambda suite, outcomes: {}, run)
     assert begun[:3] == ["a", "b", "a"]
     assert ended[:3] == ["a", "b", "a"]
     (repeated,) = [each for each in outcomes if each.suite.target == "a"]
