@@ -161,8 +161,8 @@ test-browser: $(READY) .venv/browser tests/browser/node_modules/.ready ## Use th
 	$(BIN)/pytest -q -rs -n 2 --dist worksteal tests/browser || \
 		$(BIN)/pytest -q -rs --last-failed --last-failed-no-failures none tests/browser
 
-test-everything: $(READY) ## Run every suite in full, and say what ran, for how long and what was skipped
-	$(BIN)/python -m tools.suites everything
+test-everything: $(READY) ## Run every suite in full, and say what ran, for how long and what was skipped (SUITE=test-crash)
+	$(BIN)/python -m tools.suites everything $(if $(SUITE),--suite $(SUITE))
 
 trust: $(READY) ## Run every suite and every long command, and write the results into docs/trust.md (takes hours)
 	@# The short runs of the first command save results, too, which the others replace.

@@ -319,40 +319,41 @@ def summarise(outcomes: Sequence[Outcome], seconds: float) -> str:
     return "\n".join(lines)
 
 
-def save_outcome(outcome: Outcome) -> None:
-    """Save the result of a whole suite, if `RECORD` is set."""
-    suite = outcome.suite
+async def run_and_save(suite: Suite, environ: dict[str, str]) -> Outcome:
+    """Run a whole suite, and save its result if `RECORD` is set."""
+    outcome = await run_suite(suite, environ)
     save_result(
         Result(
             f"Suite {suite.target.removeprefix('test-')}",
             f"Looks for {suite.finds}.",
             outcome.counts,
             "a failure" if outcome.status else "nothing",
-            f"LONG=1 make {suite.target}",
+            f"make test-everything SUITE={suite.target}",
             round(outcome.seconds),
         )
     )
+    return outcome
 
 
 def main() -> None:
     """Run the suites and exit with status 1 if one failed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("scope", choices=["ci", "everything"])
-    in_ci = parser.parse_args().scope == "ci"
+    parser.add_argument("--suite", choices=[suite.target for suite in SUITES], help="only this one")
+    options = parser.parse_args()
+    in_ci = options.scope == "ci"
+    wanted = [suite for suite in SUITES if options.suite in (None, suite.target)]
     began, commit, passed = time.monotonic(), count_commits(), read_passed()
     LOGS.mkdir(parents=True, exist_ok=True)
     subprocess.run([*MAKE, "suites-ready"], cwd=ROOT, check=True)  # noqa: S603
-    unreached = [suite for suite in SUITES if in_ci and is_unreached(suite, commit, passed)]
-    chosen = [suite for suite in SUITES if suite not in unreached]
+    unreached = [suite for suite in wanted if in_ci and is_unreached(suite, commit, passed)]
+    chosen = [suite for suite in wanted if suite not in unreached]
 
     def environ_of(suite: Suite, outcomes: Sequence[Outcome]) -> dict[str, str]:
         return {"SHARE": choose_share(suite, commit, outcomes)} if in_ci else {"LONG": "1"}
 
-    outcomes = asyncio.run(run_suites(chosen, environ_of, run_suite))
+    outcomes = asyncio.run(run_suites(chosen, environ_of, run_suite if in_ci else run_and_save))
     write_passed(outcomes)
-    if not in_ci:
-        for each in outcomes:
-            save_outcome(each)
     ran = {each.suite for each in outcomes}
     outcomes += [
         Outcome(each, "skipped: nothing it covers changed since it passed") for each in unreached
