@@ -184,12 +184,19 @@ def _render_share(suite: Suite) -> str:
 
 
 def _render_bugs() -> str:
+    bugs = read_bugs()
+    tested = sum(bool(bug.test) for bug in bugs)
+    shown = sum(bug.shown for bug in bugs)
+    numbers = (
+        f"There are {len(bugs)} bugs. {tested} have a test of their own, and `make show-bug` was"
+        f" run for {shown} and reproduced them."
+    )
     head = ["| what happened | since | found by | fixed in | test |", "|---|---|---|---|---|"]
     parts = [
         "\n".join([f"### {area.capitalize()}", "", *head, *(_render_bug(bug) for bug in bugs)])
-        for area, bugs in groupby(read_bugs(), key=lambda bug: bug.area)
+        for area, bugs in groupby(bugs, key=lambda bug: bug.area)
     ]
-    return "\n\n".join(parts) + "\n"
+    return "\n\n".join([numbers, *parts]) + "\n"
 
 
 def _render_bug(bug: Bug) -> str:

@@ -7,6 +7,7 @@ record.json.
 
 import json
 import sys
+import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
@@ -39,10 +40,12 @@ from tools.audit.rules import (
     without_wheels,
 )
 from tools.files import ROOT
+from tools.trust import Result, save_result
 
 
 def main() -> int:
     """Audit all locks, print findings and what was not checked, and return the exit status."""
+    began = time.monotonic()
     policy, packages, npm = read_policy(), python_packages(), npm_packages()
     dependencies = npm_dependencies()
     findings: list[str] = []
@@ -71,6 +74,18 @@ def main() -> int:
         print(f"NOT CHECKED: {each}")
     if not findings and not unchecked:
         print("Everything was checked, and nothing was found.")
+    save_result(
+        Result(
+            "Audit",
+            "A locked package whose licence, maintenance and known vulnerabilities are checked.",
+            {"Python packages": len(packages), "npm packages": len(npm)},
+            f"{len(findings)} findings" if findings else "nothing",
+            "make audit",
+            round(time.monotonic() - began),
+            # The rest of a line is an error message, which may name a server.
+            exceptions=tuple(f"Not checked: {each.partition(': ')[0]}." for each in unchecked),
+        )
+    )
     return 1 if findings else 2 if unchecked else 0
 
 
