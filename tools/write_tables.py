@@ -211,7 +211,7 @@ def _render_results() -> str:
     head = ["| what was tried | how many | found | command | result of |", "|---|---|---|---|---|"]
     parts = ["\n".join([*head, *map(_render_result, results)])]
     parts += [
-        "\n".join([f"### {each.suite}: accepted", "", *(f"- {one}" for one in each.exceptions)])
+        "\n".join([f"### {each.suite}: exceptions", "", *(f"- {one}" for one in each.exceptions)])
         for each in results
         if each.exceptions
     ]
