@@ -301,13 +301,8 @@ class Soak:
 
     async def _wait_until_ready(self) -> None:
         connection = Connection(self.service.port)
-        while True:
-            try:
-                await connection.send(get_request("/readyz"))
-            except Failed:
-                await asyncio.sleep(0.5)
-            else:
-                return connection.close()
+        await connection.wait_for(get_request("/readyz"))
+        connection.close()
 
     def percentile(self, start: float, end: float) -> float:
         """Return the p99 in milliseconds of the visits due in this period."""
@@ -486,6 +481,7 @@ async def soak_service(
     # serves.
     service = await asyncio.to_thread(stack.enter_context, starting)
     visitors = await asyncio.to_thread(lambda: Visitors(Fixture(service, rpc_url)))
+    await visitors.wait_until_listed()
     soak = Soak(service, node, bucket, visitors, log, wal, cut, hours * 3600)
     rate = rate or await soak.calibrate()
     print(f"{service.memory_megabytes:.1f} MB before the first of {rate:.0f} visits a second")

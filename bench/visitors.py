@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bench.filled_posts import WORDS, word
+from bench.fixture import CONTENT as POSTED
 from bench.fixture import TITLE, Fixture
 from bench.wallets import Wallet, get_request, post_request
 from imprint.domain.drafts.files import Action
@@ -21,12 +22,17 @@ WRITERS = 16
 
 CONTENT = "A paragraph of a draft. " * 40
 RESPONSE_SECONDS = 60.0
+READY_SECONDS = 300.0
+RETRY_SECONDS = 0.5
+
+NOWHERE = ('"not_found"',)
+"""What the response for a random path without content shows."""
 
 _CHANCE = random.Random(8)
 
 
 class Failed(Exception):
-    """A request got no response, or one with an unexpected status."""
+    """A request got no response, or one with an unexpected status or without the expected text."""
 
 
 @dataclass(slots=True)
@@ -37,18 +43,35 @@ class Connection:
     _reader: asyncio.StreamReader | None = None
     _writer: asyncio.StreamWriter | None = None
 
-    async def send(self, request: bytes, *expected: int) -> bytes:
-        """Send a request and return the body of its response. Raises `Failed`."""
+    async def send(self, request: bytes, *shown: str, status: int = 200) -> bytes:
+        """Send a request and return the body of its response.
+
+        Raises `Failed` if the response has another status, or lacks one of the `shown` texts.
+        """
         try:
             async with asyncio.timeout(RESPONSE_SECONDS):
-                status, body = await self._send(request)
+                received, body = await self._send(request)
         except (OSError, EOFError, TimeoutError) as error:
             self.close()
             raise Failed(f"no response ({type(error).__name__})") from error
-        if status not in (expected or (200,)):
+        missing = [text for text in shown if text.encode() not in body]
+        if received != status or missing:
             line = request.partition(b"\r\n")[0].decode()
-            raise Failed(f"{status} for {line[:100]}: {body[:200].decode('utf-8', 'replace')}")
+            lacks = f" without {missing[0][:50]!r}" if received == status else ""
+            said = body[:200].decode("utf-8", "replace")
+            raise Failed(f"{received}{lacks} for {line[:100]}: {said}")
         return body
+
+    async def wait_for(self, request: bytes, *shown: str) -> None:
+        """Send a request again and again until its response is as expected."""
+        async with asyncio.timeout(READY_SECONDS):
+            while True:
+                try:
+                    await self.send(request, *shown)
+                except Failed:
+                    await asyncio.sleep(RETRY_SECONDS)
+                else:
+                    return
 
     async def _send(self, request: bytes) -> tuple[int, bytes]:
         if self._reader is None or self._writer is None or self._reader.at_eof():
@@ -119,49 +142,63 @@ class Visitors:
         (name,) = _CHANCE.choices([*kinds], [share for share, _ in kinds.values()])
         return name, kinds[name][1]
 
+    @property
+    def _newest(self) -> str:
+        """The path of the newest post, which the first page of every list shows."""
+        return page_path(self._paid[-1], TITLE)
+
+    async def wait_until_listed(self) -> None:
+        """Wait until the service has read all posts from the chain."""
+        connection = Connection(self.fixture.service.port)
+        await connection.wait_for(get_request("/posts"), self._newest)
+        connection.close()
+
     async def read(self, connection: Connection) -> None:
         free, paid = _CHANCE.choice(self._free), _CHANCE.choice(self._paid)
-        address = self.fixture.alice.address
-        path = _CHANCE.choice(
-            (
-                "/",
-                page_path(free, TITLE),
-                page_path(paid, TITLE),
-                f"/posts/{free}",
-                f"/posts/{free}.md",
-                f"/posts/{free}/content",
-                f"/freeFileByPostId?postId={free}",
-                "/posts",
-                f"/a/{address}",
-                f"/filesByTags?tags={word(_CHANCE.randrange(WORDS))}",
-                "/filesMetaData",
-                "/feeds/posts.atom",
-                f"/feeds/authors/{address}.json",
-                f"/p/{_CHANCE.randrange(10**12)}",
-                f"/nowhere/{_CHANCE.randrange(10**12)}",
-            )
-        )
-        await connection.send(get_request(path), 200, 301, 308, 404)
+        address, tag = self.fixture.alice.address, word(_CHANCE.randrange(WORDS))
+        pages = {
+            "/": (self._newest, TITLE),
+            page_path(free, TITLE): (TITLE, POSTED),
+            page_path(paid, TITLE): (TITLE, page_path(paid, TITLE)),
+            f"/posts/{free}": (TITLE, page_path(free, TITLE)),
+            f"/posts/{free}.md": (TITLE, POSTED),
+            f"/posts/{free}/content": (f'"post_id":"{free}"', POSTED),
+            f"/freeFileByPostId?postId={free}": (f'"post_id":"{free}"', POSTED),
+            "/posts": (self._newest, TITLE),
+            f"/a/{address}": (self._newest, TITLE),
+            f"/filesByTags?tags={tag}": (f'"tags":["{tag}"]',),
+            "/filesMetaData": (f'"post_id":"{self._paid[-1]}"',),
+            "/feeds/posts.atom": (self._newest, TITLE, POSTED),
+            f"/feeds/authors/{address}.json": (self._newest, TITLE, POSTED),
+            f"/p/{_CHANCE.randrange(10**11, 10**12)}": NOWHERE,
+            f"/nowhere/{_CHANCE.randrange(10**12)}": NOWHERE,
+        }
+        path, shown = _CHANCE.choice([*pages.items()])
+        await connection.send(get_request(path), *shown, status=404 if shown is NOWHERE else 200)
 
     async def search(self, connection: Connection) -> None:
-        query = "+".join(word(int(WORDS * _CHANCE.random() ** 3)) for _ in range(2))
-        path = _CHANCE.choice(("/posts", "/search"))
-        await connection.send(get_request(f"{path}?q={query}"))
+        """Search for the title that every post has, or for words that no post has."""
+        path, is_found = _CHANCE.choice(("/posts", "/search")), _CHANCE.random() < 0.5
+        words = [word(int(WORDS * _CHANCE.random() ** 3)) for _ in range(2)]
+        shown = {"/posts": '"posts":[]', "/search": f"<title>{' '.join(words)}"}[path]
+        query, shown = (TITLE, self._newest) if is_found else ("+".join(words), shown)
+        await connection.send(get_request(f"{path}?q={query}"), shown)
 
     async def read_gated(self, connection: Connection) -> None:
-        query = f"user={self.fixture.alice.address}&postId={_CHANCE.choice(self._paid)}"
-        await connection.send(get_request(f"/fileByPostId?{query}", self._session))
+        post = _CHANCE.choice(self._paid)
+        request = f"/fileByPostId?user={self.fixture.alice.address}&postId={post}"
+        await connection.send(get_request(request, self._session), f'"post_id":"{post}"', POSTED)
 
     async def ask_for_payment(self, connection: Connection) -> None:
         path = f"/posts/{_CHANCE.choice(self._paid)}/content"
-        await connection.send(get_request(path), 402)
+        await connection.send(get_request(path), '"payment_required"', status=402)
 
     async def log_in(self, connection: Connection) -> None:
         wallet = Wallet(self.fixture.domain)
         body = wallet.sign_login(self.fixture.authority)
         response = json.loads(await connection.send(post_request("/auth/login", body)))
         session = f"Authorization: Bearer {response['token']}\r\n"
-        await connection.send(get_request("/me/feeds", session))
+        await connection.send(get_request("/me/feeds", session), '"feeds":[]')
 
     async def update(self, connection: Connection) -> None:
         await self._update(
@@ -213,10 +250,11 @@ class Visitors:
         author = _CHANCE.choice(self.fixture.authors[WRITERS:])
         cid = await self._create(connection, author)
         body = author.sign_write(Action.DELETE)
-        await connection.send(post_request(f"/delete/file?cid={cid}", body))
+        request = post_request(f"/delete/file?cid={cid}", body)
+        await connection.send(request, '"status":"deleted"')
 
     async def deliver(self, connection: Connection) -> None:
-        await connection.send(_CHANCE.choice(self.fixture.delivered))
+        await connection.send(_CHANCE.choice(self.fixture.delivered), '"already_onchain"')
 
     @staticmethod
     def _text() -> str:
