@@ -324,11 +324,11 @@ class Soak:
         return statistics.linear_regression(hours, [read(s) for s in after]).slope
 
     def growth(self, read: Callable[[Sample], float]) -> float:
-        """Return by how much the last samples exceed the largest of the first ones after the
-        warm-up."""
-        after = [s for s in self.samples if s.seconds > self.warm_seconds]
+        """Return by how much the median of the last samples exceeds that of the first ones after
+        the warm-up."""
+        after = [read(s) for s in self.samples if s.seconds > self.warm_seconds]
         part = max(1, len(after) // 6)
-        return statistics.median(map(read, after[-part:])) - max(map(read, after[:part]))
+        return statistics.median(after[-part:]) - statistics.median(after[:part])
 
     @property
     def has_full_caches(self) -> bool:
