@@ -4,6 +4,7 @@
   and takes effect only if that version is the current one. The operations on a register must be
   linearizable: each takes effect at one moment between its start and its end. An operation with
   an unknown outcome takes effect at any moment after its start, or never.
+- A list shows one version of each draft.
 - A nonce of a signer is used at most once, and is only refused as used if it may have been used.
 - A session that was ended is never accepted again, and only refused as ended if it may have been.
 - A reader gets the text of a post only after buying it, and always after having bought it.
@@ -187,6 +188,17 @@ def _agrees(operation: Operation, current: str | None) -> bool:
     return bool(operation.result["value"] == expected == current)
 
 
+# Lists
+
+
+def check_lists(operations: Sequence[Operation]) -> Iterator[Violation]:
+    """Find drafts that a list shows more than once, such as in an old and a new version."""
+    for each in operations:
+        for draft in each.result.get("repeated", ()):
+            key = each.arguments["author"], draft
+            yield Violation("a list shows a draft twice", key, (each,))
+
+
 # Nonces
 
 
@@ -272,4 +284,4 @@ def check_purchases(operations: Sequence[Operation]) -> Iterator[Violation]:
             yield Violation("a post was served with another text", key, tuple(its_own))
 
 
-CHECKS = (check_registers, check_nonces, check_sessions, check_purchases)
+CHECKS = (check_registers, check_lists, check_nonces, check_sessions, check_purchases)

@@ -97,16 +97,19 @@ class Account:
         return version
 
     def read_list(self, page: dict[str, Any]) -> dict[str, Any]:
-        """Return the values of all listed drafts, and whether the page has every draft, and each of
-        them is known."""
+        """Return the values of all listed drafts, which of them are listed more than once, and
+        whether the page has every draft, and each of them is known."""
         values, complete = {}, page["next_page_token"] is None
+        listed = Counter[str]()
         for file in page["files"]:
             version = self.versions.get(file["cid"])
             register = version.register if version else self.groups.get(file["group_id"])
+            listed[register or file["group_id"]] += 1
             complete = complete and register is not None
             if register is not None:
                 values[register] = version.value if version else "?"
-        return {"values": values, "complete": complete}
+        repeated = [name for name, times in listed.items() if times > 1]
+        return {"values": values, "repeated": repeated, "complete": complete}
 
 
 @dataclass(slots=True)

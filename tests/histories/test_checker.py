@@ -191,6 +191,11 @@ def test_drafts_are_checked_one_by_one():
     assert rules(create("a", 0, 1), other, list_drafts(2, 3, r="a", s="a")) == []
 
 
+def test_a_list_that_shows_a_draft_twice_is_rejected():
+    listed = operation("list", 2, 3, got_values={"r": "a"}, got_repeated=["r"], got_complete=True)
+    assert rules(create("a", 0, 1), listed) == ["a list shows a draft twice"]
+
+
 # Nonces
 
 
