@@ -1,6 +1,7 @@
 """Clients that use both replicas at once and record every request and response."""
 
 import asyncio
+import json
 import random
 import secrets
 import time
@@ -39,6 +40,9 @@ MOST_DRAFTS = 6
 """Number of drafts of an author, fewer than a page of the list has."""
 
 MOST_SESSIONS = 12
+UNREADABLE = "unreadable"
+"""The code of a response that is not a JSON object."""
+
 REFUSED = {
     "not_entitled",
     "not_found",
@@ -427,48 +431,53 @@ class Client:
     ) -> tuple[Operation, dict[str, Any] | None]:
         """Send a request to one of the replicas, and record what is known of its outcome."""
         stage, account, session = self.stage, self.account, arguments.get("session")
-        method, path = request
         token = account.sessions.get(session or "") or account.ended_sessions.get(session or "")
         headers = {"Authorization": f"Bearer {token}"} if token else {}
-        urls = self.chance.sample(stage.urls, len(stage.urls))
-        start, status, said = stage.history.clock(), 0, None
-        for url in urls:
-            try:
-                async with stage.http.request(
-                    method, url + path, json=body, params=query, headers=headers
-                ) as response:
-                    status = response.status
-                    said = await response.json(content_type=None) if status != 204 else None
-                    stage.served[url] += 1
-            except aiohttp.ClientConnectorError:
-                # It was not sent, so the other replica gets it.
-                continue
-            except (aiohttp.ClientError, TimeoutError, ValueError):
-                status = 0
-            break
-        else:
-            status = NOT_SENT
+        start = stage.history.clock()
+        status, said = await self._send(request, json=body, params=query, headers=headers)
         end = stage.history.clock()
-        outcome: Outcome = (
-            "ok" if 200 <= status < 300 else "fail" if 400 <= status < 500 else "unknown"
-        )
+        is_readable = said is None or said.get("code") != UNREADABLE
+        outcome: Outcome = "fail" if 400 <= status < 500 else "unknown"
+        if 200 <= status < 300 and is_readable:
+            outcome = "ok"
         result = self._result(kind, arguments, said, outcome)
         operation = Operation(self.process, kind, arguments, start, end, outcome, result)
         if status != NOT_SENT:
             stage.history.add(operation)
-        code = result.get("code", "")
-        if status == 500 or (said is not None and outcome == "fail" and code not in REFUSED):
-            stage.unexpected.append(f"{method} {path}: {status} {said}")
+        is_refused = status > 500 or said is None or operation.code in REFUSED
+        if status == 500 or not (outcome == "ok" or is_refused):
+            stage.unexpected.append(f"{' '.join(request)}: {status} {said}")
         if outcome == "unknown" or status == NOT_SENT:
             await asyncio.sleep(PAUSE)
         return operation, said
+
+    async def _send(
+        self, request: tuple[str, str], **given: Any
+    ) -> tuple[int, dict[str, Any] | None]:
+        """Return the status and the body of a response. The status is 0 without a response."""
+        stage, (method, path) = self.stage, request
+        status = 0
+        for url in self.chance.sample(stage.urls, len(stage.urls)):
+            try:
+                async with stage.http.request(method, url + path, **given) as response:
+                    status = response.status
+                    body = await response.read()
+                    stage.served[url] += 1
+            except aiohttp.ClientConnectorError:
+                # It was not sent, so the other replica gets it.
+                continue
+            except (aiohttp.ClientError, TimeoutError):
+                # The body is incomplete. No fault explains an internal error.
+                return (status if status == 500 else 0), None
+            return status, None if status == 204 else _parse(body)
+        return NOT_SENT, None
 
     def _result(
         self, kind: str, arguments: dict[str, Any], said: dict[str, Any] | None, outcome: Outcome
     ) -> dict[str, Any]:
         """Return the part of a response that the checker needs."""
         if outcome != "ok":
-            return {"code": said["code"]} if said else {}
+            return {"code": said.get("code", "")} if said else {}
         account = self.account
         match kind:
             case "open session":
@@ -493,3 +502,12 @@ class Client:
                 assert said is not None
                 return self.account.read_list(said)
         return {}
+
+
+def _parse(body: bytes) -> dict[str, Any]:
+    """Return the JSON object of a response, or the body itself with the code `UNREADABLE`."""
+    try:
+        said = json.loads(body)
+    except ValueError:
+        said = None
+    return said if isinstance(said, dict) else {"code": UNREADABLE, "body": body[:500]}

@@ -1,9 +1,18 @@
 """What a client concludes from a response."""
 
+import random
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import cast
+
+import aiohttp
 import pytest
+from aiohttp import web
+from aiohttp.test_utils import RawTestServer
 from eth_account import Account as KeyAccount
-from tests.histories.clients import Account
-from tests.world import MovableClock, Wallet
+from tests.histories.clients import Account, Client, Stage
+from tests.histories.history import History
+from tests.world import MovableClock, Wallet, World
 
 
 @pytest.mark.parametrize(
@@ -31,6 +40,44 @@ def test_a_list_with_two_versions_of_a_draft_repeats_it(is_known: bool):
         account.learn("draft", "old", versions[0])
     read = account.read_list({"files": versions, "next_page_token": None})
     assert read["repeated"] == ["draft" if is_known else "group"]
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "outcome", "is_unexpected"),
+    [
+        (500, "Internal Server Error", "unknown", True),
+        (500, '{"code": "internal"}', "unknown", True),
+        (503, "Service Unavailable", "unknown", False),
+        (200, "no JSON", "unknown", True),
+        (404, "no JSON", "fail", True),
+        (404, '{"code": "not_found"}', "fail", False),
+        (200, '{"files": [], "next_page_token": null}', "ok", False),
+    ],
+)
+async def test_a_response_that_no_fault_explains_is_unexpected(
+    status: int, body: str, outcome: str, is_unexpected: bool
+):
+    async with stage_with(lambda: web.Response(status=status, text=body)) as stage:
+        await a_client(stage).list_drafts()
+    assert [each.outcome for each in stage.history.operations] == [outcome]
+    assert bool(stage.unexpected) == is_unexpected
+
+
+def a_client(stage: Stage) -> Client:
+    account = open_account()
+    account.sessions["session"] = "token"
+    return Client(0, stage, account, random.Random(1))
+
+
+@asynccontextmanager
+async def stage_with(respond: Callable[[], web.Response]) -> AsyncIterator[Stage]:
+    """Open a stage with a single replica that responds to every request like this."""
+
+    async def serve(_: web.BaseRequest) -> web.Response:
+        return respond()
+
+    async with RawTestServer(serve) as server, aiohttp.ClientSession() as http:
+        yield Stage(cast(World, None), [str(server.make_url(""))], History(), {}, http)
 
 
 def open_account() -> Account:
