@@ -186,8 +186,11 @@ class Client:
         _, version = self._choose_draft()
         await self.read_version(version)
 
-    async def read_version(self, version: Version) -> None:
-        """Read a version, which the service must refuse if it is not the current one."""
+    async def read_version(self, version: Version) -> bool:
+        """Read a version, which the service must refuse if it is not the current one.
+
+        Returns whether it was either read or refused for this reason.
+        """
         account, register = self.account, version.register
         arguments = {
             "author": account.name,
@@ -195,14 +198,16 @@ class Client:
             "expected": version.value,
             "session": self._choose_session(),
         }
-        said = await self._ask("read", arguments, ("GET", "/fileByCid"), cid=version.cid)
-        if said is None and account.drafts.get(register) is version:
+        request, query = ("GET", "/fileByCid"), {"cid": version.cid}
+        operation, _ = await self._record("read", arguments, request, query=query)
+        if operation.outcome != "ok" and account.drafts.get(register) is version:
             del account.drafts[register]
+        return operation.outcome == "ok" or operation.code == "not_found"
 
-    async def list_drafts(self) -> bool:
+    async def list_drafts(self) -> list[Version] | None:
         """List all drafts, and read those that nobody has seen yet.
 
-        Returns whether the list was confirmed.
+        Returns the listed versions, or None if the list or one of these reads was not confirmed.
         """
         account = self.account
         session = self._choose_session()
@@ -211,16 +216,19 @@ class Client:
             "list", arguments, ("GET", "/pendingFilesByOwner"), owner=account.name
         )
         if said is None:
-            return False
+            return None
         unseen = [file for file in said["files"] if file["cid"] not in account.versions]
         for file in unseen:
             # The content of this version names its draft.
             await self._look_at(file)
-        for file in said["files"]:
-            version = account.versions.get(file["cid"])
-            if version is not None:
-                account.drafts.setdefault(version.register, version)
-        return True
+        listed = [
+            account.versions[file["cid"]]
+            for file in said["files"]
+            if file["cid"] in account.versions
+        ]
+        for version in listed:
+            account.drafts.setdefault(version.register, version)
+        return listed if len(listed) == len(said["files"]) else None
 
     async def repeat(self) -> None:
         """Send a write again that was sent a moment ago, with the same nonce."""
@@ -292,16 +300,19 @@ class Client:
             self.account.learn(arguments["register"], arguments["expected"], file)
 
     async def read_everything(self) -> None:
-        """Read every draft of the account in a new session, until all of them were confirmed."""
+        """List all drafts of the account in a new session, and read them and those that the
+        clients remember. Each request is repeated until it is confirmed."""
         account = self.account
         account.sessions.clear()
         account.ended_sessions.clear()
         while not account.sessions:
             await self.log_in()
-        for version in [*account.drafts.values()]:
-            await self.read_version(version)
-        while not await self.list_drafts():
+        remembered = [*account.drafts.values()]
+        while (listed := await self.list_drafts()) is None:
             pass
+        for version in dict.fromkeys([*remembered, *listed]):
+            while not await self.read_version(version):
+                pass
 
     # Posts
 

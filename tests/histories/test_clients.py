@@ -63,6 +63,23 @@ async def test_a_response_that_no_fault_explains_is_unexpected(
     assert bool(stage.unexpected) == is_unexpected
 
 
+async def test_a_last_read_is_repeated_until_it_is_confirmed():
+    said = {"token": "token", "files": [], "next_page_token": None, "content": "draft text"}
+    failing = iter([True, False] * 3)
+
+    def respond() -> web.Response:
+        return web.json_response(said, status=503 if next(failing) else 200)
+
+    async with stage_with(respond) as stage:
+        client = a_client(stage)
+        file = {"cid": "bafy1", "group_id": "group"}
+        client.account.drafts["draft"] = client.account.learn("draft", "text", file)
+        await client.read_everything()
+    done = [(each.kind, each.outcome) for each in stage.history.operations]
+    kinds = ("open session", "list", "read")
+    assert done == [(kind, outcome) for kind in kinds for outcome in ("unknown", "ok")]
+
+
 def a_client(stage: Stage) -> Client:
     account = open_account()
     account.sessions["session"] = "token"

@@ -20,7 +20,7 @@ from tests.faults.scene import find_faketime, open_scene
 from tests.histories.checker import find_violations
 from tests.histories.clients import REQUEST_SECONDS, Account, Client, Stage
 from tests.histories.conftest import FEWEST_A_SECOND, SEED, Tally
-from tests.histories.faults import OPTIONAL, Nemesis
+from tests.histories.faults import OPTIONAL, STUCK_SECONDS, Nemesis
 from tests.histories.history import History, write_history
 from tests.histories.shrinking import shrink
 from tests.kubo.node import KuboNode
@@ -163,8 +163,9 @@ async def run_history(
                 seconds = await disturb(nemesis, clients, tally)
                 for replica in scene.replicas:
                     await replica.wait_for(200)
-                for client in clients[:ACCOUNTS]:
-                    await client.read_everything()
+                async with asyncio.timeout(STUCK_SECONDS):
+                    for client in clients[:ACCOUNTS]:
+                        await client.read_everything()
         damage = find_damage(database, store, place)
     report(f"{database} and {store}", history, nemesis, seconds, tally=tally, capsys=capsys)
     if rejected := judge(history, f"{database}-{store}", tally):
