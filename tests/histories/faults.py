@@ -34,7 +34,8 @@ CLOCK_SECONDS = 1.0
 """Seconds after which a replica sees a shift of its clock."""
 
 STUCK_SECONDS = 180.0
-"""Seconds without a confirmed operation after which the service counts as stuck."""
+"""Seconds without a confirmed operation, or without a response of a replica that is about to be
+killed, after which the service counts as stuck."""
 
 POLL_SECONDS = 0.01
 
@@ -55,6 +56,7 @@ class Nemesis:
     server: Server | None = None
     store: MinioServer | KuboNode | None = None
     disk: FragileDisk | None = None
+    patience: float = STUCK_SECONDS
     kills: int = 0
     happened: Counter[str] = field(default_factory=Counter)
 
@@ -101,7 +103,7 @@ class Nemesis:
         while history.acknowledged < goal:
             if history.acknowledged > last:
                 last, since = history.acknowledged, time.monotonic()
-            if time.monotonic() > since + STUCK_SECONDS:
+            if time.monotonic() > since + self.patience:
                 raise TimeoutError("\n".join(each.process.tail() for each in self.scene.replicas))
             await asyncio.sleep(POLL_SECONDS)
 
@@ -114,7 +116,10 @@ class Nemesis:
         """Kill a replica that has served requests since it was last killed."""
         served = self.stage.served
         replica = self.chance.choice(self.scene.replicas)
-        while not served[replica.url]:  # noqa: ASYNC110 - there is no event
+        deadline = time.monotonic() + self.patience
+        while not served[replica.url]:
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"{replica.name} serves nothing.\n{replica.process.tail()}")
             await asyncio.sleep(POLL_SECONDS)
         if self.chance.randrange(WHOLE_REPLICAS) == 0:
             await asyncio.to_thread(replica.process.kill)
