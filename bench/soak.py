@@ -1,12 +1,12 @@
 """Use a service steadily while its dependencies fail: python -m bench.soak --hours 2
 
-Sends a mix of reads, searches, logins, writes and deliveries at half of the highest possible rate,
-and breaks something every minute. Workers are killed and replaced only in the first ten minutes,
-because a new process would hide a leak. The warm-up lasts until their caches are nearly full.
-Prints how memory, descriptors, threads, the WAL and the log grow per hour, and the p99 of the first
-and the last ten minutes after the warm-up, and draws all that in `soak-sqlite.png` or
-`soak-postgresql.png`. Fails if a request fails while nothing is broken, or if memory, descriptors
-or threads have grown.
+Sends a mix of reads, searches, logins, writes and deliveries at half of the rate that the service
+reached just before, and breaks something every minute. Workers are killed and replaced only in the
+first ten minutes, because a new process would hide a leak. The warm-up lasts until their caches are
+nearly full. Prints how memory, descriptors, threads, the WAL and the log grow per hour, and the p99
+of the first and the last ten minutes after the warm-up, and draws all that in `soak-sqlite.png` or
+`soak-postgresql.png`. Fails if a request fails while nothing is broken, if a response lacks what it
+must show, or if memory, descriptors or threads have grown.
 """
 
 import argparse
@@ -356,14 +356,15 @@ def _count_entries(folder: Path) -> int:
     return sum(1 for _ in folder.iterdir())
 
 
-def draw(path: Path, soak: Soak, database: str) -> None:
-    """Draw the largest values and the p99 in each interval."""
+def draw(path: Path, soak: Soak, rate: float, database: str) -> None:
+    """Draw the largest values and the p99 in each interval, and the log in tens of megabytes."""
     length = soak.seconds / INTERVALS
     reads: dict[str, Callable[[Sample], float]] = {
         "memory, MB": lambda s: s.megabytes,
         "descriptors": lambda s: s.descriptors,
         "threads": lambda s: s.threads,
         "WAL, MB": lambda s: s.wal,
+        "log, tens of MB": lambda s: s.log / 10,
     }
     points: dict[str, list[tuple[float, float]]] = {name: [] for name in reads}
     latency = list[tuple[float, float]]()
@@ -376,7 +377,7 @@ def draw(path: Path, soak: Soak, database: str) -> None:
         if p99 := soak.percentile(start, end):
             latency.append((end / 60, p99))
     lines = [Line(name, each) for name, each in points.items()] + [Line("p99, ms", latency)]
-    title = f"{TITLES[database]} at half load, with {soak.faults.total()} faults"
+    title = f"{TITLES[database]} at {rate:.0f} visits a second, with {soak.faults.total()} faults"
     draw_chart(path, title, ("minutes", "MB, ms, number"), lines)
 
 
@@ -407,8 +408,8 @@ def report(soak: Soak, rate: float, hours: float, database: str) -> list[str]:
     save_result(
         Result(
             f"Soak on {TITLES[database]}",
-            f"Visits at half load, {rate:.0f} a second ({kinds}), while something breaks every"
-            f" minute ({broken}).",
+            f"{rate:.0f} visits a second ({kinds}), while something breaks every minute"
+            f" ({broken}).",
             counts,
             " ".join(wrong) or "nothing",
             f"make soak HOURS={hours:g} DATABASE={database}",
@@ -489,7 +490,7 @@ async def soak_service(
         await soak.run(rate)
         wrong = report(soak, rate, hours, database)
         pictures = PICTURES if os.environ.get("RECORD") else Path()
-        draw(pictures / f"soak-{database}.png", soak, database)
+        draw(pictures / f"soak-{database}.png", soak, rate, database)
     finally:
         await asyncio.to_thread(stack.close)
         await bucket.stop()
@@ -500,7 +501,9 @@ def main() -> int:
     """Run the soak. Returns 1 if something is wrong."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--hours", type=float, default=2)
-    parser.add_argument("--rate", type=float, help="visits a second; half of the possible if unset")
+    parser.add_argument(
+        "--rate", type=float, help="visits a second; half of those reached before if unset"
+    )
     parser.add_argument("--database", choices=["sqlite", "postgresql"], default="sqlite")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as name, ExitStack() as stack:
