@@ -15,6 +15,7 @@ from pathlib import Path
 from tests.faults.disks import FragileDisk, fill
 from tests.faults.scene import Replica, Scene
 from tests.histories.clients import Stage
+from tests.histories.history import FEWEST_A_SECOND, Amount
 from tests.kubo.node import KuboNode
 from tests.postgresql import Server
 from tests.processes import has_ended
@@ -32,6 +33,10 @@ WHOLE_REPLICAS = 8
 CLOCKS = (-3600.0, -30.0, 30.0, 3600.0)
 CLOCK_SECONDS = 1.0
 """Seconds after which a replica sees a shift of its clock."""
+
+SLOWNESS = 3
+"""A machine is too slow to load the replicas if a history has taken this many times as long as it
+may take at `FEWEST_A_SECOND`."""
 
 STUCK_SECONDS = 180.0
 """Seconds without a confirmed operation, or without a response of a replica that is about to be
@@ -57,7 +62,6 @@ class Nemesis:
     store: MinioServer | KuboNode | None = None
     disk: FragileDisk | None = None
     patience: float = STUCK_SECONDS
-    kills: int = 0
     happened: Counter[str] = field(default_factory=Counter)
 
     @property
@@ -75,13 +79,14 @@ class Nemesis:
             found |= {"full disk": self.fill_disk, "power loss": self.lose_power}
         return found
 
-    async def strike(self, operations: int, kills: int) -> None:
+    async def strike(self, goal: Amount) -> None:
         """Cause faults until so many operations were confirmed and so many kills have happened.
 
+        Both count under load. On a machine that is too slow for that, all of them count.
         Every third fault is one other than a kill, and often a kill happens during it.
         """
-        wanted, pending = operations / kills, [""]
-        while self.kills < kills or self.stage.history.acknowledged < operations:
+        began, wanted, pending = time.monotonic(), goal.operations / goal.kills, [""]
+        while self.progress(goal, time.monotonic() - began) < 1:
             await self._wait_for_operations(self.chance.uniform(0.3, 0.7) * wanted)
             if not pending:
                 pending = [*self.faults, *[""] * (2 * len(self.faults))]
@@ -95,6 +100,13 @@ class Nemesis:
                 if self.chance.random() < 0.5:
                     await self._end_worker(self.chance.choice(self.scene.replicas))
                 await self._wait()
+
+    def progress(self, goal: Amount, seconds: float) -> float:
+        """Return which part of the history is done after this many seconds, from 0 to 1."""
+        history = self.stage.history
+        patience = SLOWNESS * goal.operations / FEWEST_A_SECOND
+        slowly = min(_share_of(goal, history.total), seconds / patience)
+        return min(1.0, max(_share_of(goal, history.under_load), slowly))
 
     async def _wait_for_operations(self, number: float) -> None:
         """Wait until this many operations were confirmed."""
@@ -125,7 +137,7 @@ class Nemesis:
             await asyncio.to_thread(replica.process.kill)
             replica.process.spawn()
             served[replica.url] = 0
-            self.kills += 1
+            self.stage.history.add_kill()
         else:
             await self._end_worker(replica)
 
@@ -136,7 +148,8 @@ class Nemesis:
             with suppress(ProcessLookupError):
                 os.kill(worker, signal.SIGKILL)
                 is_killed = True
-        self.kills += is_killed and self.stage.served[replica.url] > 0
+        if is_killed and self.stage.served[replica.url]:
+            self.stage.history.add_kill()
         self.stage.served[replica.url] = 0
 
     @asynccontextmanager
@@ -236,6 +249,10 @@ class Nemesis:
         for replica in self.scene.replicas:
             replica.process.spawn()
         yield
+
+
+def _share_of(goal: Amount, reached: Amount) -> float:
+    return min(reached.operations / goal.operations, reached.kills / goal.kills)
 
 
 def _workers_of(replica: Replica) -> list[int]:

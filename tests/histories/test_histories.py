@@ -19,7 +19,7 @@ from tests.faults.disks import FragileDisk
 from tests.faults.scene import find_faketime, open_scene
 from tests.histories.checker import find_violations
 from tests.histories.clients import REQUEST_SECONDS, Account, Client, Stage
-from tests.histories.conftest import FEWEST_A_SECOND, SEED, Tally
+from tests.histories.conftest import SEED, Tally
 from tests.histories.faults import OPTIONAL, STUCK_SECONDS, Nemesis
 from tests.histories.history import History, write_history
 from tests.histories.shrinking import shrink
@@ -202,7 +202,7 @@ async def disturb(nemesis: Nemesis, clients: list[Client], tally: Tally) -> floa
     began = time.monotonic()
     running = [asyncio.create_task(client.run()) for client in clients]
     try:
-        await nemesis.strike(tally.operations, tally.kills)
+        await nemesis.strike(tally.goal)
     finally:
         nemesis.stage.stopping.set()
         seconds = time.monotonic() - began
@@ -228,26 +228,30 @@ def report(
 ) -> None:
     """Print what happened, and add it to the tally."""
     unknown = sum(each.outcome == "unknown" for each in history.operations)
-    rate = history.acknowledged / seconds
+    total, loaded = history.total, history.under_load
     faults = ", ".join(f"{count} {what}" for what, count in sorted(nemesis.happened.items()))
     with capsys.disabled():
         print(
-            f"\n{name}: {history.acknowledged} operations confirmed in {seconds:.0f} s"
-            f" ({rate:.0f} a second), {len(history.operations)} sent, {unknown} unknown;"
-            f" {nemesis.kills} kills, {faults}; seed {SEED}"
+            f"\n{name}: {total.operations} operations confirmed in {seconds:.0f} s"
+            f" ({total.operations / seconds:.0f} a second), {loaded.operations} of them under load;"
+            f" {len(history.operations)} sent, {unknown} unknown; {total.kills} kills,"
+            f" {loaded.kills} of them under load; {faults}; seed {SEED}"
         )
-        if rate < FEWEST_A_SECOND:
-            tally.slow.append(name)
-            print(f"This history does not count: fewer than {FEWEST_A_SECOND} a second.")
+    goal = tally.goal
+    if loaded.operations < goal.operations or loaded.kills < goal.kills:
+        tally.slow.append(
+            f"On {name}, only {loaded.operations} operations and {loaded.kills} kills happened"
+            " under load."
+        )
     tally.skipped |= OPTIONAL - nemesis.faults.keys()
-    if name in tally.slow:
-        return
     tally.counts += Counter(
         {
             "histories": 1,
-            "confirmed operations": history.acknowledged,
+            "confirmed operations": total.operations,
+            "confirmed operations under load": loaded.operations,
             "unknown outcomes": unknown,
-            "kills": nemesis.kills,
+            "kills": total.kills,
+            "kills under load": loaded.kills,
             **nemesis.happened,
         }
     )
