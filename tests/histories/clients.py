@@ -128,6 +128,8 @@ class Stage:
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
     served: Counter[str] = field(default_factory=Counter)
     """Number of responses of each replica since it was last killed."""
+    progress: float = 0.0
+    """Which part of the history is done, from 0 to 1."""
     unexpected: list[str] = field(default_factory=list)
     """Responses that no fault explains."""
 
@@ -160,7 +162,7 @@ class Client:
             self.list_drafts: 8,
             self.repeat: 5 if account.sent else 0,
             self.read_post: 14,
-            self.buy: 1 if len(account.bought) < len(self.stage.posts) else 0,
+            self.buy: 1 if self.may_buy else 0,
             self.log_in: 3 if len(account.sessions) < MOST_SESSIONS else 0,
             self.log_out: 2,
             self.open_writing_session: 3 if len(account.writing) < MOST_SESSIONS else 0,
@@ -323,6 +325,13 @@ class Client:
         arguments = {"author": account.name, "post": title, "session": self._choose_session()}
         query = {"user": account.name, "postId": str(number)}
         await self._ask("read post", arguments, ("GET", "/fileByPostId"), **query)
+
+    @property
+    def may_buy(self) -> bool:
+        """Whether so much of the history is done that another purchase is due. The purchases are
+        spread over all of it, and one post is never bought."""
+        posts = len(self.stage.posts)
+        return len(self.account.bought) < int(posts * min(self.stage.progress, 1 - 1 / posts))
 
     async def buy(self) -> None:
         account, stage = self.account, self.stage

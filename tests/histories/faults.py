@@ -86,7 +86,8 @@ class Nemesis:
         Every third fault is one other than a kill, and often a kill happens during it.
         """
         began, wanted, pending = time.monotonic(), goal.operations / goal.kills, [""]
-        while self.progress(goal, time.monotonic() - began) < 1:
+        while (progress := self.progress(goal, time.monotonic() - began)) < 1:
+            self.stage.progress = progress
             await self._wait_for_operations(self.chance.uniform(0.3, 0.7) * wanted)
             if not pending:
                 pending = [*self.faults, *[""] * (2 * len(self.faults))]

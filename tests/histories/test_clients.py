@@ -80,6 +80,19 @@ async def test_a_last_read_is_repeated_until_it_is_confirmed():
     assert done == [(kind, outcome) for kind in kinds for outcome in ("unknown", "ok")]
 
 
+async def test_purchases_are_spread_over_the_history_and_leave_one_post():
+    bought = []
+    async with stage_with(web.Response) as stage:
+        stage.posts |= {f"Words {number}": number for number in range(5)}
+        client = a_client(stage)
+        for progress in (0.0, 0.19, 0.2, 0.59, 0.6, 0.99, 1.0):
+            stage.progress = progress
+            while client.may_buy:
+                client.account.bought.add(f"Words {len(client.account.bought)}")
+            bought.append(len(client.account.bought))
+    assert bought == [0, 0, 1, 2, 3, 4, 4]
+
+
 def a_client(stage: Stage) -> Client:
     account = open_account()
     account.sessions["session"] = "token"

@@ -34,7 +34,8 @@ REJECTED = ROOT / ".tools" / "histories"
 
 ACCOUNTS = 8
 CLIENTS_PER_ACCOUNT = 2
-POSTS = 3
+OPERATIONS_PER_POST = 300
+FEWEST_POSTS, MOST_POSTS = 5, 100
 MEGABYTES = {"sqlite": 96, "postgresql": 640}
 """Sizes of the disks. PostgreSQL does not vacuum here, so a long history needs hundreds."""
 
@@ -150,7 +151,7 @@ async def run_history(
             second = scene.replica(ahead=0.0 if has_faketime() else None, lags=True)
             await first.start()
             await second.start()
-            posts = await publish_posts(scene.world)
+            posts = await publish_posts(scene.world, tally.goal.operations // OPERATIONS_PER_POST)
             timeout = aiohttp.ClientTimeout(total=REQUEST_SECONDS)
             async with aiohttp.ClientSession(timeout=timeout) as http:
                 # A retried DELETE would hide that the first attempt took effect.
@@ -181,9 +182,10 @@ def has_faketime() -> bool:
         return False
 
 
-async def publish_posts(world: World) -> dict[str, int]:
+async def publish_posts(world: World, wanted: int) -> dict[str, int]:
     """Publish posts that cost something, and return their ids by text."""
-    texts = [f"Words {number}" for number in range(POSTS)]
+    number_of_posts = min(max(FEWEST_POSTS, wanted), MOST_POSTS)
+    texts = [f"Words {number}" for number in range(number_of_posts)]
     author = world.wallet(ACCOUNTS)
     return {text: (await world.post(author, text))[0] for text in texts}
 
