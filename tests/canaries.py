@@ -7,6 +7,7 @@ that contains a session, signature, cookie or feed token that a client has sent.
 
 import json
 import logging
+import os
 import re
 import subprocess
 import traceback
@@ -16,6 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from hashlib import sha256
+from io import FileIO
 from pathlib import Path
 from typing import Any
 
@@ -141,8 +143,8 @@ class SecretWatch:
     _leaks: list[str] = field(default_factory=list)
     _recent: deque[str] = field(default_factory=lambda: deque(maxlen=_RECENT))
     """The credentials that clients sent last."""
-    _outputs: dict[Path, int] = field(default_factory=dict)
-    """The output files of processes, and how far each has been read."""
+    _outputs: dict[tuple[int, int], FileIO] = field(default_factory=dict)
+    """The output files of processes by device and inode, open where reading goes on."""
 
     def watch(self) -> None:
         """Watch log records, responses and the output of commands in this process from now on."""
@@ -151,21 +153,32 @@ class SecretWatch:
         _watch_commands(self)
 
     def watch_output(self, path: Path) -> None:
-        """Read what a process writes to this file after each test."""
-        self._outputs.setdefault(path, 0)
+        """Read what a process writes to this file after each test, even once it is deleted."""
+        path.touch()
+        found = path.stat()
+        if (found.st_dev, found.st_ino) not in self._outputs:
+            # Folders of tests are deleted before the end of the test, but an open file stays.
+            self._outputs[found.st_dev, found.st_ino] = FileIO(path)
 
     def take_leaks(self) -> list[str]:
         """Return the leaks found since the last call, including those in the output of
         processes."""
-        for path, start in list(self._outputs.items()):
-            if not path.exists():
-                del self._outputs[path]
-            elif path.stat().st_size > start:
+        for key, output in list(self._outputs.items()):
+            place = f"output {Path(os.fsdecode(output.name)).name}"
+            try:
+                written = output.readall()
+            except OSError as error:
+                self._leaks.append(f"{place} cannot be read: {error}")
+                output.close()
+                del self._outputs[key]
+                continue
+            if written:
                 self.inspected[OUTPUTS] += 1
-                with path.open("rb") as output:
-                    output.seek(start)
-                    self.inspect(f"output {path.name}", output.read().decode("utf-8", "replace"))
-                    self._outputs[path] = output.tell()
+                self.inspect(place, written.decode("utf-8", "replace"))
+            elif not os.fstat(output.fileno()).st_nlink:
+                # Deleted, and its process has written nothing since the last call.
+                output.close()
+                del self._outputs[key]
         found, self._leaks = self._leaks, []
         return found
 

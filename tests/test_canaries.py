@@ -137,6 +137,29 @@ def test_a_secret_in_a_metric_or_in_the_output_of_a_process_is_noticed(tmp_path:
     assert watch.take_leaks() == [f"output service.log: first {MARK}"]
     assert watch.take_leaks() == []
     assert watch.inspected == {"samples of metrics": 2, OUTPUTS: 2}
+    output.unlink()
+    assert watch.take_leaks() == []
+
+
+def test_a_secret_in_a_deleted_output_is_noticed(tmp_path: Path) -> None:
+    watch, output = SecretWatch(), tmp_path / "service.log"
+    names = ("first", "second")
+    for name in names:
+        # Another file may get the name of a deleted one.
+        watch.watch_output(output)
+        watch.watch_output(output)
+        output.write_text(f"{name} {MARK}\n")
+        output.unlink()
+    assert watch.take_leaks() == [f"output service.log: {each} {MARK}" for each in names]
+    assert watch.take_leaks() == []
+
+
+def test_an_output_that_cannot_be_read_is_a_failure() -> None:
+    watch = SecretWatch()
+    # Nothing is mapped at its start.
+    watch.watch_output(Path("/proc/self/mem"))
+    (failure,) = watch.take_leaks()
+    assert failure.startswith("output mem cannot be read: ")
 
 
 # What is never shown
