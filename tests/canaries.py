@@ -1,8 +1,9 @@
 """Canaries: recognisable values for every secret, and a watch over everything that could leak them.
 
 Services in tests run with these values. After each test, the watch reports every log record,
-response, metric label and line of output that contains a canary, and every log record and response
-that contains a session, signature, cookie or feed token that a client has sent.
+response, metric label and line of output that contains a canary. It also reports every log record,
+metric label and line of output that contains a session, signature, cookie or feed token that a
+client has sent before, and every response to the request that contains it.
 """
 
 import json
@@ -11,9 +12,11 @@ import os
 import re
 import subprocess
 import traceback
+import zlib
 from base64 import b64encode
-from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from hashlib import sha256
@@ -21,6 +24,7 @@ from io import FileIO
 from pathlib import Path
 from typing import Any
 
+import httpx2
 from click.testing import CliRunner, Result
 from prometheus_client import Metric
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -28,7 +32,7 @@ from tools import trust
 
 from imprint import logs
 from imprint.web.http import middleware
-from imprint.web.http.middleware import RequestMiddleware
+from imprint.web.http.middleware import WEBHOOK_PATHS, RequestMiddleware
 
 MARK = "ca9a12e55ec12e75"
 """Part of every canary. It is hexadecimal, because master keys are."""
@@ -120,13 +124,20 @@ CREDENTIAL_HEADERS = {
     b"x-qn-signature",
 }
 _SIGNATURE = re.compile(rb"0x[0-9a-fA-F]{128,}")
-_FEED_TOKEN = re.compile(r"/private/([\w-]{20,})")
+_FEED_TOKEN = re.compile(r"/feeds/private/([\w-]{20,})")
 _SHORTEST_CREDENTIAL = 20
 _FEWEST_CHARACTERS = 8
 """Number of distinct characters below which a header is padding rather than a credential."""
 
+_WORD = re.compile(rf"[\w-]{{{_SHORTEST_CREDENTIAL},}}", re.ASCII)
+"""A part of a text that may be a credential, or a part of one that is as secret."""
+
 _LONGEST_BODY = 65_536
-_RECENT = 64
+_PIECE = 1_048_576
+"""Number of bytes of a response that are inspected together."""
+
+_OVERLAP = 4096
+"""Number of bytes that two pieces of a response have in common."""
 
 OUTPUTS = "outputs of processes and commands"
 
@@ -141,8 +152,8 @@ class SecretWatch:
     inspected: Counter[str] = field(default_factory=Counter)
     """Number of inspected texts of each kind."""
     _leaks: list[str] = field(default_factory=list)
-    _recent: deque[str] = field(default_factory=lambda: deque(maxlen=_RECENT))
-    """The credentials that clients sent last."""
+    _sent: set[str] = field(default_factory=set)
+    """The words of all credentials that clients have sent."""
     _outputs: dict[tuple[int, int], FileIO] = field(default_factory=dict)
     """The output files of processes by device and inode, open where reading goes on."""
 
@@ -150,6 +161,7 @@ class SecretWatch:
         """Watch log records, responses and the output of commands in this process from now on."""
         _watch_records(self)
         _watch_responses(self)
+        _watch_requests(self)
         _watch_commands(self)
 
     def watch_output(self, path: Path) -> None:
@@ -183,31 +195,29 @@ class SecretWatch:
         return found
 
     def inspect_metrics(self, metrics: Iterable[Metric]) -> None:
-        """Look for canaries in the labels of metrics."""
+        """Look for canaries and credentials in the labels of metrics."""
         for metric in metrics:
             for sample in metric.samples:
                 self.inspected["samples of metrics"] += 1
                 self.inspect(f"metric {sample.name}", str(sample.labels))
 
     def inspect(self, place: str, text: str) -> None:
-        """Report each line of a text that contains a canary."""
-        if any(spelling in text for spelling in SPELLINGS):
+        """Report each line of a text that contains a canary or a credential that was sent."""
+        self._look_for_canaries(place, text)
+        if self._has_sent(text):
             self._leaks += [
-                f"{place}: {line[:2000]}"
+                f"credential in {place}: {line[:2000]}"
                 for line in text.splitlines()
-                if any(spelling in line for spelling in SPELLINGS)
+                if self._has_sent(line)
             ]
 
     def inspect_record(self, record: logging.LogRecord) -> None:
-        """Look for canaries and recent credentials in a log record, before any redaction."""
+        """Look for canaries and credentials in a log record, before any redaction."""
         self.inspected["log records"] += 1
         text = f"{record.getMessage()} {vars(record)}"
         if record.exc_info:
             text += "".join(traceback.format_exception(*record.exc_info))
         self.inspect(f"log record of {record.name}", text)
-        for sent in self._recent:
-            if sent in text:
-                self._leaks.append(f"credential in a log record of {record.name}: {text[:2000]}")
 
     def note_credentials(self, texts: list[str]) -> list[str]:
         """Remember those credentials that are long and varied enough to be real."""
@@ -216,14 +226,44 @@ class SecretWatch:
             for text in texts
             if len(text) >= _SHORTEST_CREDENTIAL and len(set(text)) >= _FEWEST_CHARACTERS
         ]
-        self._recent.extend(real)
+        self._sent.update(word for text in real for word in _WORD.findall(text))
         return real
 
-    def inspect_response(self, path: str, sent: list[str], data: bytes) -> None:
+    def note_request(self, path: str, headers: Iterable[tuple[bytes, bytes]]) -> list[str]:
+        """Remember the credentials in a request's path and headers, and return the latter."""
+        self.note_credentials(_FEED_TOKEN.findall(path))
+        texts = [text.decode("latin-1") for name, text in headers if _is_secret(name)]
+        return self.note_credentials([word for text in texts for word in re.split("[ =]", text)])
+
+    def note_signatures(self, path: str, body: bytes | bytearray) -> list[str]:
+        """Remember and return the signatures in the body of a request.
+
+        Deliveries are signed in a header, and their bodies contain only data of public events.
+        """
+        if path.startswith(WEBHOOK_PATHS):
+            return []
+        return self.note_credentials(list(map(bytes.decode, _SIGNATURE.findall(body))))
+
+    def inspect_response(self, path: str, sent: list[str], data: bytes | bytearray) -> None:
         """Look for canaries, and for credentials of the request, in bytes of its response."""
         text = data.decode("latin-1")
-        self.inspect(f"response of {path}", text)
-        self._leaks += [f"credential in the response of {path}" for each in sent if each in text]
+        self._look_for_canaries(f"response of {path}", text)
+        self.add_leaks(f"credential in the response of {path}" for each in sent if each in text)
+
+    def add_leaks(self, leaks: Iterable[str]) -> None:
+        """Report these leaks after the test."""
+        self._leaks += leaks
+
+    def _look_for_canaries(self, place: str, text: str) -> None:
+        if any(spelling in text for spelling in SPELLINGS):
+            self._leaks += [
+                f"{place}: {line[:2000]}"
+                for line in text.splitlines()
+                if any(spelling in line for spelling in SPELLINGS)
+            ]
+
+    def _has_sent(self, text: str) -> bool:
+        return not self._sent.isdisjoint(_WORD.findall(text))
 
     def save_inspected(self, seconds: float) -> None:
         """Save how much was inspected, after a run of all tests that found no leak."""
@@ -232,7 +272,8 @@ class SecretWatch:
                 "Secrets",
                 "A recognizable value for every secret setting, and every session, signature and"
                 " feed token that a test sends, none of which may appear in a log record, a"
-                " response, a metric, or the output or traceback of a process.",
+                " metric, the output or traceback of a process, or a response; in responses,"
+                " what a test sends is sought only in the one to the same request.",
                 {"secret settings": len(CANARIES), **dict(sorted(self.inspected.items()))},
                 "nothing",
                 "make test",
@@ -294,35 +335,84 @@ def watch_app(watch: SecretWatch, app: ASGIApp) -> ASGIApp:
             await app(scope, receive, send)
             return
         path: str = scope["path"]
-        watch.note_credentials(_FEED_TOKEN.findall(path))
-        headers = [text.decode("latin-1") for name, text in scope["headers"] if _is_secret(name)]
-        words = [word for text in headers for word in re.split("[ =]", text)]
-        sent = watch.note_credentials(words)
-        body = bytearray()
+        sent = watch.note_request(path, scope["headers"])
+        body, response = bytearray(), _Response(watch, path, sent)
 
         async def receive_watched() -> Message:
             message = await receive()
             if message.get("body") and len(body) < _LONGEST_BODY:
                 body.extend(message["body"][:_LONGEST_BODY])
-                real = watch.note_credentials(list(map(bytes.decode, _SIGNATURE.findall(body))))
+                real = watch.note_signatures(path, body)
                 sent.extend([] if path.startswith(PUBLIC_SIGNATURES) else real)
             return message
 
         async def send_watched(message: Message) -> None:
-            data: Any = message.get("body", b"")
             if message["type"] == "http.response.start":
-                watch.inspected["responses"] += 1
-                data = b"\n".join(value for _, value in message["headers"])
-            watch.inspect_response(path, sent, bytes(data))
+                response.start(message["headers"])
+            else:
+                response.add(message.get("body", b""))
+                if not message.get("more_body"):
+                    response.finish()
             await send(message)
 
-        await app(scope, receive_watched, send_watched)
+        try:
+            await app(scope, receive_watched, send_watched)
+        finally:
+            response.finish()
 
     return respond
 
 
+@dataclass(slots=True)
+class _Response:
+    """A response to a request with the credentials `sent`, inspected uncompressed and in pieces."""
+
+    watch: SecretWatch
+    path: str
+    sent: list[str]
+    _unpack: Callable[[bytes], bytes] = bytes
+    _body: bytearray = field(default_factory=bytearray)
+
+    def start(self, headers: Iterable[tuple[bytes, bytes]]) -> None:
+        self.watch.inspected["responses"] += 1
+        given = list(headers)
+        self.watch.inspect_response(self.path, self.sent, b"\n".join(text for _, text in given))
+        if (b"content-encoding", b"gzip") in given:
+            self._unpack = zlib.decompressobj(zlib.MAX_WBITS | 16).decompress
+
+    def add(self, data: bytes) -> None:
+        try:
+            self._body += self._unpack(data)
+        except zlib.error:
+            self.watch.add_leaks([f"response of {self.path} cannot be decompressed"])
+        if len(self._body) > _PIECE:
+            self.watch.inspect_response(self.path, self.sent, self._body)
+            del self._body[:-_OVERLAP]
+
+    def finish(self) -> None:
+        """Inspect the end of the body, even of a response that was aborted."""
+        if self._body:
+            self.watch.inspect_response(self.path, self.sent, self._body)
+            self._body.clear()
+
+
 def _is_secret(header: bytes) -> bool:
-    return header in CREDENTIAL_HEADERS
+    return header.lower() in CREDENTIAL_HEADERS
+
+
+def _watch_requests(watch: SecretWatch) -> None:
+    """Note the credentials that this process sends, also to services in other processes."""
+    send = httpx2.AsyncClient.send
+
+    async def send_watched(
+        self: httpx2.AsyncClient, request: httpx2.Request, **options: Any
+    ) -> httpx2.Response:
+        watch.note_request(request.url.path, request.headers.raw)
+        with suppress(httpx2.RequestNotRead):
+            watch.note_signatures(request.url.path, request.content[:_LONGEST_BODY])
+        return await send(self, request, **options)
+
+    setattr(httpx2.AsyncClient, "send", send_watched)  # noqa: B010
 
 
 def _watch_commands(watch: SecretWatch) -> None:

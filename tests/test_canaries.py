@@ -1,6 +1,7 @@
 """Secrets: the watch notices every kind of leak, and no failure around a secret shows it."""
 
 import asyncio
+import gzip
 import json
 import logging
 from base64 import b64encode
@@ -15,7 +16,8 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from prometheus_client import Counter
-from starlette.responses import PlainTextResponse
+from starlette.concurrency import iterate_in_threadpool
+from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 from tests.canaries import (
     CANARIES,
@@ -89,12 +91,15 @@ def test_a_secret_in_a_traceback_is_noticed() -> None:
     assert "ValueError" in "".join(WATCH.take_leaks())
 
 
-async def send_to(watch: SecretWatch, said: str, body: bytes = b"", **headers: str) -> list[str]:
-    """Send a request that is responded to with this text, and return the leaks."""
+async def send_to(
+    watch: SecretWatch, said: str | Response, body: bytes = b"", **headers: str
+) -> list[str]:
+    """Send a request that gets this text or response, and return the leaks."""
+    response = said if isinstance(said, Response) else PlainTextResponse(said)
 
     async def respond(scope: Scope, receive: Receive, send: Send) -> None:
         await receive()
-        await PlainTextResponse(said)(scope, receive, send)
+        await response(scope, receive, send)
 
     transport = httpx2.ASGITransport(watch_app(watch, respond))
     async with httpx2.AsyncClient(transport=transport, base_url=ORIGIN) as client:
@@ -104,6 +109,7 @@ async def send_to(watch: SecretWatch, said: str, body: bytes = b"", **headers: s
 
 SESSION = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIweDEyMyJ9"
 SIGNATURE = "0x" + "1a2b3c4d5e6f7081" * 8 + "1b"
+TOKEN = "a-private-feeds_token-0123456789"
 
 
 async def test_a_secret_or_a_credential_in_a_response_is_noticed() -> None:
@@ -118,8 +124,75 @@ async def test_a_secret_or_a_credential_in_a_response_is_noticed() -> None:
     assert await send_to(watch, "Hello", signed, Authorization=bearer) == []
     for sent in (SESSION, SIGNATURE):
         watch.inspect_record(logging.makeLogRecord({"msg": "responded", "said": sent}))
-        assert "credential in a log record" in watch.take_leaks()[0]
+        assert "credential in log record" in watch.take_leaks()[0]
     assert watch.inspected == {"responses": 5, "log records": 2}
+
+
+def cut(text: str) -> list[bytes]:
+    """Return the bytes of a text one at a time."""
+    return [letter.encode() for letter in text]
+
+
+@pytest.mark.parametrize("size", [0, 1_048_570, 3_000_000])
+@pytest.mark.parametrize("leaked", [canary("JWT_SECRET"), SESSION])
+async def test_a_secret_in_several_chunks_of_a_response_is_noticed(leaked: str, size: int) -> None:
+    app = StreamingResponse(iterate_in_threadpool([b" " * size, *cut(leaked), b" "]))
+    (leak,) = await send_to(watch := SecretWatch(), app, Authorization=f"Bearer {SESSION}")
+    assert "response of /example" in leak
+    assert watch.inspected == {"responses": 1}
+
+
+@pytest.mark.parametrize("leaked", [canary("JWT_SECRET"), SESSION])
+async def test_a_secret_in_a_compressed_response_is_noticed(leaked: str) -> None:
+    packed = gzip.compress(f"Hello {leaked}".encode())
+    app = Response(packed, headers={"Content-Encoding": "gzip"})
+    (leak,) = await send_to(SecretWatch(), app, Authorization=f"Bearer {SESSION}")
+    assert "response of /example" in leak
+
+
+async def test_a_response_that_cannot_be_decompressed_is_a_failure() -> None:
+    app = Response(b"Hello", headers={"Content-Encoding": "gzip"})
+    watch = SecretWatch()
+    with pytest.raises(httpx2.DecodingError):
+        await send_to(watch, app)
+    assert watch.take_leaks() == ["response of /example cannot be decompressed"]
+
+
+async def test_a_secret_in_a_response_that_is_cut_off_is_noticed() -> None:
+    async def leak() -> AsyncIterator[str]:
+        yield canary("JWT_SECRET")
+        raise ConnectionResetError
+
+    watch = SecretWatch()
+    with pytest.raises(ConnectionResetError):
+        await send_to(watch, StreamingResponse(leak()))
+    assert watch.take_leaks() == [f"response of /example: {canary('JWT_SECRET')}"]
+
+
+@pytest.mark.parametrize("sent", [SESSION, SIGNATURE, TOKEN])
+async def test_a_credential_sent_to_a_process_is_noticed_in_its_output(
+    sent: str, tmp_path: Path
+) -> None:
+    output = tmp_path / "service.log"
+    WATCH.watch_output(output)
+    transport = httpx2.MockTransport(lambda _: httpx2.Response(204))
+    async with httpx2.AsyncClient(transport=transport, base_url=ORIGIN) as client:
+        path = f"/feeds/private/{TOKEN}.atom"
+        headers = {"Authorization": f"Bearer {SESSION}"}
+        await client.post(path, headers=headers, json={"signature": SIGNATURE})
+    output.write_text(f'starting\nresponded to "{sent}"\n')
+    assert take_leak() == f'credential in output service.log: responded to "{sent}"'
+
+
+def test_a_credential_in_a_metric_is_noticed() -> None:
+    watch = SecretWatch()
+    labels = Counter("example", "An example.", ["place"], registry=None)
+    labels.labels(SESSION)
+    watch.inspect_metrics(labels.collect())
+    assert watch.take_leaks() == []
+    watch.note_credentials([SESSION])
+    watch.inspect_metrics(labels.collect())
+    assert "credential in metric example_total" in watch.take_leaks()[0]
 
 
 def test_a_secret_in_a_metric_or_in_the_output_of_a_process_is_noticed(tmp_path: Path) -> None:
