@@ -450,7 +450,7 @@ async def soak_service(
     """Start everything, run the soak and report it. Returns what is wrong."""
     node, rpc_url = stack.enter_context(run_node(folder / "chain"))
     pin(LOAD_CORE)
-    bucket = KeyedBucket(keys={"imprint"})
+    bucket = KeyedBucket(keys={"imprint:imprint"})
     await bucket.start()
     data, log = folder / "data", folder / "service.log"
     if database == "postgresql":

@@ -1,9 +1,10 @@
 """Keys rotated under load: every key of a running service is replaced, and no request fails."""
 
 import asyncio
+import json
 import secrets
 from base64 import b64encode
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,8 +12,17 @@ from tempfile import TemporaryDirectory
 
 import httpx2
 import pytest
+from obstore.exceptions import PermissionDeniedError, UnauthenticatedError
+from obstore.store import ObjectStore
 from tests.canaries import CANARIES, MARK, WATCH, canary
-from tests.faults.keyed_servers import KeyedBucket, KeyedKubo, KeyedNode, KeyedPinata
+from tests.faults.keyed_servers import (
+    KeyedBucket,
+    KeyedContainer,
+    KeyedGoogleBucket,
+    KeyedKubo,
+    KeyedNode,
+    KeyedPinata,
+)
 from tests.faults.scene import Replica, Scene, open_scene
 from tests.faults.test_reload import FAILED, configure, hang_up, reload
 from tests.faults.test_restarts import Load, until
@@ -21,6 +31,7 @@ from tests.postgresql import Server
 from tests.processes import PLAIN, free_port
 from tests.world import Wallet
 
+from imprint.adapters.content.bucket import BucketAccess, open_objects
 from imprint.devchain.webhooks import sign_body_a, sign_body_b
 
 OPERATOR_COOKIE = "imprint_operator"
@@ -193,8 +204,11 @@ class Rotation:
 
 
 @asynccontextmanager
-async def rotating(folder: Path, **given: str) -> AsyncIterator[Rotation]:
-    """Run a service under load with these settings in its file, which may name `{node}`."""
+async def rotating(
+    folder: Path, more: Mapping[str, str] | None = None, **given: str
+) -> AsyncIterator[Rotation]:
+    """Run a service under load with these settings in its file, which may name `{node}`, and with
+    `more` in its environment."""
     metrics, path = free_port(), folder / "imprint.toml"
     fixed = {"CONFIG": str(path), "WORKERS": "2", "METRICS_PORT": str(metrics)}
     # Every read asks the node, which shares its process with the clients and may be slow.
@@ -207,7 +221,8 @@ async def rotating(folder: Path, **given: str) -> AsyncIterator[Rotation]:
         current |= {name: text.replace("{node}", node.url) for name, text in given.items()}
         configure(folder, **current)
         inside = {f"IMPRINT_{name}" for name in current}
-        replica.process.environ = {k: text for k, text in environ.items() if k not in inside}
+        outside = {k: text for k, text in environ.items() if k not in inside}
+        replica.process.environ = {**outside, **(more or {})}
         await replica.start()
         load = Holders(scene, [replica], known={name: CANARIES[name] for name in KEYS})
         await load.prepare()
@@ -277,16 +292,32 @@ async def test_the_key_of_a_node_is_rotated(tmp_path: Path) -> None:
 
 @dataclass(frozen=True, slots=True)
 class StoreCase:
-    """A content store, its settings, and the setting and header of each of its keys."""
+    """A content store, its settings, and for each of its keys the settings and what the server
+    keeps."""
 
     server: KeyedKubo | KeyedPinata | KeyedBucket
     given: Callable[[str], dict[str, str]]
     key: Callable[[str], dict[str, str]]
-    header: Callable[[str], str] = str
+    kept: Callable[[str], str] = str
 
 
 def _basic(key: str) -> str:
     return "Basic " + b64encode(f"imprint:{key}".encode()).decode()
+
+
+def _secret_of(key_id: str) -> str:
+    return canary(f"secret of {key_id}")
+
+
+def _make_google() -> StoreCase:
+    server = KeyedGoogleBucket()
+    return StoreCase(
+        server,
+        lambda _: {"CONTENT_STORE": "gs://manuscripts/imprint"},
+        # In quotes in the settings file.
+        lambda key: {"GS_SERVICE_ACCOUNT_KEY": json.dumps(server.account(key))[1:-1]},
+        server.account,
+    )
 
 
 STORES: dict[str, Callable[[], StoreCase]] = {
@@ -309,8 +340,15 @@ STORES: dict[str, Callable[[], StoreCase]] = {
     "s3": lambda: StoreCase(
         KeyedBucket(),
         lambda url: {"CONTENT_STORE": "s3://manuscripts/imprint", "S3_ENDPOINT": url},
-        lambda key: {"S3_ACCESS_KEY_ID": key, "S3_SECRET_ACCESS_KEY": key[::-1]},
+        lambda key: {"S3_ACCESS_KEY_ID": key, "S3_SECRET_ACCESS_KEY": _secret_of(key)},
+        lambda key: f"{key}:{_secret_of(key)}",
     ),
+    "azure": lambda: StoreCase(
+        KeyedContainer(),
+        lambda _: {"CONTENT_STORE": "az://manuscripts/imprint", "AZ_ACCOUNT": "imprint"},
+        lambda key: {"AZ_ACCESS_KEY": key},
+    ),
+    "google": _make_google,
 }
 
 
@@ -321,12 +359,43 @@ async def test_the_credentials_of_a_content_store_are_rotated(tmp_path: Path, na
     await case.server.start()
     try:
         given = case.given(case.server.url) | {"ENCRYPTION_KEY": CANARIES["ENCRYPTION_KEY"]}
-        case.server.keys |= {case.header(old)}
-        async with rotating(tmp_path, **given, **case.key(old)) as rotation:
-            case.server.keys |= {case.header(new)}
+        case.server.keys |= {case.kept(old)}
+        more = case.server.environ if isinstance(case.server, KeyedBucket) else {}
+        async with rotating(tmp_path, more, **given, **case.key(old)) as rotation:
+            case.server.keys |= {case.kept(new)}
             await rotation.apply(**case.key(new))
-            case.server.keys.remove(case.header(old))
+            case.server.keys.remove(case.kept(old))
             await rotation.load.go_on()
+    finally:
+        await case.server.stop()
+
+
+def _open_forged(server: KeyedBucket, key: str, other: str) -> ObjectStore:
+    """Open a bucket with the id of a key and the secret of another."""
+    access = BucketAccess("s3", "manuscripts", "imprint", server.url, None, key, _secret_of(other))
+    if isinstance(server, KeyedContainer):
+        access = BucketAccess("az", "manuscripts", "imprint", key_id="imprint", secret=other)
+    elif isinstance(server, KeyedGoogleBucket):
+        forged = json.loads(server.account(other)) | {"private_key_id": key}
+        access = BucketAccess("gs", "manuscripts", "imprint", secret=json.dumps(forged))
+    return open_objects(access)
+
+
+@pytest.mark.parametrize("name", ["s3", "azure", "google"])
+async def test_a_bucket_refuses_requests_signed_with_the_secret_of_another_key(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case = STORES[name]()
+    assert isinstance(case.server, KeyedBucket)
+    await case.server.start()
+    try:
+        for variable, text in case.server.environ.items():
+            monkeypatch.setenv(variable, text)
+        key, other = canary(name), next_key(name)
+        case.server.keys |= {case.kept(key)}
+        await _open_forged(case.server, key, key).put_async("a", b"b", use_multipart=False)
+        with pytest.raises((PermissionDeniedError, UnauthenticatedError)):
+            await _open_forged(case.server, key, other).get_async("a")
     finally:
         await case.server.stop()
 
