@@ -6,12 +6,16 @@ from pathlib import Path
 import pytest
 from tests.parsers.fuzz import CORPUS, LEAST_SECONDS, TARGETS, Target, corpus_of, find_slow, load
 from tests.parsers.judged_html import (
+    ATTRIBUTES,
+    TAGS,
     Dangerous,
     judge_feed,
     judge_markup,
     judge_snippet,
     judge_text,
 )
+
+from imprint.web.site.texts import post_html
 
 INPUTS = [
     pytest.param(target, path, id=f"{target}-{path.name}")
@@ -44,16 +48,54 @@ def test_every_folder_of_the_corpus_belongs_to_a_target():
         "<svg><p>a</p></svg>",
         "<iframe></iframe>",
         '<a href="/a" rel="opener">a</a>',
+        '<a href="/a" target="_blank">a</a>',
+        '<li onclick="x">a</li>',
+        "<form></form>",
+        "<style>p { color: red }</style>",
+        "<!-- a -->",
+        "<!doctype html>",
+        "</div><script>alert(1)</script>",
+        '</div><img src="x" onerror="x">',
+        "</div>a",
+        "</div><div>",
+        "</body><script>x</script>",
+        '<body onload="x">',
+        '<html onload="x">',
+        "<b>a",
+        "<!-- a",
+        "<script",
+        "<br class=a",
+        '<img alt="',
     ],
 )
 def test_dangerous_html_is_recognised(markup: str):
+    for judge in (judge_text, judge_snippet, _judge_feed):
+        with pytest.raises(Dangerous):
+            judge(markup)
+
+
+def _judge_feed(markup: str) -> None:
+    judge_feed(markup, "https://imprint.example")
+
+
+def test_the_judge_allows_what_the_sanitiser_does():
+    given = post_html.ATTRIBUTES
+    allowed = {tag: given["*"] | given.get(tag, set()) for tag in TAGS}
+    for tag in post_html.CLASSES:
+        allowed[tag].add("class")
+    assert post_html.TAGS == TAGS
+    assert {tag: names for tag, names in allowed.items() if names} == ATTRIBUTES
+
+
+def test_an_element_that_a_page_may_have_is_refused_in_a_feed():
+    judge_text('<div class="notice">a</div>')
     with pytest.raises(Dangerous):
-        judge_text(markup)
+        _judge_feed("<div>a</div>")
 
 
 def test_html_that_sanitising_changes_is_recognised():
     with pytest.raises(Dangerous):
-        judge_markup("<p>a<p>")
+        judge_markup("<p>a & b</p>")
 
 
 def test_html_rendered_from_a_text_is_accepted():
