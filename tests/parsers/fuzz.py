@@ -1,7 +1,8 @@
 """Fuzzes the parsers with atheris: `python -m tests.parsers.fuzz`, as `make fuzz-parsers` does.
 
 A child process fuzzes each target. Its coverage counters make it slow, so this process measures
-inputs that seem slow there again. It also measures inputs that are repeated to some kilobytes.
+inputs that seem slow there again, each conversion by itself. It also measures inputs that are
+repeated to some kilobytes.
 """
 
 import argparse
@@ -14,9 +15,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha1
 from pathlib import Path
 
@@ -33,7 +34,8 @@ COVERED = ("imprint", "markdown_it", "python_multipart", "starlette.formparsers"
 """The packages whose branches are counted."""
 
 MILLISECONDS = 10.0
-"""Processor time per kilobyte of an input. A target may declare another limit and its reason."""
+"""Processor time of a conversion per kilobyte of its input. A target may declare another limit for
+a conversion, and its reason."""
 
 RUNS = 1_000
 MAX_LENGTH = 16 * 1024
@@ -41,7 +43,7 @@ MAX_MEMORY = 512
 """Limit of a child process in megabytes, which includes all that it imports."""
 
 LEAST_SECONDS = 0.050
-"""Processor time that any input may take."""
+"""Processor time that a conversion of any input may take."""
 
 ATTEMPTS = 5
 """How often an input is measured before it counts as slow, because a machine may be busy."""
@@ -50,16 +52,20 @@ STRETCHED = 32 * 1024
 """Size in bytes to which inputs are repeated, because most slow texts repeat something."""
 
 MAX_STRETCHED = 50
-"""Number of inputs of a target that are repeated."""
+"""Number of inputs of a target that are repeated in a long run."""
 
-_SLOW_BRACKETS = (
-    "Markdown may take 40 ms a kilobyte instead of 10: each bracket of a text that has nothing else"
-    " is tried as a link up to 20 levels deep. The work of one conversion is limited.",
+MAX_STRETCHED_SHORT = 5
+"""Number of inputs of a target that are repeated in a short run."""
+
+_SLOW_MARKDOWN = (
+    "Markdown to HTML may take 40 ms a kilobyte instead of 10: each bracket of a text that has "
+    "nothing else is tried as a link up to 20 levels deep, and a list or table of single letters "
+    "has an element for every few characters. The work of one conversion is limited.",
 )
 
 EXCEPTIONS = {
-    "editorjs": _SLOW_BRACKETS,
-    "markdown": _SLOW_BRACKETS,
+    "editorjs": _SLOW_MARKDOWN,
+    "markdown": _SLOW_MARKDOWN,
     "multipart": (
         "A form that begins with an empty line and other text before its first boundary is "
         "accepted or refused depending on the pieces in which it arrives (python-multipart).",
@@ -68,31 +74,39 @@ EXCEPTIONS = {
 """What is accepted of a target, as sentences for the page of results."""
 
 Check = Callable[[bytes], object]
+Convert = Callable[[bytes], Iterable[str]]
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A parser: how to check an input, which part of the check is timed, and the time limit.
+    """A parser: how to check an input, how to convert it, and the time limits of conversions.
 
-    If judging the result takes long, the module of a target has a function `parse` beside `check`,
-    and only `parse` is timed.
+    `convert` makes one conversion after another, and yields the name of each when it ends. A module
+    has this function beside `check` if judging the results takes long. Otherwise, the whole check
+    is measured.
     """
 
     check: Check
-    parse: Check
-    milliseconds: float
-    """Limit per kilobyte."""
+    convert: Convert
+    limits: Mapping[str, float] = field(default_factory=dict)
+    """Milliseconds per kilobyte, keyed by conversion. Others have `MILLISECONDS`."""
 
-    def allows(self, data: bytes, seconds: float) -> bool:
-        """Whether an input may take this much processor time."""
-        return seconds <= max(LEAST_SECONDS, self.milliseconds / 1000 * len(data) / 1024)
+    def allows(self, data: bytes, seconds: float, conversion: str = "") -> bool:
+        """Whether a conversion of an input may take this much processor time."""
+        limit = self.limits.get(conversion, MILLISECONDS)
+        return seconds <= max(LEAST_SECONDS, limit / 1000 * len(data) / 1024)
 
 
 def load(target: str) -> Target:
     """Import a target."""
     module = importlib.import_module(f"tests.parsers.targets.{target}")
-    limit = getattr(module, "MILLISECONDS", MILLISECONDS)
-    return Target(module.check, getattr(module, "parse", module.check), limit)
+
+    def check(data: bytes) -> Iterator[str]:
+        module.check(data)
+        yield "check"
+
+    convert = getattr(module, "convert", check)
+    return Target(module.check, convert, getattr(module, "LIMITS", {}))
 
 
 def corpus_of(target: str) -> list[Path]:
@@ -100,16 +114,21 @@ def corpus_of(target: str) -> list[Path]:
     return sorted((CORPUS / target).iterdir())
 
 
-def measure(target: Target, data: bytes) -> float:
-    """Return the least processor time of some attempts, or of the first one that is fast enough."""
-    least = float("inf")
+def measure(target: Target, data: bytes) -> dict[str, float]:
+    """Return the processor time of each conversion that takes too long, the least of some
+    attempts."""
+    least: dict[str, float] = {}
+    slow: dict[str, float] = {}
     for _ in range(ATTEMPTS):
         began = time.thread_time()
-        target.parse(data)
-        least = min(least, time.thread_time() - began)
-        if target.allows(data, least):
+        for name in target.convert(data):
+            seconds = time.thread_time() - began
+            least[name] = min(seconds, least.get(name, seconds))
+            began = time.thread_time()
+        slow = {name: each for name, each in least.items() if not target.allows(data, each, name)}
+        if not slow:
             break
-    return least
+    return slow
 
 
 # The child
@@ -123,9 +142,9 @@ def fuzz(target: str, slow: Path, arguments: list[str]) -> None:
         loaded = load(target)
 
     def run(data: bytes) -> None:
-        began = time.process_time()
+        began = time.thread_time()
         loaded.check(data)
-        if not loaded.allows(data, time.process_time() - began):
+        if not loaded.allows(data, time.thread_time() - began):
             (slow / sha1(data).hexdigest()).write_bytes(data)
 
     atheris.Setup([sys.argv[0], *arguments], run)
@@ -187,8 +206,13 @@ def _run_in(folder: Path, target: str, limits: list[str], *, is_long: bool) -> F
     )
     log = (ran.stdout + ran.stderr).decode("utf-8", "replace")
     findings = [log[-6_000:]] if ran.returncode else []
-    if is_long and not ran.returncode:
-        findings += find_slow(load(target), _measured(folder))
+    if not ran.returncode:
+        measured = _measured(folder, MAX_STRETCHED if is_long else MAX_STRETCHED_SHORT)
+        for data, finding in find_slow(load(target), measured):
+            kept = GROWN / f"{target}-slow-{sha1(data).hexdigest()}"
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            kept.write_bytes(data)
+            findings.append(f"{finding} The input is in {kept}.")
     executed = re.search(r"number_of_executed_units:\s*(\d+)", log)
     covered = re.findall(r"cov: (\d+)", log)
     return Fuzzed(
@@ -199,26 +223,27 @@ def _run_in(folder: Path, target: str, limits: list[str], *, is_long: bool) -> F
     )
 
 
-def _measured(folder: Path) -> Iterator[bytes]:
+def _measured(folder: Path, stretched: int) -> Iterator[bytes]:
     """Yield what seemed slow, and inputs repeated to `STRETCHED` bytes."""
     for path in sorted((folder / "slow").iterdir()):
         yield path.read_bytes()
-    for path in sorted((folder / "inputs").iterdir())[:MAX_STRETCHED]:
+    for path in sorted((folder / "inputs").iterdir())[:stretched]:
         data = path.read_bytes()
         if data:
             yield data * (STRETCHED // len(data))
 
 
-def find_slow(target: Target, inputs: Iterable[bytes]) -> Iterator[str]:
-    """Yield a sentence for each input that takes too long or fails."""
+def find_slow(target: Target, inputs: Iterable[bytes]) -> Iterator[tuple[bytes, str]]:
+    """Yield each input that fails or of which a conversion takes too long, with a sentence."""
     for data in inputs:
+        shown = f"{len(data)} bytes, {data[:200]!r}."
         try:
-            seconds = measure(target, data)
+            slow = measure(target, data)
         except Exception as error:  # noqa: BLE001 - whatever it is, it is a finding
-            yield f"{error!r} for {len(data)} bytes: {data[:200]!r}"
+            yield data, f"{error!r} for {shown}"
             continue
-        if not target.allows(data, seconds):
-            yield f"{seconds:.3f} s for {len(data)} bytes: {data[:200]!r}"
+        for name, seconds in slow.items():
+            yield data, f"{name} takes {seconds:.3f} s for {shown}"
 
 
 def main() -> None:
@@ -255,7 +280,8 @@ def _result(target: str, fuzzed: Fuzzed, minutes: float) -> Result:
     return Result(
         suite=f"Parser {target}",
         tried=f"{inputs} An input made by coverage-guided fuzzing, parsed or refused with a "
-        "declared error.",
+        f"declared error. A conversion takes at most {LEAST_SECONDS * 1000:g} ms of processor "
+        f"time, or {MILLISECONDS:g} ms per kilobyte if that is more.",
         counts={"inputs": fuzzed.executions, "branches": fuzzed.coverage},
         found=f"{found} findings" if found else "nothing",
         command=f"make fuzz-parsers TARGET={target} MINUTES={minutes:g}",

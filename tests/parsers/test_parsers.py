@@ -1,10 +1,20 @@
 """The corpus of the fuzzed parsers, without the fuzzer."""
 
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.parsers.fuzz import CORPUS, LEAST_SECONDS, TARGETS, Target, corpus_of, find_slow, load
+from tests.parsers.fuzz import (
+    CORPUS,
+    LEAST_SECONDS,
+    MILLISECONDS,
+    TARGETS,
+    Target,
+    corpus_of,
+    find_slow,
+    load,
+)
 from tests.parsers.judged_html import (
     ATTRIBUTES,
     TAGS,
@@ -115,19 +125,51 @@ def test_mark_is_the_only_element_allowed_in_a_snippet():
         judge_snippet("a <b>b</b>")
 
 
-def test_only_inputs_that_take_too_much_processor_time_are_slow():
-    def parse(data: bytes) -> None:
-        began = time.process_time()
-        while data == b"slow" and time.process_time() <= began + LEAST_SECONDS:
-            pass
+def test_only_a_conversion_that_takes_too_much_processor_time_is_slow():
+    def convert(data: bytes) -> Iterator[str]:
+        yield "read"
+        _work(LEAST_SECONDS if data == b"slow" else 0)
+        yield "write"
 
-    (slow,) = find_slow(Target(parse, parse, 10.0), [b"fast", b"slow"])
-    assert slow.endswith("4 bytes: b'slow'")
+    ((data, finding),) = find_slow(Target(print, convert), [b"fast", b"slow"])
+    assert data == b"slow"
+    assert finding.startswith("write takes ")
+
+
+def test_the_time_of_a_conversion_is_measured_without_that_of_others():
+    def convert(data: bytes) -> Iterator[str]:
+        _work(0.6 * LEAST_SECONDS)
+        yield "read"
+        _work(0.6 * LEAST_SECONDS)
+        yield "write"
+
+    assert not [*find_slow(Target(print, convert), [b"a"])]
+
+
+def test_a_conversion_may_have_a_limit_of_its_own():
+    target = Target(print, lambda data: [], {"read": 4 * MILLISECONDS})
+    seconds = 100 * 2 * MILLISECONDS / 1000
+    assert target.allows(bytes(100 * 1024), seconds, "read")
+    assert not target.allows(bytes(100 * 1024), seconds, "write")
 
 
 def test_a_repeated_input_that_fails_is_a_finding():
-    def parse(data: bytes) -> None:
+    def convert(data: bytes) -> Iterator[str]:
         assert data != b"aa"
+        yield "read"
 
-    (failed,) = find_slow(Target(parse, parse, 10.0), [b"a", b"aa"])
-    assert failed.startswith("AssertionError(")
+    ((_, finding),) = find_slow(Target(print, convert), [b"a", b"aa"])
+    assert finding.startswith("AssertionError(")
+
+
+@pytest.mark.parametrize("target", ["editorjs", "markdown"])
+def test_every_limit_is_that_of_a_conversion(target: str):
+    loaded = load(target)
+    assert {*loaded.limits} <= {*loaded.convert(b"a")}
+
+
+def _work(seconds: float) -> None:
+    """Take this much processor time in this thread, whatever other threads do."""
+    began = time.thread_time()
+    while time.thread_time() <= began + seconds:
+        pass
