@@ -49,9 +49,10 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """One thing that both implementations do. `share` is its percentage of the cases.
+    """One thing that both implementations do. `share` is its percentage of `CASES`.
 
-    `theirs` takes a batch of cases, because starting the other implementation is expensive.
+    The shares of the main subjects add up to 100, and other subjects come on top. `theirs` takes a
+    batch of cases, because starting the other implementation is expensive.
     """
 
     name: str
@@ -65,7 +66,7 @@ class Subject:
 
 def compare(peer: str, tried: str, subjects: Sequence[Subject]) -> None:
     """Compare all cases of all subjects, and save the result. Raises AssertionError."""
-    assert sum(subject.share for subject in subjects) == 100
+    assert sum(subject.share for subject in subjects) >= 100
     began = time.monotonic()
     counts: dict[str, int] = {}
     occurred: Counter[tuple[str, Known]] = Counter()

@@ -243,7 +243,7 @@ def test_feedparser_reads_back_what_was_written_to_our_feeds():
         "A random entry of a feed with hostile characters in all texts, written by Imprint as Atom "
         "and read by feedparser, or written as JSON Feed and read by atoma.",
         [
-            Subject("Atom", 75, random_entry, expect_atom, read_atom, ATOM),
-            Subject("JSON Feed", 25, random_entry, expect_json, read_json),
+            Subject("Atom", 100, random_entry, expect_atom, read_atom, ATOM),
+            Subject("JSON Feed", 30, random_entry, expect_json, read_json),
         ],
     )

@@ -202,9 +202,9 @@ def test_imprint_and_kubo_compute_and_read_the_same_cids(tmp_path: Path):
         "A random file in a random layout with a size often at a chunk's boundary, hashed by both, "
         "and a random spelling of a CID, read by both.",
         [
-            Subject("files", 60, random_file, hash_file, kubo.hash_files, batch=5_000),
+            Subject("files", 100, random_file, hash_file, kubo.hash_files, batch=5_000),
             Subject(
-                "spellings", 40, random_spelling, read_spelling, kubo.read_spellings, SPELLINGS
+                "spellings", 60, random_spelling, read_spelling, kubo.read_spellings, SPELLINGS
             ),
         ],
     )
