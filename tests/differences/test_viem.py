@@ -298,20 +298,6 @@ def _cid_or_none(text: str) -> str | None:
         return None
 
 
-ENTRIES = (
-    *ABI,
-    Known(
-        "six values",
-        "The earlier marketplace returned six values instead of one struct, so Imprint reads both.",
-        lambda returned, ours, theirs: (
-            int(returned[2:66] or "0", 16) != 32
-            and isinstance(theirs, Refused)
-            and not isinstance(ours, Refused)
-        ),
-    ),
-)
-
-
 def random_fields(rng: Random) -> dict[str, Any]:
     """Return the fields of a login message as a client passes them to a library."""
     domain = choose_usual(rng, DOMAINS)
@@ -563,7 +549,7 @@ def subjects_of(viem: NodeProcess) -> list[Subject]:
         ),
         Subject("calls", 10, random_call, encode, ask("calls"), CALLS),
         Subject("logs", 15, random_log, decode_log, log_results, LOGS),
-        Subject("post entries", 5, random_post_entry, decode_entry, entry_results, ENTRIES),
+        Subject("post entries", 5, random_post_entry, decode_entry, entry_results, ABI),
         Subject(
             "written messages", 5, random_fields, write_message, ask("written messages"), WRITTEN
         ),

@@ -28,7 +28,7 @@ from imprint.auth.writing_sessions import OPENING_TYPE
 from imprint.client.typed_data import TypedData
 from imprint.domain.drafts.files import Action
 from imprint.domain.errors import Code, Refusal
-from imprint.domain.formats.addresses import keccak256
+from imprint.domain.formats.addresses import checksum_address, keccak256
 from imprint.domain.formats.cids import Codec, cid_of
 from imprint.interface.service import SigningFacts
 
@@ -85,7 +85,10 @@ def _random_value(rng: Random, kind: str) -> Any:
 
 
 def random_write(rng: Random) -> dict[str, Any]:
-    """Return a write as a client sends it, altered in most cases."""
+    """Return a write as a client sends it, altered in most cases.
+
+    `altered` says whether Imprint may refuse the typed data, and `stale` whether it may be too old.
+    """
     form, action = rng.choice(WRITES)
     kind, address = WRITE_TYPES[form][action], random_address(rng)
     cid = cid_of(Codec.RAW, rng.randbytes(32))
@@ -96,7 +99,7 @@ def random_write(rng: Random) -> dict[str, Any]:
         "cid": cid,
         "contentHash": "0x" + rng.randbytes(32).hex(),
         "hashtags": "ink,press",
-        "nonce": random_text(rng) + "1",
+        "nonce": random_text(rng).replace("\0", "") + "1",
         "service": SERVICE,
         "thumbnailHash": "0x" + rng.randbytes(32).hex(),
         "timestamp": str(seconds) if form is SigningForm.IMPRINT_1 else seconds,
@@ -108,9 +111,19 @@ def random_write(rng: Random) -> dict[str, Any]:
         "primaryType": kind.name,
         "message": {name: values[name] for name, _ in kind.members},
     }
+    original = copy.deepcopy(envelope)
     if rng.random() < 0.8:
         _alter(rng, envelope, kind)
-    case = {"envelope": envelope, "action": action.value, "address": address, "cid": cid}
+    case: dict[str, Any] = {
+        "envelope": envelope,
+        "action": action.value,
+        "address": address,
+        "cid": cid,
+    }
+    spellings = {address, checksum_address(address), "0x" + address[2:].upper()}
+    misspelled = "address" in kind.names and values["address"] not in spellings
+    altered = misspelled or repr(envelope) != repr(original)
+    case |= {"altered": altered, "stale": abs(seconds - SECONDS) > 60}
     return case | {"hashtags": values["hashtags"]}
 
 
@@ -175,12 +188,16 @@ def read_write(case: dict[str, Any]) -> str | Refused:
     return keccak256(signed).hex()
 
 
-def _refuses(code: Code, name: str, why: str) -> Known:
+def _refuses(code: Code, name: str, why: str, *, because: tuple[str, ...] = ("altered",)) -> Known:
+    """Return the difference that Imprint refuses a write, which must have one of these members."""
     return Known(
         name,
         why,
         lambda case, ours, theirs: (
-            isinstance(ours, Refused) and ours.reason == code and isinstance(theirs, str)
+            isinstance(ours, Refused)
+            and ours.reason == code
+            and isinstance(theirs, str)
+            and any(case[each] for each in because)
         ),
     )
 
@@ -201,6 +218,7 @@ STRICTER = (
         Code.SIGNATURE_STALE,
         "a stale write",
         "A library does not check the timestamp, but Imprint accepts writes for one minute.",
+        because=("altered", "stale"),
     ),
 )
 """Writes that Imprint refuses although other libraries can hash them."""

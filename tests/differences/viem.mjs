@@ -1,6 +1,7 @@
 // The results of viem for the cases of test_viem.py.
 import { readFileSync } from "node:fs";
 import {
+  decodeAbiParameters,
   decodeEventLog,
   decodeFunctionResult,
   encodeFunctionData,
@@ -15,6 +16,10 @@ import { serve } from "./batches.mjs";
 
 const read = (name) => JSON.parse(readFileSync(new URL(`../../src/imprint/marketplace/${name}.json`, import.meta.url))).abi;
 const abi = [...read("Marketplace"), ...read("PurchaseAdapter")];
+
+/** The first word of a post that is returned as one struct. The earlier marketplace returned its members instead. */
+const STRUCT = "20".padStart(64, "0");
+const POST = abi.find(({ name }) => name === "getPostInfo").outputs[0].components;
 
 /** Numbers become text, because JSON has no large ones. */
 const plain = (value) => {
@@ -47,7 +52,11 @@ await serve({
     const { eventName, args } = decodeEventLog({ abi, topics, data, strict: true });
     return { eventName, ...plain(args) };
   },
-  "post entries": (data) => plain(decodeFunctionResult({ abi, functionName: "getPostInfo", data })),
+  "post entries": (data) => {
+    if (data.slice(2, 66) === STRUCT) return plain(decodeFunctionResult({ abi, functionName: "getPostInfo", data }));
+    const values = decodeAbiParameters(POST, data);
+    return plain(Object.fromEntries(POST.map(({ name }, place) => [name, values[place]])));
+  },
   "written messages": (fields) =>
     createSiweMessage({
       ...fields,
