@@ -75,6 +75,31 @@ def test_every_part_of_a_position_is_decoded(page: PostsPage | OwnPage) -> None:
     assert TOKENS.decode(TOKENS.encode(page, LATER), NOW) == page
 
 
+@pytest.mark.parametrize(
+    ("name", "token"),
+    [
+        (
+            "LIBRARY",
+            "m5k-6dBAbGstkw3L2U97obqBeQgV_6zD87PRlZtbbQTf_6YTWlSQfw2vAVjTu8wumv4phe8K1N8oKAop_2BT"
+            "OiKhOVA",
+        ),
+        (
+            "POSTS",
+            "i1LB0uJzs-oVZmYmrO4hPX0NXV9JIF1yzaTp8JTP1wL5WGZrrbOWLU_vwSQUS-IZC9BYpboSIFnFmayezeeQ"
+            "T7ui",
+        ),
+        (
+            "SALES",
+            "3EPb7jNVO4WCiqkMtvJLbNkwrmYdxX1thxi7hFYQghM8n0laeDvXYpgfX1JybL8U54VdcnlEb8ZuQSkufGQ2"
+            "-JQM",
+        ),
+    ],
+)
+def test_a_token_is_the_same_in_every_release(name: str, token: str) -> None:
+    # Replicas of two releases would refuse each other's tokens.
+    assert TOKENS.encode(OwnPage(OwnList[name], OWNER, 7, 5), LATER) == token
+
+
 @given(pages)
 def test_a_position_always_gets_the_same_token_which_decodes_to_it(
     page: PostsPage | OwnPage,

@@ -46,6 +46,11 @@ def test_an_issued_session_can_be_read_by_another_jwt_library() -> None:
     assert jwt.get_unverified_header(token) == HEADER
 
 
+def test_the_id_of_a_key_is_the_same_in_every_release() -> None:
+    # Replicas of two releases would refuse each other's sessions.
+    assert key_id(KEY) == "f88f1221"
+
+
 def test_a_session_encoded_by_another_jwt_library_is_read() -> None:
     token = jwt.encode(CLAIMS, KEY, algorithm="HS256", headers={"kid": key_id(KEY)})
     assert read(token) == Session(READER, datetime.fromtimestamp(AT + 7200, UTC), CLAIMS["jti"])

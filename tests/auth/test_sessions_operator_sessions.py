@@ -26,6 +26,12 @@ def test_a_session_is_valid_until_it_expires(sessions: OperatorSessions) -> None
     assert not sessions.is_valid(session, NOW + timedelta(hours=12))
 
 
+def test_a_session_is_the_same_in_every_release(sessions: OperatorSessions) -> None:
+    # Replicas of two releases would refuse each other's sessions.
+    signature = "42b223a3a0c442b4b9945d96ef065232c8eb7238bca7c9be9aee5905c858463a"
+    assert sessions.issue(NOW) == f"1794873600.{signature}"
+
+
 def test_changing_the_secret_ends_all_sessions(sessions: OperatorSessions) -> None:
     assert not OperatorSessions(SECRET + b"2").is_valid(sessions.issue(NOW), NOW)
 

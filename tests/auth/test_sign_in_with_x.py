@@ -97,6 +97,11 @@ def test_a_challenge_can_be_answered_for_five_minutes() -> None:
     assert len(bytes.fromhex(issued.nonce)) == 16
 
 
+def test_the_nonce_of_a_challenge_is_the_same_in_every_release() -> None:
+    # Replicas of two releases would refuse each other's challenges.
+    assert make_challenges().issue(PATH, NOW).nonce == "00000000000000013dcfd0401c87587b"
+
+
 def test_no_two_challenges_have_the_same_nonce() -> None:
     challenges = Challenges(SessionKeys(NEW), SERVICE, 31337)
     assert len({challenges.issue(PATH, NOW).nonce for _ in range(1_000)}) == 1_000
