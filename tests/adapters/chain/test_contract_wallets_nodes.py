@@ -21,7 +21,12 @@ from tests.adapters.chain.faulty_node import (
 )
 
 from imprint.adapters.chain.block_calls import BlockCalls
-from imprint.adapters.chain.contract_wallets import CALLER, GAS, JsonRpcContractWallets
+from imprint.adapters.chain.contract_wallets import (
+    CALLER,
+    GAS,
+    JsonRpcContractWallets,
+    build_validation,
+)
 from imprint.adapters.chain.json_rpc import JsonRpc
 from imprint.domain.errors import Code, Unavailable
 from imprint.domain.formats.addresses import Address
@@ -121,6 +126,12 @@ async def test_the_whole_check_is_sent_in_one_batch(node: WalletNode, open_walle
     words = WALLET[2:].rjust(64, "0") + DIGEST.hex()
     assert words in call["data"]
     assert SIGNATURE.hex() in call["data"]
+
+
+@pytest.mark.parametrize(("length", "words"), [(0, 0), (1, 1), (32, 1), (33, 2), (65, 3)])
+def test_a_signature_is_padded_to_whole_words(length: int, words: int) -> None:
+    empty, padded = (build_validation(WALLET, DIGEST, bytes(n))["data"] for n in (0, length))
+    assert len(padded) - len(empty) == 64 * words
 
 
 @pytest.mark.parametrize(

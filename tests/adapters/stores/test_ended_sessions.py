@@ -102,6 +102,13 @@ async def test_the_cached_check_of_one_session_does_not_affect_another(world):
     assert not await is_ended(world.stores, two)
 
 
+async def test_a_nonce_can_be_spent_by_one_login_only(world):
+    spend = world.stores.sessions.spend_login_nonce
+    assert await spend(world.alice, "nonce", world.now) == 0
+    assert await spend(world.alice, "nonce", world.now) is None
+    assert await spend(world.bob, "nonce", world.now) == 0
+
+
 async def test_all_sessions_of_an_address_end_together(world):
     mine = [await log_in(world, str(number)) for number in range(3)]
     bobs = await log_in(world, "bob", world.bob)

@@ -223,6 +223,28 @@ def test_a_log_names_the_holders_whose_access_changed(
     assert decode_access_changed(log) == AccessChanged(PLACE, 9, holders)
 
 
+@pytest.mark.parametrize(
+    "topics",
+    [
+        (),
+        (marketplace.POST_CREATED, word(9)),
+        (marketplace.TRANSFER, word(AUTHOR), word(READER)),
+        (marketplace.TRANSFER, word(AUTHOR), word(READER), word(9), word(9)),
+        (marketplace.POST_SUBSCRIBED, word(9), word(READER), word(9)),
+        (marketplace.POST_PRICE_UPDATED, word(9), word(9)),
+    ],
+)
+def test_a_change_of_access_with_other_topics_is_refused(topics: tuple[bytes, ...]) -> None:
+    with pytest.raises(Undecodable):
+        decode_access_changed(Log(MARKET, topics, bytes(64), PLACE))
+
+
+def test_a_change_of_access_by_a_malformed_address_is_refused() -> None:
+    topics = (marketplace.TRANSFER, word(AUTHOR), b"\1" * 32, word(9))
+    with pytest.raises(Undecodable):
+        decode_access_changed(Log(MARKET, topics, bytes(64), PLACE))
+
+
 @pytest.mark.parametrize("shape", [entry, lambda: as_struct(entry())])
 def test_an_entry_can_be_read_from_a_struct_or_from_six_values(shape: object) -> None:
     assert callable(shape)
