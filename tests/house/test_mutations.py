@@ -1,6 +1,7 @@
 """Deliberate faults apply to the current code, and generated faults change what the code does."""
 
 import tomllib
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,7 +9,15 @@ from tools.files import ROOT
 from tools.mutations.__main__ import MUTATIONS, Outcome, judge
 from tools.mutations.generator import compile_mutant, generate
 from tools.mutations.guarded import TESTS
-from tools.mutations.mutants import choose, guarded_files, read_survivors
+from tools.mutations.mutants import (
+    STUCK,
+    Verdicts,
+    choose,
+    expect_success,
+    guarded_files,
+    problems_of,
+    read_survivors,
+)
 from tools.mutations.mutation import Mutation
 from tools.suites import SUITES
 
@@ -126,6 +135,52 @@ def test_a_sample_stays_the_same_while_other_code_changes():
     kept = [each.name for each in choose(after, 0, "0") if each.name in names]
     assert kept == names
     assert choose(after, 2, "0") == choose(after, 0, "0")[:2]
+
+
+LISTED, OTHER = ("a.py", "f: a → b"), ("a.py", "f: b → c")
+"""Two faults, of which one is listed as a survivor."""
+
+FOUND = {("b.py", str(number)): "test" for number in range(9)}
+"""Nine faults that tests found."""
+
+
+@pytest.mark.parametrize(
+    ("finders", "is_complete", "problems"),
+    [
+        ({**FOUND, LISTED: ""}, True, []),
+        ({**FOUND, OTHER: STUCK}, True, []),
+        ({**FOUND, OTHER: ""}, False, ["1 survivors that are not listed"]),
+        (
+            {**FOUND, LISTED: "test"},
+            True,
+            ["1 listed survivors that a test finds (a.py: f: a → b)"],
+        ),
+        ({**FOUND, LISTED: "test"}, False, []),
+        ({**FOUND, LISTED: STUCK}, True, []),
+        ({OTHER: "test", LISTED: ""}, False, ["only 50.0% found"]),
+        ({}, True, []),
+    ],
+)
+def test_new_survivors_found_survivors_and_a_low_share_are_problems(
+    finders: dict[tuple[str, str], str], is_complete: bool, problems: list[str]
+):
+    listed = {LISTED: "It changes nothing."}
+    assert problems_of(finders, listed, is_complete=is_complete) == problems
+
+
+def test_a_recorded_run_ignores_what_earlier_runs_found(tmp_path: Path):
+    path = tmp_path / "verdicts.jsonl"
+    (mutant,) = generate("tools/files.py", "def f():\n    return 1\n")[:1]
+    Verdicts(path).add(mutant, "tests/house/test_mutations.py::test")
+    key = mutant.path, mutant.name
+    assert key in Verdicts(path).known
+    assert key not in Verdicts(path, is_recorded=True).known
+
+
+def test_a_test_that_fails_without_a_fault_ends_the_run():
+    expect_success("")
+    with pytest.raises(RuntimeError, match="even without a fault: test_a"):
+        expect_success("test_a")
 
 
 def test_every_listed_survivor_is_a_fault_of_the_current_code():

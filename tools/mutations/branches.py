@@ -14,7 +14,7 @@ from typing import Any
 import coverage
 import pytest
 from tools.files import ROOT, files_matching
-from tools.mutations.guarded import FILES, MEASURED, TESTS
+from tools.mutations.guarded import FILES, FUNCTIONS, MEASURED, TESTS
 from tools.trust import Result, save_result
 
 PYTEST = ("-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-m", "not hypothesis")
@@ -58,7 +58,7 @@ def needs_postgresql(item: pytest.Item) -> bool:
 def measure() -> int:
     """Run the tests and save what they cover. Return the exit status of pytest."""
     MEASURED.mkdir(parents=True, exist_ok=True)
-    files = [str(path) for path in files_matching(FILES) if path.suffix == ".py"]
+    files = [str(path) for path in files_matching([*FILES, *FUNCTIONS]) if path.suffix == ".py"]
     measured = coverage.Coverage(
         data_file=str(MEASURED / "data"), branch=True, include=files, config_file=False
     )
@@ -77,19 +77,30 @@ def measure() -> int:
     return int(status)
 
 
+def guarded_parts(report: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    """Return what was measured: each file, or only its guarded functions."""
+    return [
+        (name, part)
+        for name, file in sorted(report["files"].items())
+        for part in (
+            [file["functions"][each] for each in FUNCTIONS[name]] if name in FUNCTIONS else [file]
+        )
+    ]
+
+
 def missed(report: dict[str, Any]) -> list[str]:
     """Return the lines and branches that no test takes, each as its file and its text."""
     found = []
-    for name, file in sorted(report["files"].items()):
+    for name, part in guarded_parts(report):
         lines = (ROOT / name).read_text("utf-8").splitlines()
         found += [
-            f"{name}:{number}: {lines[number - 1].strip()}" for number in file["missing_lines"]
+            f"{name}:{number}: {lines[number - 1].strip()}" for number in part["missing_lines"]
         ]
         found += [
             f"{name}:{start}: {lines[start - 1].strip()} → "
             + (lines[end - 1].strip() if end > 0 else "return")
-            for start, end in file["missing_branches"]
-            if start not in file["missing_lines"]
+            for start, end in part["missing_branches"]
+            if start not in part["missing_lines"]
         ]
     return found
 
@@ -98,8 +109,8 @@ def excluded(report: dict[str, Any]) -> list[str]:
     """Return the lines that need no test, each as its file and its text."""
     return [
         f"{name}: {(ROOT / name).read_text('utf-8').splitlines()[number - 1].strip()}"
-        for name, file in sorted(report["files"].items())
-        for number in file["excluded_lines"]
+        for name, part in guarded_parts(report)
+        for number in part["excluded_lines"]
     ]
 
 
@@ -112,8 +123,9 @@ def main() -> int:
     missing, exceptions = missed(report), excluded(report)
     for each in missing:
         print(each)
-    totals = report["totals"]
-    lines, branches = totals["num_statements"], totals["num_branches"]
+    totals = [part["summary"] for _, part in guarded_parts(report)]
+    lines = sum(each["num_statements"] for each in totals)
+    branches = sum(each["num_branches"] for each in totals)
     print(f"{lines} statements and {branches} branches: {len(missing)} not taken by any test.")
     save_result(
         Result(

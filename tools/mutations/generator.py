@@ -79,6 +79,11 @@ class Mutant:
     subject: str = ""
     until: int = 0
 
+    @property
+    def function(self) -> str:
+        """The function or class that the fault is in."""
+        return self.name.partition(":")[0]
+
 
 @dataclass(slots=True)
 class _Change:

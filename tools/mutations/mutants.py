@@ -17,7 +17,7 @@ import sys
 import time
 import tomllib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from hashlib import sha256
 from importlib.machinery import ModuleSpec, SourceFileLoader
@@ -33,7 +33,7 @@ import pytest
 from tools.files import ROOT, files_matching
 from tools.mutations.branches import PYTEST
 from tools.mutations.generator import Mutant, compile_mutant, generate
-from tools.mutations.guarded import FILES, MEASURED, TESTS, module_of
+from tools.mutations.guarded import FILES, FUNCTIONS, MEASURED, TESTS, module_of
 from tools.trust import Result, save_result
 
 STUCK_SECONDS = 20
@@ -58,6 +58,12 @@ SURVIVORS = Path(__file__).with_name("survivors.toml")
 LIBRARIES = ("aiohttp.web", "asyncpg", "cryptography.x509", "eth_account", "jinja2", "PIL.Image")
 """Libraries that are imported once, before the forks that import the service anew."""
 
+
+STUCK = "stuck"
+"""The verdict on a fault whose tests never end."""
+
+Attempt = tuple[Mutant | None, list[str]]
+"""A fault, or None for a run without any fault, and the tests to run."""
 
 Report = Callable[[str], NoReturn]
 """Ends a fork, and tells its parent the test that found the fault, or an empty text."""
@@ -85,9 +91,8 @@ class Measurement:
         lines = self._lines[mutant.path]
         chosen = set(lines.get(mutant.line, [])) & self._seconds.keys()
         if not chosen and mutant.subject:
-            # A field may be given without its name: the class comes before the colon.
-            owner = mutant.name.partition(":")[0]
-            chosen = self._tests_using(mutant.subject) or self._tests_using(owner)
+            # A field may be given without its name.
+            chosen = self._tests_using(mutant.subject) or self._tests_using(mutant.function)
         elif not chosen:
             numbers: Iterable[int] = range(mutant.line, mutant.until + 1)
             if mutant.is_inside:
@@ -129,13 +134,20 @@ def _lines_of(path: str) -> list[str]:
 
 def guarded_files() -> list[str]:
     """Return the paths of the guarded files."""
-    return [str(p.relative_to(ROOT)) for p in files_matching(FILES) if p.suffix == ".py"]
+    return [
+        str(p.relative_to(ROOT)) for p in files_matching([*FILES, *FUNCTIONS]) if p.suffix == ".py"
+    ]
 
 
 def all_mutants() -> list[Mutant]:
-    """Return all faults of all guarded files."""
+    """Return all faults of all guarded code."""
     sources = ((path, (ROOT / path).read_text("utf-8")) for path in guarded_files())
-    return [mutant for path, source in sources for mutant in generate(path, source)]
+    mutants = [mutant for path, source in sources for mutant in generate(path, source)]
+    return [
+        mutant
+        for mutant in mutants
+        if mutant.path not in FUNCTIONS or mutant.function in FUNCTIONS[mutant.path]
+    ]
 
 
 def compile_of(mutant: Mutant) -> CodeType:
@@ -145,7 +157,7 @@ def compile_of(mutant: Mutant) -> CodeType:
 
 
 def run_in_fork(work: Callable[[Report], None], tests: int) -> str:
-    """Return what `work` reports in a fork with this many tests, or "stuck" if it never ends."""
+    """Return what `work` reports in a fork with this many tests, or `STUCK` if it never ends."""
     read, write = os.pipe()
     child = os.fork()
     if child == 0:
@@ -182,7 +194,7 @@ def _await_report(child: int, read: int) -> str:
     _, status = os.waitpid(child, 0)
     if not text and not os.WIFSIGNALED(status):
         raise RuntimeError("The tests could not be run.")
-    return text.rstrip("\n") if text else "stuck"
+    return text.rstrip("\n") if text else STUCK
 
 
 def _activity(process: int) -> tuple[str, str]:
@@ -277,12 +289,13 @@ class Selection:
         items[:] = [by_name[test] for test in self._tests if test in by_name]
 
 
-def try_anew(mutant: Mutant, tests: Sequence[str], folder: str) -> str:
+def try_anew(mutant: Mutant | None, tests: Sequence[str], folder: str) -> str:
     """Import the service with a fault in a fork, and return the test that found the fault."""
 
     def work(report: Report) -> None:
         _silence()
-        sys.meta_path.insert(0, _FaultyModule(mutant))
+        if mutant is not None:
+            sys.meta_path.insert(0, _FaultyModule(mutant))
         files = sorted({test.partition("::")[0] for test in tests})
         plugins = [FirstFailure(report), Selection(tests)]
         status = pytest.main([*PYTEST, "-s", f"--basetemp={folder}/anew", *files], plugins=plugins)
@@ -303,10 +316,10 @@ def _silence() -> None:
 class ForkingRunner:
     """A pytest plugin that tries faults, each in a fork, instead of running the tests once.
 
-    It writes a line for each fault, in their order.
+    It writes a line for each fault, in their order, and ends at a run without a fault that fails.
     """
 
-    def __init__(self, chosen: Sequence[tuple[Mutant, list[str]]], verdicts: IO[str]) -> None:
+    def __init__(self, chosen: Sequence[Attempt], verdicts: IO[str]) -> None:
         self._chosen = chosen
         self._verdicts = verdicts
 
@@ -322,12 +335,16 @@ class ForkingRunner:
             verdict = run_in_fork(partial(self._try, swapper, mutant, chosen), len(chosen))
             self._verdicts.write(f"{verdict}\n")
             self._verdicts.flush()
+            if mutant is None and verdict:
+                break
         return True
 
     @staticmethod
-    def _try(swapper: Swapper, mutant: Mutant, chosen: list[pytest.Item], report: Report) -> None:
+    def _try(
+        swapper: Swapper, mutant: Mutant | None, chosen: list[pytest.Item], report: Report
+    ) -> None:
         _silence()
-        if not swapper.swap(compile_of(mutant)):
+        if mutant is not None and not swapper.swap(compile_of(mutant)):
             report(ANEW)
         config = chosen[0].config
         config.pluginmanager.register(FirstFailure(report))
@@ -336,7 +353,7 @@ class ForkingRunner:
         report("")
 
 
-def try_swapped(chosen: Sequence[tuple[Mutant, list[str]]], folder: str) -> Iterator[str]:
+def try_swapped(chosen: Sequence[Attempt], folder: str) -> Iterator[str]:
     """Yield the verdict on each fault, from a process that imports the service only once."""
     read, write = os.pipe()
     child = os.fork()
@@ -353,8 +370,22 @@ def try_swapped(chosen: Sequence[tuple[Mutant, list[str]]], folder: str) -> Iter
     os.waitpid(child, 0)
 
 
+def control_of(attempts: Iterable[tuple[Mutant, list[str]]]) -> Attempt:
+    """Return a run of all these tests without any fault."""
+    return None, sorted({test for _, tests in attempts for test in tests})
+
+
+def expect_success(failed: str) -> None:
+    """Raise RuntimeError if a test failed without any fault, because it would find every fault."""
+    if failed:
+        raise RuntimeError(f"A test fails in a fork even without a fault: {failed}")
+
+
 def try_mutants(chosen: Sequence[Mutant], keep: Keep) -> None:
-    """Try these faults, and call `keep` with each and the test that found it."""
+    """Try these faults, and call `keep` with each and the test that found it.
+
+    Raises RuntimeError if one of their tests fails without any fault.
+    """
     measured = Measurement()
     swapped: list[tuple[Mutant, list[str]]] = []
     anew: list[tuple[Mutant, list[str]]] = []
@@ -364,23 +395,32 @@ def try_mutants(chosen: Sequence[Mutant], keep: Keep) -> None:
     for library in LIBRARIES:
         importlib.import_module(library)
     with TemporaryDirectory(prefix="imprint-mutants-") as folder:
-        verdicts = try_swapped(swapped, folder) if swapped else ()
+        verdicts = try_swapped([control_of(swapped), *swapped], folder) if swapped else iter([""])
+        expect_success(next(verdicts, "collection"))
         for (mutant, tests), verdict in zip(swapped, verdicts, strict=True):
             if verdict == ANEW:
                 anew.append((mutant, tests))
             else:
                 keep(mutant, verdict)
+        if anew:
+            expect_success(try_anew(*control_of(anew), folder))
         for mutant, tests in anew:
             keep(mutant, try_anew(mutant, tests, folder))
 
 
 class Verdicts:
-    """Faults that earlier runs found, until the faulty file or the file of the test changes."""
+    """Faults that earlier runs found, until the faulty file or the file of the test changes.
 
-    def __init__(self, path: Path = MEASURED / "verdicts.jsonl") -> None:
+    A run that is recorded ignores earlier runs, because other files may have changed, too.
+    """
+
+    def __init__(
+        self, path: Path = MEASURED / "verdicts.jsonl", *, is_recorded: bool = False
+    ) -> None:
         self._path = path
         self.known: dict[tuple[str, str], tuple[str, float]] = {}
-        for line in path.read_text("utf-8").splitlines() if path.exists() else []:
+        reads = path.exists() and not is_recorded
+        for line in path.read_text("utf-8").splitlines() if reads else []:
             digest, file, name, by, seconds = json.loads(line)
             if by and digest == _digest(file, by):
                 self.known[file, name] = by, seconds
@@ -421,6 +461,27 @@ def read_survivors() -> dict[tuple[str, str], str]:
     return {(each["file"], each["fault"]): each["why"] for each in listed}
 
 
+def problems_of(
+    finders: Mapping[tuple[str, str], str], listed: Container[tuple[str, str]], *, is_complete: bool
+) -> list[str]:
+    """Return what is wrong with these verdicts: the test that found each fault, or an empty text.
+
+    In a complete run, no fault that is listed as a survivor may be found by a test.
+    """
+    new = [each for each, by in finders.items() if not by and each not in listed]
+    wrong = [each for each, by in finders.items() if by not in ("", STUCK) and each in listed]
+    share = sum(map(bool, finders.values())) / len(finders) if finders else 1.0
+    problems = []
+    if new:
+        problems.append(f"{len(new)} survivors that are not listed")
+    if wrong and is_complete:
+        names = "; ".join(f"{path}: {name}" for path, name in wrong)
+        problems.append(f"{len(wrong)} listed survivors that a test finds ({names})")
+    if share < LEAST:
+        problems.append(f"only {share:.1%} found")
+    return problems
+
+
 def main() -> int:
     """Try the faults that the arguments select. The exit status is 1 if a new one survives."""
     parser = argparse.ArgumentParser(prog="python -m tools.mutations.mutants", description=__doc__)
@@ -430,29 +491,32 @@ def main() -> int:
     given = parser.parse_args()
     mutants = [each for each in all_mutants() if given.file in each.path]
     chosen = choose(mutants, 0 if given.sample == "all" else int(given.sample), given.seed)
-    verdicts, listed = Verdicts(), read_survivors()
+    verdicts = Verdicts(is_recorded=bool(os.environ.get("RECORD")))
+    listed = read_survivors()
     left = [each for each in chosen if (each.path, each.name) not in verdicts.known]
     try_mutants(left, verdicts.add)
-    survivors = [each for each in chosen if not verdicts.known[each.path, each.name][0]]
-    new = [each for each in survivors if (each.path, each.name) not in listed]
+    finders = {(m.path, m.name): verdicts.known[m.path, m.name][0] for m in chosen}
+    survivors = [each for each in chosen if not finders[each.path, each.name]]
     for each in survivors:
         why = listed.get((each.path, each.name), "NOT LISTED")
         print(f"{each.path}:{each.line}: {each.name}\n    {why}")
+    stuck = sum(by == STUCK for by in finders.values())
     killed = len(chosen) - len(survivors)
     seconds = int(sum(verdicts.known[each.path, each.name][1] for each in chosen))
-    share = killed / len(chosen) if chosen else 1.0
+    problems = problems_of(finders, listed, is_complete=given.sample == "all")
     print(
-        f"{killed} of {len(chosen)} faults found ({share:.1%}, of {len(mutants)} faults in all) in "
-        f"{seconds} s, {len(left)} of them tried now. {len(new)} of the others are not listed in "
-        f"{SURVIVORS.relative_to(ROOT)}."
+        f"{killed} of {len(chosen)} faults found (of {len(mutants)} faults in all), {stuck} of "
+        f"them because their tests never end, in {seconds} s, {len(left)} of them tried now. "
+        f"{'; '.join(problems) or 'No problems'}."
     )
+    tried = {"faults": len(mutants), "tried": len(chosen)}
     save_result(
         Result(
             "Mutants",
             "A generated fault in access, authentication or payment, which a test must find.",
-            {"faults": len(mutants), "tried": len(chosen), "found": killed},
-            f"{len(new)} survivors that are not listed" if new else "nothing",
-            f"make mutate SAMPLE={given.sample}",
+            tried | {"found by a failed test": killed - stuck, "found by tests that hang": stuck},
+            "; ".join(problems) or "nothing",
+            f"make mutate SAMPLE={given.sample}" + (f" FILE={given.file}" if given.file else ""),
             seconds,
             given.seed,
             tuple(
@@ -460,7 +524,7 @@ def main() -> int:
             ),
         )
     )
-    return 1 if new or share < LEAST else 0
+    return 1 if problems else 0
 
 
 if __name__ == "__main__":
