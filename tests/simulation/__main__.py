@@ -27,7 +27,7 @@ MOST_SHOWN = 3
 
 
 def main() -> None:
-    """Run the seeds, and exit with status 1 if one failed."""
+    """Run the seeds, and exit with status 1 if one failed, or if a long run missed a fault."""
     if one := os.environ.get("SEED"):
         logging.disable(logging.CRITICAL)
         done = run(int(one))
@@ -47,7 +47,7 @@ def main() -> None:
     seconds = time.monotonic() - began
     show(total, seconds)
     save(total, asked, seconds)
-    sys.exit(bool(total.failed))
+    sys.exit(bool(total.failed or total.missing))
 
 
 def show(total: Total, seconds: float) -> None:
@@ -64,6 +64,8 @@ def show(total: Total, seconds: float) -> None:
     )
     if total.failed:
         print(f"FAILED {len(total.failed)} seeds: {sorted(total.failed)[:50]}")
+    if total.missing:
+        print(f"FAILED, because no seed met: {', '.join(total.missing)}")
 
 
 def save(total: Total, asked: str, seconds: float) -> None:
@@ -82,7 +84,11 @@ def save(total: Total, asked: str, seconds: float) -> None:
                 "responses": total.responses,
                 **dict(total.faults.most_common()),
             },
-            found=", ".join(f"seed {seed} failed" for seed in total.failed) or "nothing",
+            found=", ".join(
+                [f"seed {seed} failed" for seed in total.failed]
+                + [f"no seed met: {name}" for name in total.missing]
+            )
+            or "nothing",
             command=f"make simulate SEEDS={asked}",
             seconds=round(seconds),
             seed=f"1-{asked}" if asked.isdigit() else asked,

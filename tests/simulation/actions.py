@@ -11,7 +11,7 @@ from tests.profiles import hash_of_picture, post_profile, profile_envelope
 from tests.revisions import sign_revision
 from tests.simulation.market import CREATED, DEPTH, Call, Lies
 from tests.simulation.model import GONE, LIVE, Model, SavedProfile, Version
-from tests.simulation.universe import Send, Universe
+from tests.simulation.universe import GRACE, Send, Universe
 from tests.world import Wallet, World, respell
 from tests.writing_sessions import bound_envelope, hash_of
 
@@ -20,6 +20,7 @@ from imprint.domain.drafts.files import Network
 from imprint.domain.formats.cids import Cid, Codec, cid_of
 from imprint.domain.posts.openings import text_facts
 from imprint.domain.posts.text_work import TextWork
+from imprint.services.tasks.leases import LEASE_TIME
 
 Action = Callable[[Universe, Model], Awaitable[None]]
 
@@ -39,6 +40,9 @@ CRASHES = (*BEFORE_COMMIT, *AFTER_COMMIT, "during_commit", "during_commit:2", "d
 """Failpoints of a write, which has already taken effect at those in `AFTER_COMMIT`."""
 
 REFUSALS = ("not_pending", "not_found")
+
+OVERDUE = 0.5
+"""The share of the collections before which everything inaccessible becomes due."""
 
 
 @dataclass
@@ -136,8 +140,11 @@ async def create(universe: Universe, model: Model) -> None:
 
 async def update(universe: Universe, model: Model) -> None:
     version = choose(universe, model, LIVE)
-    if version is None:
-        return
+    if version is not None:
+        await _update(universe, model, version)
+
+
+async def _update(universe: Universe, model: Model, version: Version) -> None:
     owner, content = _wallet(universe, version.owner), new_content(universe)
     model.note_text(content, version.owner, None)
     body = sign_update(universe, owner, version.cid, content) | {"content": content}
@@ -223,6 +230,8 @@ async def replay(universe: Universe, model: Model) -> None:
     response = await universe.random.choice(model.spent[-8:])(universe.either)
     universe.say(f"replay: {response.status_code}")
     codes = {"nonce_used", "signature_stale", "author_refused"}
+    # The write may have been signed in a session that has ended since.
+    codes |= {"writing_session_invalid", "writing_session_expired"}
     if universe.market.is_short:
         # The signature of a contract cannot be verified.
         codes.add("chain_unavailable")
@@ -544,7 +553,9 @@ async def index_in_trouble(universe: Universe, model: Model) -> None:
 
 async def index_until_crash(universe: Universe, model: Model) -> None:
     """Run a round of an indexer that crashes."""
-    at = universe.random.choice(["during_step", "after_step", "during_commit", "during_commit:2"])
+    at = universe.random.choice(
+        ["during_restart", "during_step", "after_step", "during_commit", "during_commit:2"]
+    )
     number = universe.choose_process()
     turn = await universe.crash(at, number, lambda: universe.index(number=number))
     universe.say(f"index until {at}: {turn}")
@@ -601,23 +612,34 @@ async def restore(universe: Universe, model: Model) -> None:
 async def jump(universe: Universe, model: Model) -> None:
     seconds = universe.random.choice([-20, 0.5, 3, 7, 31, 400, 3_700, 90_000])
     universe.clock.advance(seconds)
+    universe.counts["clock set back"] += seconds < 0
     universe.say(f"the clock jumps by {seconds}")
 
 
 async def collect(universe: Universe, model: Model) -> None:
     """Destroy what has been inaccessible for long, with a collector that may crash or fail."""
-    model.collect(universe.clock.now())
     random = universe.random
-    trouble = random.choice(["none", "none", "crash", "store"])
+    # A collector that crashed holds its lease for a while.
+    wait = GRACE if random.random() < OVERDUE else LEASE_TIME
+    if wait == GRACE:
+        # Something becomes due even if no draft was replaced so far.
+        await create(universe, model)
+        newest = next(reversed(model.versions.values()), None)
+        if newest is not None and newest.state == LIVE:
+            await _update(universe, model, newest)
+    universe.wait_beyond(wait.total_seconds() + 1)
+    model.collect(universe.clock.now())
+    trouble = random.choice(["none", "crash", "crash", "store"])
     if trouble == "crash":
-        at = random.choice(["after_condemn", "after_remove", "after_purge", "during_commit"])
+        at = random.choice(["after_condemn", "after_remove", "after_purge", "during_commit:3"])
         await universe.crash(at, 0, universe.collect)
     else:
         store = universe.process(0).store
-        store.faults = random.choices([None, "before", "after"], k=3) if trouble == "store" else []
+        store.faults = [random.choice(["before", "after"])] if trouble == "store" else []
         await universe.collect()
+        universe.counts["store fails the collector"] += trouble == "store" and not store.faults
         store.faults = []
-    universe.say(f"collect with trouble {trouble}")
+    universe.say(f"collect after {wait}, with trouble {trouble}")
     if trouble == "none":
         await _check_destroyed(universe, model)
 
@@ -628,6 +650,7 @@ async def _check_destroyed(universe: Universe, model: Model) -> None:
         if version.perhaps_destroyed and version.state == GONE and not version.published:
             left = await universe.world.adapters.content.read(Cid(version.cid), Network.PRIVATE)
             assert left is None, f"{version.cid[-6:]} was not destroyed"
+            universe.counts["document destroyed"] += 1
 
 
 async def read(universe: Universe, model: Model) -> None:
@@ -696,7 +719,7 @@ ACTIONS: dict[Action, int] = {
     restart: 1,
     restore: 1,
     jump: 2,
-    collect: 2,
+    collect: 3,
     read: 12,
 }
 """The default frequency of each action. A run may increase some and disable others."""

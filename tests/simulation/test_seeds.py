@@ -7,9 +7,10 @@ One number determines a whole run. `make simulate SEEDS=500` runs 500 seeds, and
 import os
 import subprocess
 import sys
+from collections import Counter
 
 import pytest
-from tests.simulation.workers import choose_seeds, report_failure, run
+from tests.simulation.workers import FAULTS, LONG, Total, choose_seeds, report_failure, run
 from tools.files import ROOT
 
 FEW_SEEDS = "400"
@@ -46,3 +47,12 @@ def test_a_seed_is_replayed_byte_for_byte(seed: int):
     first, second = replay("1"), replay("2")
     assert first.splitlines() == second.splitlines()
     assert len(first.splitlines()) > 5
+
+
+def test_a_long_run_names_the_faults_that_it_never_met():
+    total = Total(seeds=LONG, faults=Counter(set(FAULTS) - {"crash at after_purge"}))
+    assert total.missing == ["crash at after_purge"]
+
+
+def test_a_short_run_need_not_meet_every_fault():
+    assert not Total(seeds=LONG - 1).missing

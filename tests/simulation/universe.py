@@ -327,7 +327,7 @@ class Universe:
     async def restore(self) -> None:
         """Back up the service, and continue with a restored copy."""
         # Otherwise, a backup of a restored copy would wait for the lease of the previous backup.
-        self._wait_beyond(LEASE_TIME.total_seconds())
+        self.wait_beyond(LEASE_TIME.total_seconds())
         copy = self.folder / f"restored-{len(self.trace)}"
         await save(self.world, saved := copy.with_suffix(".tar"))
         await self.restart()
@@ -507,7 +507,7 @@ class Universe:
         """Let the winning branch grow, deliveries expire, and the follower catch up."""
         # Make all deliveries too old to be accepted, even those from before the clock was set back.
         self.node.lie = None
-        self._wait_beyond(0)
+        self.wait_beyond(0)
         self.clock.advance(62)
         self.market.catch_up()
         while not await self.follow():
@@ -516,7 +516,7 @@ class Universe:
         await self._index_to_head()
         assert not self.process(0).follower.deep_reorg
 
-    def _wait_beyond(self, seconds: float) -> None:
+    def wait_beyond(self, seconds: float) -> None:
         """Advance the clock to this many seconds after the latest time it has ever had."""
         behind = self.latest - self.clock.now()
         self.clock.advance(max(0.0, behind.total_seconds()) + seconds)

@@ -14,6 +14,22 @@ from functools import cache
 from tests.postgresql import Server
 from tests.simulation.runs import Run, run_seed
 
+from imprint import failpoints
+
+LONG = 10_000
+"""The number of seeds that reach every fault."""
+
+FAULTS = (
+    *(f"crash at {name}" for name in failpoints.NAMES if not name.endswith("_migration")),
+    *(f"crash in {what}" for what in ("a login", "a logout", "an opening", "a revocation")),
+    *(f"node {does}" for does in ("dies", "errors", "fails", "lags", "leaves out logs")),
+    *(f"node {does}" for does in ("moves", "omits", "repeats")),
+    *(f"reorg of at most {depth}" for depth in (8, 32, 64)),
+    *("clock set back", "document destroyed", "store fails", "store fails the collector"),
+    "wrong balance",
+)
+"""Everything that a long run must have met at least once."""
+
 POSTGRESQL = 50
 """Every fiftieth seed stores its records in PostgreSQL."""
 
@@ -40,6 +56,12 @@ class Total:
         self.actions += other.actions
         self.faults += other.faults
         self.failed |= other.failed
+
+    @property
+    def missing(self) -> list[str]:
+        """The faults that a long run has never met."""
+        is_long = self.seeds + self.on_postgresql >= LONG
+        return [name for name in FAULTS if is_long and not self.faults[name]]
 
 
 def choose_seeds(asked: str) -> range:
