@@ -17,7 +17,7 @@ from tests.writing_sessions import bound_envelope, hash_of
 
 from imprint.devchain.blocks import Block
 from imprint.domain.drafts.files import Network
-from imprint.domain.formats.cids import Cid, Codec, cid_of
+from imprint.domain.formats.cids import Cid, Codec, cid_of, document_cid
 from imprint.domain.posts.openings import text_facts
 from imprint.domain.posts.text_work import TextWork
 from imprint.services.tasks.leases import LEASE_TIME
@@ -271,7 +271,6 @@ async def dress(universe: Universe, model: Model) -> None:
     if version is None:
         return
     tags = universe.random.choice(["", "ink", "ink,paper", "paper"])
-    version.worn.add(tuple(tags.split(",")) if tags else ())
     fields = _wallet(universe, version.owner).sign("publish") | {"hashtags": tags}
     fields["salt"] = json.dumps(fields["salt"])
     picture = universe.random.choice(PICTURES)
@@ -283,7 +282,10 @@ async def dress(universe: Universe, model: Model) -> None:
 
     sent = await send_once(universe, model, version.owner, send)
     universe.say(f"dress {version.cid[-6:]} in '{tags}': {sent.done} {sent.refusals}")
-    if not sent.done:
+    if sent.done:
+        hashtags = tuple(tags.split(",")) if tags else ()
+        model.dress(version, hashtags, document_cid(picture))
+    else:
         expect_refusals(model, version.owner, sent, REFUSALS)
 
 

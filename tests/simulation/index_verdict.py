@@ -97,8 +97,10 @@ def hashtags_of(model: Model, post: Post) -> set[tuple[str, ...]]:
     """Return the hashtags that a post may have: those the author gave the file, or else the
     chain's."""
     version = model.versions.get(model.cid_of(post.spelled) or "")
-    own = version.worn - {()} if version is not None and version.owner == post.author else set()
-    return own | {normal_tags(post.hashtags)}
+    of_chain = normal_tags(post.hashtags)
+    if version is None or version.owner != post.author:
+        return {of_chain}
+    return {own or of_chain for own in (version.dress.hashtags, *version.dress.overtaken)}
 
 
 def _check_purchases(ledger: Ledger, rows: Rows) -> None:

@@ -16,6 +16,16 @@ LIVE, GONE, DESTROYED = "live", "gone", "destroyed"
 
 
 @dataclass
+class Dress:
+    """The hashtags and the thumbnail that publish requests gave to a file."""
+
+    hashtags: tuple[str, ...] = ()
+    thumbnail: str | None = None
+    overtaken: set[tuple[str, ...]] = field(default_factory=set)
+    """Hashtags that the index may have read before they were replaced."""
+
+
+@dataclass
 class Version:
     """One version of an author's work, as the author knows it."""
 
@@ -28,8 +38,8 @@ class Version:
     perhaps_destroyed: bool = False
     revisions: list[str] = field(default_factory=list)
     """The corrected texts of the post that this version became."""
-    worn: set[tuple[str, ...]] = field(default_factory=lambda: {()})
-    """All hashtags that the file has had, shared by its versions."""
+    dress: Dress = field(default_factory=Dress)
+    """The hashtags and the thumbnail of the file, shared by its versions."""
 
 
 @dataclass
@@ -102,7 +112,7 @@ class Model:
     def add(self, cid: str, owner: str, content: str, replaced: Version | None = None) -> None:
         self.versions[cid] = Version(cid, owner, content)
         if replaced is not None:
-            self.versions[cid].worn = replaced.worn
+            self.versions[cid].dress = replaced.dress
         self.spellings[cid.encode()] = cid
         self.note_text(content, owner, cid)
 
@@ -110,6 +120,14 @@ class Model:
         """Record whose text this is, and of which version."""
         (word,) = CANARY.findall(content.encode())
         self.texts[word.decode()] = owner, cid
+
+    def dress(self, version: Version, hashtags: tuple[str, ...], thumbnail: str) -> None:
+        """Record an acknowledged publish request."""
+        dress, claims = version.dress, self.claims()
+        files = (each for each in self.versions.values() if each.dress is dress)
+        if any(each.published or each.cid in claims for each in files):
+            dress.overtaken.add(dress.hashtags)
+        dress.hashtags, dress.thumbnail = hashtags, thumbnail
 
     def retire(self, cid: str, at: datetime) -> None:
         """Record an accepted update or delete: the version is inaccessible from now on."""

@@ -100,7 +100,8 @@ async def _check_state(
         assert version.state != LIVE, f"{where} is a draft, and gone"
         return
     assert status == "pending", f"{where} is not published, and {status}"
-    assert tuple(found["hashtags"]) in version.worn, where
+    assert tuple(found["hashtags"]) == version.dress.hashtags, where
+    assert found["thumbnail_cid"] == version.dress.thumbnail, where
     assert post_id is None, where
     if version.state != LIVE:
         assert version.state == GONE, f"{where} was destroyed, and is there"
