@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
@@ -12,8 +13,27 @@ from tests.world import ORIGIN
 HOST = (b"host", ORIGIN.removeprefix("http://").encode())
 CLIENT = ("203.0.113.7", 50_000)
 
-Hear = Callable[[str, str, Mapping[str, str], Any, "Response"], None]
-"""Gets the method, path and headers of a request, its JSON body if it has one, and the response."""
+Hear = Callable[["Request", "Response"], None]
+"""Gets each request and its response."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A request as the service gets it. `json` is its body, if that is JSON."""
+
+    method: str
+    path: str
+    query: bytes
+    headers: list[tuple[bytes, bytes]]
+    body: bytes
+    json: Any = None
+
+    def header(self, name: str) -> str | None:
+        """The value of a header, or None if it was not sent."""
+        return dict(self.headers).get(name.lower().encode(), b"").decode() or None
+
+    def __bytes__(self) -> bytes:
+        return repr((self.method, self.path, self.query, self.headers, self.body)).encode()
 
 
 class Response:
@@ -23,6 +43,9 @@ class Response:
         self.status_code = status_code
         self.content = content
         self._headers = headers
+
+    def __bytes__(self) -> bytes:
+        return repr((self.status_code, self._headers, self.content)).encode()
 
     @property
     def headers(self) -> dict[str, str]:
@@ -80,28 +103,28 @@ class DirectClient:
         if body:
             sent.append((b"content-length", str(len(body)).encode()))
         query = urlencode(params or {}).encode()
-        response = await self._call(method, path, query, sent, body)
-        self._hear(method, path, headers or {}, json, response)
+        request = Request(method, path, query, sent, body, json)
+        response = await self._call(request)
+        self._hear(request, response)
         return response
 
-    async def _call(
-        self, method: str, path: str, query: bytes, headers: list[tuple[bytes, bytes]], body: bytes
-    ) -> Response:
+    async def _call(self, request: Request) -> Response:
         scope = {
             "type": "http",
             "asgi": {"version": "3.0"},
             "http_version": "1.1",
-            "method": method,
-            "headers": headers,
+            "method": request.method,
+            "headers": request.headers,
             "scheme": "http",
-            "path": path,
-            "raw_path": path.encode(),
-            "query_string": query,
+            "path": request.path,
+            "raw_path": request.path.encode(),
+            "query_string": request.query,
             "server": ("imprint.test", 80),
             "client": CLIENT,
             "root_path": "",
         }
-        received: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+        message: Message = {"type": "http.request", "body": request.body, "more_body": False}
+        received = [message]
         status, sent, parts = 500, list[tuple[bytes, bytes]](), []
 
         async def receive() -> Message:

@@ -5,7 +5,9 @@ from datetime import timedelta
 from typing import Any
 
 import httpx2
+from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
 from tests.simulation.actions import (
     REFUSALS,
     Action,
@@ -25,6 +27,15 @@ MOST = 20
 
 EARLY = 5
 """Seconds by which a client's clock may be ahead."""
+
+
+class RepeatableKey(WritingKey):
+    """A browser's key, whose signatures are the same whenever a seed is repeated."""
+
+    def sign(self, signed: bytes) -> str:
+        algorithm = ec.ECDSA(hashes.SHA256(), deterministic_signing=True)
+        r, s = decode_dss_signature(self.key.sign(signed, algorithm))
+        return "0x" + (r.to_bytes(32) + s.to_bytes(32)).hex()
 
 
 CRASHES = 0.25
@@ -72,8 +83,8 @@ async def log_in(universe: Universe, model: Model) -> None:
 
 async def open_writing_session(universe: Universe, model: Model) -> None:
     random, author = universe.random, universe.author()
-    curve = ec.SECP256R1()
-    key = WritingKey(author, ec.derive_private_key(1 + random.getrandbits(200), curve))
+    private = ec.derive_private_key(1 + random.getrandbits(200), ec.SECP256R1())
+    key = RepeatableKey(author, key=private)
     actions = random.choice([("create",), ("update",), ("create", "update")])
     expires = universe.clock.seconds + random.choice([1, 40, 3000, 24 * 3600 - 1])
     body = author.sign_envelope(key.opening(actions=list(actions), expires=expires))

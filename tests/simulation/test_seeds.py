@@ -33,9 +33,9 @@ def test_a_simulated_history_ends_in_the_state_of_the_chain(seed: int):
         raise done.error
 
 
-@pytest.mark.parametrize("seed", [12, 35, 108])
+@pytest.mark.parametrize("seed", [33, 35, 108])
 def test_a_seed_is_replayed_byte_for_byte(seed: int):
-    """The trace ends with a digest of all requests and responses."""
+    """The trace ends with a digest of all requests and responses, with their headers."""
 
     def replay(hash_seed: str) -> str:
         environ = {**os.environ, "SEED": str(seed), "PYTHONHASHSEED": hash_seed}

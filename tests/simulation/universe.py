@@ -4,7 +4,7 @@ import asyncio
 import json
 import secrets
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
@@ -19,7 +19,7 @@ from tests.contract_wallets import ContractWallet
 from tests.services.installations import restore, save
 from tests.simulation.event_loop import Crash, SimulatedLoop
 from tests.simulation.market import CONTRACT_OWNER, DEPTH, ChainBehind, Market, Texts
-from tests.simulation.requests import DirectClient, Response
+from tests.simulation.requests import DirectClient, Request, Response
 from tests.simulation.rewindable_chain import selector
 from tests.world import ORIGIN, MovableClock, Node, Wallet, World
 
@@ -271,23 +271,20 @@ class Universe:
         follower.holder, indexer.holder = f"follower {self.started}", f"indexer {self.started}"
         return Process(world, store, follower, indexer, links)
 
-    def _hear(
-        self, method: str, path: str, headers: Mapping[str, str], body: Any, response: Response
-    ) -> None:
-        """Add a response to the digest, and pass it on with the address of its reader."""
-        said = f"{method} {path} {response.status_code} {len(response.content)}\n".encode()
-        self.digest.update(said + response.content)
+    def _hear(self, request: Request, response: Response) -> None:
+        """Add a request and its response to the digest, and pass on who gets to read what."""
+        self.digest.update(bytes(request) + bytes(response))
         self.responses += 1
         reader: str | None
-        if isinstance(body, dict) and "address" in body:
-            reader = str(body["address"]).lower()
+        if isinstance(request.json, dict) and "address" in request.json:
+            reader = str(request.json["address"]).lower()
         else:
-            found = headers.get("Authorization")
+            found = request.header("Authorization")
             owners = (
                 each.address for each in self.issued if each.headers["Authorization"] == found
             )
             # Whoever has the token of a private feed reads as its owner.
-            reader = next(owners, headers.get(FEED_OWNER))
+            reader = next(owners, request.header(FEED_OWNER))
         self.hear(reader, response.content)
 
     async def restart(self) -> None:
