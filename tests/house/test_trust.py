@@ -46,4 +46,5 @@ def test_the_histories_ran_at_full_length():
 def test_all_generated_faults_were_tried_and_nearly_all_found():
     mutants = RESULTS["Mutants"]
     assert count(mutants, "tried") == count(mutants, "faults")
-    assert count(mutants, "found") >= LEAST_FOUND * count(mutants, "tried")
+    found = [name for name in mutants.counts if name.startswith("found")]
+    assert count(mutants, *found) >= LEAST_FOUND * count(mutants, "tried")
