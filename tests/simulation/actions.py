@@ -10,8 +10,8 @@ from eth_abi.abi import encode
 from tests.profiles import hash_of_picture, post_profile, profile_envelope
 from tests.revisions import sign_revision
 from tests.simulation.market import CREATED, DEPTH, Call, Lies
-from tests.simulation.model import GONE, LIVE, Model, SavedProfile, Version
-from tests.simulation.universe import GRACE, Send, Universe
+from tests.simulation.model import CACHE_SECONDS, GONE, LIVE, Model, SavedProfile, Version
+from tests.simulation.universe import AUTHORS, GRACE, READERS, Send, Universe
 from tests.world import Wallet, World, respell
 from tests.writing_sessions import bound_envelope, hash_of
 
@@ -658,19 +658,32 @@ async def _check_destroyed(universe: Universe, model: Model) -> None:
 async def read(universe: Universe, model: Model) -> None:
     """Read a post at any moment. The universe checks that the reader may see its text."""
     reader, post_id = universe.anybody(), _choose_post(universe)
-    session = await universe.session(reader)
     number = universe.choose_process()
     process = universe.process(number)
     trouble = universe.random.choices(["none", "node", "balance", "store"], [6, 1, 2, 1])[0]
+    holding = sorted(key for key, held in universe.market.holdings.balances.items() if held)
+    if trouble == "balance" and number == 1 and holding and universe.random.random() < 0.7:
+        holder, post_id = universe.random.choice(holding)
+        readers = [universe.world.wallet(index) for index in AUTHORS + READERS]
+        reader = next((each for each in readers if each.address == holder), reader)
+    session = await universe.session(reader)
+    path = universe.random.choice(["/fileByPostId", f"/posts/{post_id}/content"])
+    params = {"user": reader.address, "postId": str(post_id)} if path[1] == "f" else {}
+    entitled, balance = False, None
     if trouble == "node":
         universe.node.fault = _pick_fault(universe)
     elif trouble == "store":
         process.store.faults = [universe.random.choice(["before", "after"])]
     elif trouble == "balance" and number == 1:
+        before = await process.world.client.get(path, params=params, headers=session)
+        entitled = before.status_code == 200
+        # The process forgets what the nodes said.
+        universe.clock.advance(CACHE_SECONDS + 1)
+        model.note_access(universe.clock.passed)
+        session = await universe.session(reader)
         # One of the three nodes lies, and two must agree.
-        process.links[universe.random.randint(0, 2)].balance = universe.random.choice([0, 1])
-    path = universe.random.choice(["/fileByPostId", f"/posts/{post_id}/content"])
-    params = {"user": reader.address, "postId": str(post_id)} if path[1] == "f" else {}
+        balance = universe.random.choice([0, 1])
+        process.links[universe.random.randint(0, 2)].balance = balance
     response = await process.world.client.get(path, params=params, headers=session)
     universe.node.fault, process.store.faults = None, []
     for link in process.links:
@@ -680,6 +693,13 @@ async def read(universe: Universe, model: Model) -> None:
     )
     universe.say(f"read {post_id} by {reader.address[:6]}, {trouble}: {response.status_code}")
     assert response.status_code in (200, 402, 403, 404, 410, 451, 503), response.text
+    if entitled:
+        # One node that denies access is believed, but only while it does.
+        refused = (402, 403) if balance == 0 else ()
+        assert response.status_code in (200, *refused), response.text
+        again = await process.world.client.get(path, params=params, headers=session)
+        assert again.status_code == 200, f"a holder is denied: {again.text}"
+        universe.counts["wrong balance of a holder"] += 1
     if response.status_code == 200:
         version = model.versions[response.json()["file"]["cid"]]
         assert response.json()["content"] in (version.content, *version.revisions)

@@ -14,7 +14,7 @@ Record = dict[str, Any]
 """A file, as returned by the service."""
 
 STEPS_CHECKED = 0.4
-"""The share of the actions after which a draft is read."""
+"""The share of the actions after which one draft is read."""
 
 SAMPLE = 2
 """How many files and readers are checked in detail. At the end of a run, all of them are."""
@@ -52,8 +52,8 @@ async def check(universe: Universe, model: Model, whole: bool) -> None:
 
 
 async def check_step(universe: Universe, model: Model) -> None:
-    """After any action, fail if an author cannot read a draft that was acknowledged, or if another
-    reader can."""
+    """Sometimes read a draft that was acknowledged, as its author or anybody. Fail if its author
+    cannot read it, or if another reader can."""
     drafts = [each for each in model.versions.values() if each.state == LIVE]
     if not drafts or universe.random.random() > STEPS_CHECKED:
         return
