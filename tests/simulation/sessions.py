@@ -38,7 +38,7 @@ class RepeatableKey(WritingKey):
         return "0x" + (r.to_bytes(32) + s.to_bytes(32)).hex()
 
 
-CRASHES = 0.25
+CRASHES = 0.4
 """The share of the changes of sessions during which the process may crash."""
 
 
