@@ -5,6 +5,7 @@ import json
 import re
 import ssl
 from base64 import b64decode, b64encode
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -264,6 +265,7 @@ class KeyedGoogleBucket(KeyedBucket):
     """
 
     accounts: dict[str, str] = field(default_factory=dict)
+    generations: Counter[str] = field(default_factory=Counter)
     _folder: "TemporaryDirectory[str]" = field(default_factory=TemporaryDirectory)
 
     def account(self, key_id: str) -> str:
@@ -310,6 +312,17 @@ class KeyedGoogleBucket(KeyedBucket):
         context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         context.load_cert_chain(self._certificate)
         return context
+
+    def _serve(self, request: web.BaseRequest, body: bytes) -> web.Response:
+        key = self._key_of(request.path)
+        wanted = request.headers.get("x-goog-if-generation-match", "0")
+        if request.method == "PUT" and wanted not in ("0", str(self.generations[key])):
+            return _refuse(412, "PreconditionFailed")
+        response = KeyedBucket._serve(self, request, body)
+        if request.method == "PUT" and response.status == self.stored_status:
+            self.generations[key] += 1
+        response.headers["x-goog-generation"] = str(self.generations[key])
+        return response
 
     def _refuse_key(self, request: web.BaseRequest, body: bytes) -> web.Response | None:
         token = request.headers.get("Authorization", "").removeprefix("Bearer ")

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from obstore.store import AzureStore, GCSStore, S3Store
+from tests.faults.keyed_servers import KeyedGoogleBucket
 
 from imprint.adapters.content.bucket import BucketAccess, BucketStore, open_bucket, open_objects
 from imprint.adapters.content.http_retry import DEFAULT_POLICY
@@ -100,3 +101,23 @@ def test_the_s3_client_retries_as_often_as_the_other_store_clients() -> None:
 
 def test_bucket_access_does_not_expose_its_secret() -> None:
     assert "the-secret" not in repr(S3)
+
+
+async def test_the_marker_of_a_google_bucket_is_replaced_only_if_it_is_the_expected_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    server = KeyedGoogleBucket()
+    await server.start()
+    try:
+        for variable, text in server.environ.items():
+            monkeypatch.setenv(variable, text)
+        account = server.account("one")
+        server.keys |= {account}
+        access = BucketAccess("gs", "bucket", "some/prefix", secret=account)
+        store = open_bucket(access, strangers_may_read=True)
+        assert await store.claim("first") == "first"
+        assert await store.claim("second", instead_of="another") == "first"
+        assert await store.claim("second", instead_of="first") == "second"
+        await store.close()
+    finally:
+        await server.stop()

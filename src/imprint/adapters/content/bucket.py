@@ -21,7 +21,7 @@ from obstore.exceptions import BaseError
 from obstore.store import AzureStore, GCSStore, ObjectStore, S3Store
 
 from imprint import failpoints
-from imprint.adapters.content.bucket_client import AlreadyThere, BucketClient
+from imprint.adapters.content.bucket_client import AlreadyThere, BucketClient, StoredObject
 from imprint.adapters.content.embedded import verify_received
 from imprint.adapters.content.http_retry import DEFAULT_POLICY, RetryPolicy, StoreFailure
 from imprint.domain.bounded_cache import BoundedCache
@@ -178,11 +178,11 @@ class BucketStore:
     async def claim(self, installation: str, instead_of: str | None = None) -> str:
         """Write the marker unless another installation has written one, and return the id in it."""
         async with self._client.operation("mark", self._policy.timeout) as deadline:
-            holder, tag = await self._read_marker(deadline)
+            holder, known = await self._read_marker(deadline)
             with suppress(AlreadyThere):
                 marker = f"{installation}\n".encode()
                 if holder is None or holder == instead_of != installation:
-                    await self._client.put_unless_changed(MARKER, marker, tag, deadline)
+                    await self._client.put_unless_changed(MARKER, marker, known, deadline)
             holder, _ = await self._read_marker(deadline)
         if self._identity.id:
             self._marked = holder == self._identity.id
@@ -228,12 +228,12 @@ class BucketStore:
                 raise StoreFailure("the bucket has no marker of this installation")
             self._marked = True
 
-    async def _read_marker(self, deadline: float) -> tuple[str | None, str | None]:
-        """The id in the marker and the marker object's tag. Both are None if there is no marker."""
+    async def _read_marker(self, deadline: float) -> tuple[str | None, StoredObject | None]:
+        """The id in the marker, and the marker object. Both are None if there is no marker."""
         found = await self._client.get(MARKER, deadline)
         if found is None:
             return None, None
-        return found.data[:100].decode("ascii", "replace").strip(), found.tag
+        return found.data[:100].decode("ascii", "replace").strip(), found
 
     async def _look_as_stranger(self) -> None:
         """Raise `StoreMisconfigured` if anybody can read private documents. Checked only once."""

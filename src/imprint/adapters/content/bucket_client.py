@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from obstore.exceptions import (
     AlreadyExistsError,
@@ -27,6 +27,9 @@ from imprint.adapters.content.http_retry import (
 from imprint.domain.errors import StoreMisconfigured, Unavailable
 from imprint.ports import Monotonic, monotonic
 from imprint.traces import timed_call
+
+if TYPE_CHECKING:
+    from obstore import PutMode, UpdateVersion
 
 ATTEMPT_SHARE = 3
 """One attempt may take at most the operation's time limit divided by this number, so that a lost
@@ -79,10 +82,10 @@ class _TryAgain(_Away):
 
 @dataclass(frozen=True, slots=True)
 class StoredObject:
-    """An object's bytes, and its tag for a conditional replacement."""
+    """An object's bytes, and its version for a conditional replacement."""
 
     data: bytes
-    tag: str | None
+    version: "UpdateVersion"
 
 
 @dataclass(slots=True)
@@ -177,19 +180,17 @@ class BucketClient:
         await self._repeat(send, deadline, len(data))
 
     async def put_unless_changed(
-        self, key: str, data: bytes, tag: str | None, deadline: float
+        self, key: str, data: bytes, known: StoredObject | None, deadline: float
     ) -> None:
-        """Replace the object that has this tag, or create one if the tag is None.
+        """Replace an object that is known, or create one if none is known.
 
         Raises `AlreadyThere` if the object has changed or already exists, even if an earlier
         attempt of this call caused that and its response was lost.
         """
 
         async def send() -> None:
-            if tag is None:
-                await self._store.put_async(key, data, mode="create", use_multipart=False)
-            else:
-                await self._store.put_async(key, data, mode={"e_tag": tag}, use_multipart=False)
+            mode: PutMode = "create" if known is None else known.version
+            await self._store.put_async(key, data, mode=mode, use_multipart=False)
 
         await self._repeat(send, deadline, len(data))
 
@@ -204,7 +205,11 @@ class BucketClient:
                 data = bytes(await found.bytes_async())
             except (BaseError, OSError) as error:
                 raise _TryAgain("a response was truncated") from error
-            return StoredObject(data, found.meta["e_tag"])
+            version: UpdateVersion = {"e_tag": found.meta["e_tag"]}
+            if found.meta["version"] is not None:
+                # Google compares the version, all others the entity tag.
+                version["version"] = found.meta["version"]
+            return StoredObject(data, version)
 
         try:
             return await self._repeat(send, deadline)
