@@ -79,14 +79,21 @@ async def free_leases(stores: Stores) -> None:
 
 
 async def texts_of(stores: Stores) -> set[int]:
-    """Return the posts whose texts were read or are pending."""
+    """Return the posts whose texts were read or are pending.
+
+    A paid post without a document is left out. It may be pending for a while if a reorg gave it the
+    id of another post, and is then skipped.
+    """
 
     async def read(tx: Transaction) -> set[int]:
         texts = (
-            "SELECT place FROM post_texts UNION SELECT place FROM pending_texts "
-            "UNION SELECT p.place FROM posts p JOIN text_facts t ON t.cid = p.cid"
+            "SELECT place FROM post_texts "
+            "UNION SELECT p.place FROM posts p JOIN text_facts t ON t.cid = p.cid "
+            "UNION SELECT w.place FROM pending_texts w LEFT JOIN posts p ON p.place = w.place "
+            "WHERE p.place IS NULL OR p.price = :free OR EXISTS (SELECT 1 FROM files f "
+            "WHERE f.post_id = p.post_id AND f.cid = p.cid AND f.state = 'onchain')"
         )
-        return {row["place"] for row in await tx.fetchall(texts)}
+        return {row["place"] for row in await tx.fetchall(texts, free=bytes(32))}
 
     return await stores.database.read(read)
 
